@@ -1,0 +1,61 @@
+"""The errors a user can meet.
+
+::
+
+    ExactlearnError
+    ├── DataError         (ValueError)         a table or a value in it is unusable
+    │   └── FormatError                        a file does not follow its format
+    ├── OptionError       (ValueError)         an option, a run file key or a name is wrong
+    ├── TooLargeError     (ValueError)         the exact method would enumerate too much
+    ├── InfeasibleError   (ValueError)         the constraints exclude every network
+    ├── MissingExtraError (ImportError)        an optional dependency is not installed
+    ├── SolverError       (RuntimeError)       a solver failed
+    └── CheckError        (RuntimeError)       a result contradicts its own recomputation
+
+Every message says what was expected, what was found, where, and what to do. ``exit_status`` is
+what the command line exits with.
+"""
+
+
+class ExactlearnError(Exception):
+    """Base of all errors raised on purpose by this package."""
+
+    exit_status = 2
+
+
+class DataError(ExactlearnError, ValueError):
+    """Raised when a table, or a cell of it, cannot be used."""
+
+
+class FormatError(DataError):
+    """Raised when a file does not follow its format; names file, line and column."""
+
+
+class OptionError(ExactlearnError, ValueError):
+    """Raised when an option, a key of a run file, a variable or a state name is wrong."""
+
+
+class TooLargeError(ExactlearnError, ValueError):
+    """Raised before an enumeration that would not end; names size, limit and alternative."""
+
+
+class InfeasibleError(ExactlearnError, ValueError):
+    """Raised when the constraints exclude every network; names the conflicting constraints."""
+
+    exit_status = 4
+
+
+class MissingExtraError(ExactlearnError, ImportError):
+    """Raised when an optional dependency is needed and absent; names the extra to install."""
+
+
+class SolverError(ExactlearnError, RuntimeError):
+    """Raised when a solver fails or returns something that is not a solution."""
+
+    exit_status = 5
+
+
+class CheckError(ExactlearnError, RuntimeError):
+    """Raised when a result contradicts what is recomputed from the problem."""
+
+    exit_status = 5

@@ -1,0 +1,1 @@
+"""Parameter estimation for a given structure."""

@@ -1,0 +1,1 @@
+"""Probabilistic Decision Graphs: model, inference, compilation and refinement."""

@@ -1,0 +1,1 @@
+"""Bundled networks, data sets and run files."""

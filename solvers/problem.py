@@ -1,0 +1,254 @@
+"""The problem of parent-set selection.
+
+Choose one candidate parent set for each variable so that the chosen arcs form no directed cycle
+and the sum of the chosen scores is maximal (Bartlett and Cussens 2017, "Integer linear programming
+for the Bayesian network structure learning problem").
+
+A problem may also hold *choices*: discrete unknowns (the values of missing cells) that several
+candidates read. A candidate with literals ``{c: v}`` may be chosen only if choice ``c`` takes the
+value ``v``, so all chosen candidates agree on every choice they read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import InfeasibleError, OptionError
+
+Arc = tuple[int, int]
+"""An arc ``(parent, child)`` of variable indices."""
+
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """Candidate parent sets with their scores, the constraints, and the choices they read.
+
+    All candidates stand in one table sorted by variable: the candidates of variable ``i`` are the
+    rows ``first[i]:first[i + 1]``, and the parents of row ``c`` are
+    ``members[member_first[c]:member_first[c + 1]]``, in increasing order.
+
+    Parameters
+    ----------
+    names
+        Variable names, all different.
+    first
+        Where each variable's candidates begin, shape (n + 1,).
+    scores
+        Score of each candidate, to be maximised, shape (m,). All finite.
+    member_first, members
+        The parents of each candidate, shapes (m + 1,) and (total,).
+    required, forbidden
+        Arcs that every solution must, or must not, have. Candidates that break them may still be
+        listed: :meth:`allowed` tells which remain.
+    options
+        Number of values of each choice, shape (c,). Empty for an ordinary problem.
+    literal_first, literals
+        The literals each candidate reads, shapes (m + 1,) and (total,); the literal of choice ``c``
+        and value ``v`` is ``option_first[c] + v``. Sorted within each candidate, at most one a
+        choice.
+
+    Raises
+    ------
+    OptionError
+        When the arrays do not fit each other.
+    """
+
+    names: tuple[str, ...] = ()
+    first: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    member_first: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    members: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    required: frozenset[Arc] = frozenset()
+    forbidden: frozenset[Arc] = frozenset()
+    options: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    literal_first: NDArray[np.int64] | None = None
+    literals: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def __post_init__(self) -> None:
+        if self.literal_first is None:
+            object.__setattr__(self, "literal_first", np.zeros(self.n_candidates + 1, np.int64))
+        self._validate()
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates of all variables together."""
+        return len(self.scores)
+
+    @cached_property
+    def child(self) -> NDArray[np.int32]:
+        """Variable that each candidate belongs to, shape (m,)."""
+        return np.repeat(np.arange(self.n_variables, dtype=np.int32), np.diff(self.first))
+
+    @cached_property
+    def option_first(self) -> NDArray[np.int64]:
+        """Index of each choice's first literal, shape (c + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.options)]).astype(np.int64)
+
+    def parent_set(self, candidate: int) -> tuple[int, ...]:
+        """Return the parents of one candidate, in increasing order."""
+        return tuple(
+            self.members[self.member_first[candidate] : self.member_first[candidate + 1]].tolist()
+        )
+
+    def reads(self, candidate: int) -> dict[int, int]:
+        """Return the choices one candidate reads, with the value it needs of each."""
+        assert self.literal_first is not None
+        read = self.literals[self.literal_first[candidate] : self.literal_first[candidate + 1]]
+        choices = np.searchsorted(self.option_first, read, side="right") - 1
+        return dict(
+            zip(choices.tolist(), (read - self.option_first[choices]).tolist(), strict=True)
+        )
+
+    def candidates(self, variable: int) -> Iterator[tuple[tuple[int, ...], float]]:
+        """Yield the parent sets of a variable with their scores."""
+        for c in range(self.first[variable], self.first[variable + 1]):
+            yield self.parent_set(c), float(self.scores[c])
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Which candidates respect the required and the forbidden arcs, shape (m,)."""
+        allowed = np.ones(self.n_candidates, np.bool_)
+        owner = np.repeat(np.arange(self.n_candidates), np.diff(self.member_first))
+        for parent, child in self.forbidden:
+            has = np.bincount(owner[self.members == parent], minlength=self.n_candidates) > 0
+            allowed &= ~(has & (self.child == child))
+        for parent, child in self.required:
+            has = np.bincount(owner[self.members == parent], minlength=self.n_candidates) > 0
+            allowed &= has | (self.child != child)
+        return allowed
+
+    def select(self, keep: NDArray[np.bool_]) -> "Problem":
+        """Return the problem with only the candidates where ``keep`` is true."""
+        assert self.literal_first is not None
+        sizes, reads = np.diff(self.member_first)[keep], np.diff(self.literal_first)[keep]
+        counts = np.bincount(self.child[keep], minlength=self.n_variables)
+        return replace(
+            self,
+            first=_offsets(counts),
+            scores=self.scores[keep],
+            member_first=_offsets(sizes),
+            members=self.members[np.repeat(keep, np.diff(self.member_first))],
+            literal_first=_offsets(reads),
+            literals=self.literals[np.repeat(keep, np.diff(self.literal_first))],
+        )
+
+    @classmethod
+    def from_candidates(
+        cls,
+        names: Sequence[str],
+        candidates: Sequence[Mapping[Iterable[int], float]],
+        *,
+        required: Iterable[Arc] = (),
+        forbidden: Iterable[Arc] = (),
+    ) -> "Problem":
+        """Build a problem from one mapping of parent set to score for each variable.
+
+        Examples
+        --------
+        >>> Problem.from_candidates(["a", "b"], [{(): -2.0, (1,): -1.0}, {(): -3.0}]).n_candidates
+        3
+        """
+        sets = [tuple(sorted(parents)) for table in candidates for parents in table]
+        return cls(
+            names=tuple(names),
+            first=_offsets([len(table) for table in candidates]),
+            scores=np.array([s for table in candidates for s in table.values()], np.float64),
+            member_first=_offsets([len(parents) for parents in sets]),
+            members=np.array([p for parents in sets for p in parents], np.int32),
+            required=frozenset(required),
+            forbidden=frozenset(forbidden),
+        )
+
+    def require_feasible(self) -> None:
+        """Raise :class:`InfeasibleError`, naming the constraints, when no network is allowed."""
+        if not self._closes(self.allowed):
+            raise InfeasibleError(self._conflict())
+
+    def _closes(self, allowed: NDArray[np.bool_]) -> bool:
+        """Tell whether an acyclic selection exists: keep placing variables that have a candidate
+        inside the set placed so far. (Choices never exclude every selection by themselves only if
+        candidates are complete for some assignment; solvers report that case.)
+        """
+        placed = np.zeros(self.n_variables, np.bool_)
+        sizes = np.diff(self.member_first)
+        owner = np.repeat(np.arange(self.n_candidates), sizes)
+        while not placed.all():
+            inside = np.bincount(owner, weights=placed[self.members], minlength=self.n_candidates)
+            ready = allowed & (inside == sizes)
+            new = placed.copy()
+            new[self.child[ready]] = True
+            if (new == placed).all():
+                return False
+            placed = new
+        return True
+
+    def _conflict(self) -> str:
+        """Name a smallest set of constraints that excludes every network."""
+        kept = [("required", arc) for arc in sorted(self.required)]
+        kept += [("forbidden", arc) for arc in sorted(self.forbidden)]
+        if not replace(self, required=frozenset(), forbidden=frozenset())._feasible():
+            return (
+                "no acyclic choice of candidate parent sets exists, even without constraints: "
+                "give every variable at least the empty parent set"
+            )
+        for constraint in list(kept):
+            rest = [c for c in kept if c != constraint]
+            if not replace(
+                self,
+                required=frozenset(a for kind, a in rest if kind == "required"),
+                forbidden=frozenset(a for kind, a in rest if kind == "forbidden"),
+            )._feasible():
+                kept = rest
+        told = ", ".join(f"{kind} {self.names[p]} -> {self.names[c]}" for kind, (p, c) in kept)
+        return (
+            f"no network satisfies these constraints together: {told}; drop one of them, or allow "
+            "more parents per variable"
+        )
+
+    def _feasible(self) -> bool:
+        return self._closes(self.allowed)
+
+    def _validate(self) -> None:
+        n, m = self.n_variables, self.n_candidates
+        assert self.literal_first is not None
+        if len(set(self.names)) != n:
+            raise OptionError("variable names must be all different")
+        shapes_fit = (
+            self.first.shape == (n + 1,)
+            and self.member_first.shape == self.literal_first.shape == (m + 1,)
+            and self.first[-1] == m
+            and self.member_first[-1] == len(self.members)
+            and self.literal_first[-1] == len(self.literals)
+        )
+        if not shapes_fit:
+            raise OptionError("the candidate arrays of the problem do not fit each other")
+        if not np.isfinite(self.scores).all():
+            c = int(np.flatnonzero(~np.isfinite(self.scores))[0])
+            raise OptionError(
+                f"candidate {c} of variable {self.names[self.child[c]]!r} has the score "
+                f"{self.scores[c]}; scores must be finite: leave the candidate out instead"
+            )
+        if len(self.members) and (self.members.min() < 0 or self.members.max() >= n):
+            raise OptionError("a parent is not a variable of the problem")
+        owner = np.repeat(self.child, np.diff(self.member_first))
+        if (owner == self.members).any():
+            name = self.names[owner[owner == self.members][0]]
+            raise OptionError(f"variable {name!r} has itself as a parent")
+        if len(self.literals) and self.literals.max() >= self.options.sum():
+            raise OptionError("a candidate reads a choice that the problem does not have")
+        for parent, child in self.required | self.forbidden:
+            if not (0 <= parent < n and 0 <= child < n) or parent == child:
+                raise OptionError(f"the constraint on arc {parent} -> {child} names no arc")
+
+
+def _offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
