@@ -1,8 +1,9 @@
 """What a solver answers, and how the answer is checked."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isclose
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,32 @@ Status = Literal["optimal", "feasible", "infeasible", "interrupted"]
 
 TOLERANCE = 1e-6
 """Largest difference of scores, relative to their size, that a check forgives."""
+
+
+class Event(NamedTuple):
+    """What a running solver reports: whenever the score or the bound improves, and now and then.
+
+    Attributes
+    ----------
+    seconds
+        Wall time since the start.
+    score, bound
+        The best score found and the best bound proven so far.
+    nodes
+        Nodes of the search tree processed so far.
+    parents, values
+        The best selection so far (``None`` before the first) and its choices.
+    """
+
+    seconds: float
+    score: float
+    bound: float
+    nodes: int
+    parents: tuple[tuple[int, ...], ...] | None
+    values: tuple[int, ...] = ()
+
+
+OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True, kw_only=True)
