@@ -29,8 +29,8 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
     OptionError
         When the folder does not exist, or the file cannot be written there.
     """
-    target = Path(path).resolve()
-    _check_target(target, path)
+    target = Path(path)
+    _check_target(target)
     data = content.encode() if isinstance(content, str) else content
     if target.suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)
@@ -40,12 +40,12 @@ def atomic_write(path: str | os.PathLike[str], content: str | bytes) -> None:
         raise OptionError(f"cannot write {path}: {error.strerror}; choose another file") from error
 
 
-def _check_target(target: Path, path: str | os.PathLike[str]) -> None:
+def _check_target(target: Path) -> None:
     if target.is_dir():
-        raise OptionError(f"cannot write {path}: it is a folder; name a file in it")
+        raise OptionError(f"cannot write {target}: it is a folder; name a file in it")
     if not target.parent.is_dir():
         raise OptionError(
-            f"cannot write {path}: the folder {Path(path).parent} does not exist; create it first"
+            f"cannot write {target}: the folder {target.parent} does not exist; create it first"
         )
 
 
@@ -54,6 +54,7 @@ def _write(target: Path, data: bytes) -> None:
         # A pipe or device, such as /dev/stdout, cannot be replaced, only written to.
         target.write_bytes(data)
         return
+    target = target.resolve()
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         _write_through(temporary, data)
