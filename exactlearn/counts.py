@@ -1,0 +1,69 @@
+"""Contingency tables of complete categorical data.
+
+The counts ``n_jk`` of a family (a child and its parents) say how much weight the rows have whose
+parents are in configuration ``j`` and whose child is in state ``k``. They are sums over rows, so
+tables of blocks of rows add up, and a table over more variables contains the smaller ones as its
+marginals.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data import Dataset
+from exactlearn.errors import DataError
+
+
+def require_complete(dataset: Dataset) -> None:
+    """Raise :class:`DataError` unless every cell has a value and every weight is usable."""
+    if not dataset.is_complete:
+        row, variable = dataset.missing_cells[0].tolist()
+        raise DataError(
+            f"scores need complete data, but {len(dataset.missing_cells)} cells are missing, the "
+            f"first at row {row}, variable {dataset.names[variable]!r}; fill them, or learn from "
+            "the incomplete table with `augment` or `fit`"
+        )
+    weights = dataset.weights
+    if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
+        row = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
+        raise DataError(
+            f"row {row} has the weight {weights[row]}; weights must be finite and at least 0"
+        )
+
+
+def total_weight(dataset: Dataset) -> float:
+    """Return the number of observations N: the total weight of the rows."""
+    return float(dataset.n_rows if dataset.weights is None else dataset.weights.sum())
+
+
+def n_configurations(dataset: Dataset, variables: Sequence[int]) -> int:
+    """Return the number of joint configurations of some variables, seen in the data or not."""
+    return math.prod(int(dataset.cardinalities[v]) for v in variables)
+
+
+def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
+    """Count a family, leaving out parent configurations that no row has.
+
+    Parameters
+    ----------
+    dataset
+        Complete data.
+    child, parents
+        Variable indices.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Weights of the observed parent configurations (in lexicographic order) by child state,
+        shape (observed configurations, r).
+    """
+    require_complete(dataset)
+    configurations, row_configuration = np.unique(
+        dataset.codes[:, list(parents)], axis=0, return_inverse=True
+    )
+    r = int(dataset.cardinalities[child])
+    cells = row_configuration.reshape(-1) * r + dataset.codes[:, child]
+    counts = np.bincount(cells, dataset.weights, minlength=len(configurations) * r)
+    return counts.astype(np.float64).reshape(-1, r)
