@@ -1,0 +1,220 @@
+"""A problem taken apart into pieces that can be solved on their own.
+
+A directed cycle never leaves a strongly connected component of the graph that has an arc for every
+parent of every allowed candidate. So each component is solved alone, with the parents outside of it
+granted, and the optima add up. Choices tie the variables that read them together.
+
+Inside a component the candidates of a variable are sorted by falling score, and a candidate is
+dropped when a better one needs a subset of its parents and of its literals.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from exactlearn.kernel import kernel
+from exactlearn.solvers.problem import Problem
+
+WORD = 64
+"""Bits in one word of a bit set."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Component:
+    """A piece of a problem; its variables, choices and candidates are numbered from 0.
+
+    Parameters
+    ----------
+    variables, choices
+        Index in the problem of each variable, shape (n,), and of each choice, shape (c,).
+    first
+        Where each variable's candidates begin, shape (n + 1,). Scores fall within a variable.
+    scores
+        Score of each candidate, shape (m,).
+    parents
+        Parents of each candidate as bit sets over the component, shape (m, words).
+    reads
+        Literals each candidate reads as bit sets, shape (m, literal words).
+    candidate
+        Row in the problem of each candidate, shape (m,).
+    options
+        Number of values of each choice, shape (c,).
+    """
+
+    variables: NDArray[np.int64]
+    choices: NDArray[np.int64]
+    first: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    parents: NDArray[np.uint64]
+    reads: NDArray[np.uint64]
+    candidate: NDArray[np.int64]
+    options: NDArray[np.int64]
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.variables)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates."""
+        return len(self.scores)
+
+    @cached_property
+    def child(self) -> NDArray[np.int64]:
+        """Variable of each candidate, shape (m,)."""
+        return np.repeat(np.arange(self.n_variables), np.diff(self.first))
+
+    @cached_property
+    def option_first(self) -> NDArray[np.int64]:
+        """Index of each choice's first literal, shape (c + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.options)]).astype(np.int64)
+
+    @cached_property
+    def relaxation(self) -> float:
+        """Sum of every variable's best score: a bound on every selection."""
+        return float(self.scores[self.first[:-1]].sum())
+
+    @cached_property
+    def members(self) -> NDArray[np.bool_]:
+        """Parents of each candidate as a table, shape (m, n)."""
+        return _bit_table(self.parents, self.n_variables)
+
+    @cached_property
+    def literals(self) -> NDArray[np.bool_]:
+        """Literals of each candidate as a table, shape (m, number of literals)."""
+        return _bit_table(self.reads, int(self.options.sum()))
+
+    def total(self, chosen: NDArray[np.int64]) -> float:
+        """Return the score of one chosen candidate for each variable."""
+        return float(self.scores[chosen].sum())
+
+
+def split(problem: Problem) -> tuple[Component, ...]:
+    """Take a problem apart, in the order of each component's smallest variable.
+
+    Every variable must have an allowed candidate (see :meth:`Problem.require_feasible`). A choice
+    that no allowed candidate reads belongs to no component.
+    """
+    problem = problem.select(problem.allowed)
+    parts = _strong_parts(problem)
+    return tuple(_component(problem, parts, part) for part in np.unique(parts[: len(problem.names)]))
+
+
+def _strong_parts(problem: Problem) -> NDArray[np.int64]:
+    """Return the part of each variable, then of each choice; numbered by smallest variable."""
+    assert problem.literal_first is not None
+    n, c = problem.n_variables, len(problem.options)
+    child = np.repeat(problem.child, np.diff(problem.member_first)).astype(np.int64)
+    reader = np.repeat(problem.child, np.diff(problem.literal_first)).astype(np.int64)
+    choice = n + np.searchsorted(problem.option_first, problem.literals, side="right") - 1
+    tail = np.concatenate([problem.members.astype(np.int64), reader, choice])
+    head = np.concatenate([child, choice, reader])
+    arcs = np.unique(tail * (n + c) + head)
+    graph = coo_array(
+        (np.ones(len(arcs), np.int8), (arcs // (n + c), arcs % (n + c))), shape=(n + c, n + c)
+    )
+    labels = connected_components(graph.tocsr(), directed=True, connection="strong")[1]
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse].astype(np.int64)
+
+
+def _component(problem: Problem, parts: NDArray[np.int64], part: int) -> Component:
+    n = problem.n_variables
+    variables = np.flatnonzero(parts[:n] == part)
+    choices = np.flatnonzero(parts[n:] == part)
+    rows = np.concatenate([np.arange(problem.first[v], problem.first[v + 1]) for v in variables])
+    rows = rows[np.lexsort((rows, -problem.scores[rows], problem.child[rows]))]
+    first = _starts(problem.first[variables + 1] - problem.first[variables])
+    parents = _masks(problem.member_first, problem.members, rows, _local(variables, n))
+    options = problem.options[choices]
+    literals = np.concatenate(
+        [np.arange(problem.option_first[c], problem.option_first[c + 1]) for c in choices]
+        or [np.zeros(0, np.int64)]
+    )
+    assert problem.literal_first is not None
+    local = _local(literals, int(problem.options.sum()))
+    reads = _masks(problem.literal_first, problem.literals, rows, local)
+    keep = undominated(first, np.hstack([parents, reads]))
+    kept = np.add.reduceat(keep.astype(np.int64), first[:-1])
+    return Component(
+        variables=variables,
+        choices=choices,
+        first=_starts(kept),
+        scores=problem.scores[rows][keep],
+        parents=parents[keep],
+        reads=reads[keep],
+        candidate=rows[keep],
+        options=options,
+    )
+
+
+def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _local(items: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the position of each of ``size`` things among the items, -1 outside of them."""
+    local = np.full(size + 1, -1, np.int64)
+    local[items] = np.arange(len(items))
+    return local
+
+
+def _bit_table(masks: NDArray[np.uint64], width: int) -> NDArray[np.bool_]:
+    octets = masks.astype("<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(np.bool_)
+
+
+def _masks(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    local: NDArray[np.int64],
+) -> NDArray[np.uint64]:
+    width = max(1, -(-int(local.max(initial=-1) + 1) // WORD))
+    return bit_sets(starts, items, rows, local, width)
+
+
+@kernel
+def bit_sets(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    local: NDArray[np.int64],
+    words: int,
+) -> NDArray[np.uint64]:
+    """Return the items of each row as a bit set of their local numbers, shape (rows, words)."""
+    masks = np.zeros((len(rows), words), np.uint64)
+    for i in range(len(rows)):
+        for k in range(starts[rows[i]], starts[rows[i] + 1]):
+            bit = local[items[k]]
+            if bit >= 0:
+                masks[i, bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+    return masks
+
+
+@kernel
+def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Tell which rows contain no earlier kept row of the same variable, shape (m,)."""
+    keep = np.ones(len(masks), np.bool_)
+    kept = np.empty(len(masks), np.int64)
+    for v in range(len(first) - 1):
+        n_kept = 0
+        for c in range(first[v], first[v + 1]):
+            for k in range(n_kept):
+                inside = True
+                for w in range(masks.shape[1]):
+                    if masks[kept[k], w] & ~masks[c, w]:
+                        inside = False
+                        break
+                if inside:
+                    keep[c] = False
+                    break
+            if keep[c]:
+                kept[n_kept] = c
+                n_kept += 1
+    return keep

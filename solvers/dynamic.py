@@ -1,0 +1,127 @@
+"""Exact parent-set selection by dynamic programming over subsets of variables.
+
+The best network over a set W has a sink: ``M(W) = max over v in W of M(W - v) + best(v, W - v)``,
+where ``best(v, S)`` is the best score of ``v`` with parents inside ``S`` (Silander and Myllymaki
+2006, "A simple approach for finding the globally optimal Bayesian network structure"). Time is
+O(n^2 2^n), memory O(n 2^n).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import TooLargeError
+from exactlearn.kernel import kernel
+from exactlearn.solvers.components import Component
+
+LIMIT = 22
+"""Most variables of one component: 22 take 0.2 GB and some seconds, each further one doubles it."""
+
+BLOCK = 1 << 18
+"""Subsets treated between two looks at the clock."""
+
+NONE = np.int32(2**31 - 1)
+"""Marks a set of variables that contains no candidate parent set."""
+
+
+def refuse_if_too_large(component: Component) -> None:
+    """Raise :class:`TooLargeError` when a component has more than ``LIMIT`` variables."""
+    if component.n_variables > LIMIT:
+        raise TooLargeError(
+            f"dynamic programming would visit 2^{component.n_variables} subsets of "
+            f"{component.n_variables} variables that may form cycles with each other; its limit is "
+            f"{LIMIT} variables: use solver='scip'"
+        )
+
+
+def best_selection(component: Component, pause: Callable[[], None]) -> NDArray[np.int64] | None:
+    """Return the best candidate of each variable, or ``None`` when every selection has a cycle.
+
+    ``pause`` is called between blocks of work and may raise to stop.
+    """
+    refuse_if_too_large(component)
+    n = component.n_variables
+    best = np.full((n, 1 << (n - 1)), NONE, np.int32)
+    for v in range(n):
+        _place(best[v], v, component.first, component.parents[:, 0])
+        for bit in range(n - 1):
+            _spread(best[v], bit)
+        pause()
+    value = np.full(1 << n, -np.inf)
+    sink = np.full(1 << n, -1, np.int8)
+    value[0] = 0.0
+    for start in range(0, 1 << n, BLOCK):
+        stop = min(start + BLOCK, 1 << n)
+        _extend(value, sink, best, component.scores, component.first, start, stop)
+        pause()
+    return _trace_back(value, sink, best, component.first)
+
+
+def _trace_back(
+    value: NDArray[np.float64],
+    sink: NDArray[np.int8],
+    best: NDArray[np.int32],
+    first: NDArray[np.int64],
+) -> NDArray[np.int64] | None:
+    subset = len(value) - 1
+    if value[subset] == -np.inf:
+        return None
+    chosen = np.zeros(len(best), np.int64)
+    while subset:
+        v = int(sink[subset])
+        subset ^= 1 << v
+        chosen[v] = first[v] + best[v, squeeze(subset, v)]
+    return chosen
+
+
+@kernel
+def squeeze(subset: int, v: int) -> int:
+    """Return the subset, which lacks ``v``, numbered among the subsets of the other variables."""
+    low = (1 << v) - 1
+    return (subset & low) | ((subset >> 1) & ~low)
+
+
+@kernel
+def _place(
+    best: NDArray[np.int32], v: int, first: NDArray[np.int64], parents: NDArray[np.uint64]
+) -> None:
+    """Enter each candidate of ``v`` at its own parent set; earlier ones score higher."""
+    for c in range(first[v], first[v + 1]):
+        at = squeeze(np.int64(parents[c]), v)
+        best[at] = min(best[at], np.int32(c - first[v]))
+
+
+@kernel
+def _spread(best: NDArray[np.int32], bit: int) -> None:
+    """Let each subset with the bit take over the best of the same subset without it."""
+    half = 1 << bit
+    for start in range(0, len(best), 2 * half):
+        for at in range(start, start + half):
+            best[at + half] = min(best[at + half], best[at])
+
+
+@kernel
+def _extend(
+    value: NDArray[np.float64],
+    sink: NDArray[np.int8],
+    best: NDArray[np.int32],
+    scores: NDArray[np.float64],
+    first: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> None:
+    """Find the best sink of each subset in a block; subsets come after all of their own."""
+    n = len(best)
+    for subset in range(max(start, 1), stop):
+        for v in range(n):
+            rest = subset ^ (1 << v)
+            if rest > subset or value[rest] == -np.inf:
+                continue
+            rank = best[v, squeeze(rest, v)]
+            if rank == NONE:
+                continue
+            reached = value[rest] + scores[first[v] + rank]
+            if reached > value[subset]:
+                value[subset] = reached
+                sink[subset] = v

@@ -1,0 +1,131 @@
+"""What is known so far while a problem is being solved, and who hears of it."""
+
+from collections.abc import Sequence
+from math import inf
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.solvers.components import Component
+from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.result import Event, OnEvent
+
+STEADY = 0.5
+"""Seconds after which a running solver is heard of even when nothing improves."""
+
+
+class OutOfTime(Exception):  # noqa: N818  (a signal between our own functions, not an error)
+    """Raised inside a solver when the time limit is reached."""
+
+
+class Progress:
+    """The incumbent and the bound of every component, their totals over time, and the clock.
+
+    Parameters
+    ----------
+    problem, components
+        What is solved, and its pieces.
+    time_limit
+        Seconds from now, or ``None``.
+    on_event
+        Called with an :class:`Event` at each improvement and at a steady rate.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        components: Sequence[Component],
+        time_limit: float | None,
+        on_event: OnEvent | None,
+    ) -> None:
+        self.problem = problem
+        self.components = components
+        self.begun = monotonic()
+        self.deadline = inf if time_limit is None else self.begun + time_limit
+        self.on_event = on_event
+        self.bounds = [component.relaxation for component in components]
+        self.scores = [-inf for _ in components]
+        self.nodes = [0 for _ in components]
+        self.chosen = np.full(problem.n_variables, -1, np.int64)
+        self.values = np.zeros(len(problem.options), np.int64)
+        self.trace: list[tuple[float, float, float]] = []
+        self._told = self.begun
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return monotonic() - self.begun
+
+    @property
+    def left(self) -> float:
+        """Seconds until the time limit; infinite without one."""
+        return max(0.0, self.deadline - monotonic())
+
+    @property
+    def score(self) -> float:
+        """Total score of the incumbent, recomputed; ``-inf`` while a component has none."""
+        if -inf in self.scores:
+            return -inf
+        return float(self.problem.scores[self.chosen].sum())
+
+    @property
+    def bound(self) -> float:
+        """Sum of the bounds, never below the score."""
+        return max(self.score, float(sum(self.bounds)))
+
+    @property
+    def parents(self) -> tuple[tuple[int, ...], ...] | None:
+        """The incumbent's parent sets."""
+        if -inf in self.scores:
+            return None
+        return tuple(self.problem.parent_set(int(c)) for c in self.chosen)
+
+    def improve(
+        self, k: int, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None
+    ) -> bool:
+        """Take a selection of component ``k`` as the incumbent if it is better."""
+        component = self.components[k]
+        score = component.total(chosen)
+        if score <= self.scores[k]:
+            return False
+        self.scores[k] = score
+        self.chosen[component.variables] = component.candidate[chosen]
+        if values is not None:
+            self.values[component.choices] = values
+        self._record()
+        return True
+
+    def prove(self, k: int, bound: float, nodes: int = 0) -> None:
+        """Take a valid bound on component ``k``; it never falls below the incumbent's score."""
+        self.nodes[k] = max(self.nodes[k], nodes)
+        bound = max(bound, self.scores[k])
+        if bound < self.bounds[k]:
+            self.bounds[k] = bound
+            self._record()
+
+    def pause(self) -> None:
+        """Let the listener hear of us now and then.
+
+        Raises
+        ------
+        OutOfTime
+            When the time limit is reached.
+        """
+        if monotonic() - self._told >= STEADY:
+            self._tell()
+        if monotonic() >= self.deadline:
+            raise OutOfTime
+
+    def _record(self) -> None:
+        if self.score > -inf:
+            self.trace.append((self.seconds, self.score, self.bound))
+        self._tell()
+
+    def _tell(self) -> None:
+        self._told = monotonic()
+        if self.on_event is not None:
+            values = tuple(self.values.tolist())
+            self.on_event(
+                Event(self.seconds, self.score, self.bound, sum(self.nodes), self.parents, values)
+            )
