@@ -3,4 +3,4 @@
 from exactlearn.__main__ import main
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="exactlearn")

@@ -1,1 +1,46 @@
 """Bundled networks, data sets and run files."""
+
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+
+from exactlearn.errors import OptionError
+
+SUFFIXES = (".bif", ".csv", ".toml")
+
+
+def folder() -> Path:
+    """Return the folder of the bundled files."""
+    return Path(str(files("exactlearn") / "instances"))
+
+
+def bundled() -> tuple[Path, ...]:
+    """Return the bundled files, in the order of their names."""
+    return tuple(sorted(p for p in folder().iterdir() if p.suffix in SUFFIXES))
+
+
+def locate(name: str, suffix: str) -> Path:
+    """Return the file of a path or of a bundled instance's name.
+
+    Parameters
+    ----------
+    name
+        Path of an existing file, or name of a bundled one with or without its suffix.
+    suffix
+        Suffix of the wanted kind of file, such as ``.bif``.
+
+    Raises
+    ------
+    OptionError
+        When neither exists; the message names the nearest bundled instance.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    known = {p.stem: p for p in bundled() if p.suffix == suffix}
+    wanted = path.name.removesuffix(suffix)
+    if path.parent == Path() and wanted in known:
+        return known[wanted]
+    near = get_close_matches(wanted, known, 1)
+    hint = f"did you mean '{near[0]}'?" if near else f"bundled are {', '.join(known)}"
+    raise OptionError(f"{name}: no such file, nor a bundled instance with suffix {suffix}: {hint}")

@@ -1,0 +1,107 @@
+"""The command line ``exactlearn``: a group of commands that are imported when called."""
+
+import traceback
+from importlib import import_module
+
+import click
+
+from exactlearn import __version__
+from exactlearn.errors import ExactlearnError
+
+COMMANDS = {
+    "run": "Run a declared pipeline: data, network, decision graph, queries.",
+    "solve": "Learn the optimal network of complete data or of given scores.",
+    "augment": "Learn network and completion of incomplete data together.",
+    "compare": "Compare ways of completing one incomplete data set.",
+    "fit": "Estimate the parameters of a network or of a decision graph.",
+    "compile": "Compile a network to a probabilistic decision graph.",
+    "query": "Answer posterior queries on a network or a decision graph.",
+    "simulate": "Draw rows from a network and hide cells.",
+    "convert": "Convert a model, a table or scores to another format.",
+    "instances": "List, show or copy the bundled instances.",
+}
+"""Each command with its line in the overview; its module is ``exactlearn.commands.NAME``."""
+
+INTERRUPTED = 130
+UNEXPECTED = 1
+
+
+class Failure(click.ClickException):
+    """An error told in one line on standard error, with its exit status."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_status
+
+
+class LazyGroup(click.Group):
+    """Import a command's module only when the command is called, and tell errors in one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the overview."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"exactlearn.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the overview without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest the one that was meant."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command '{args[0]}': {hint}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; every error on purpose becomes a line and an exit status."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if ctx.meta.get("exactlearn.debug"):
+                traceback.print_exc()
+            raise _told(error) from error
+
+
+def _told(error: Exception) -> Failure:
+    if isinstance(error, ExactlearnError):
+        return Failure(str(error), error.exit_status)
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return Failure(f"{place}{error.strerror or error}", 2)
+    return Failure(
+        f"unexpected {type(error).__name__}: {error}. This is a fault of exactlearn, not of your "
+        "input; run again with --debug and report the traceback.",
+        UNEXPECTED,
+    )
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def main() -> None:
+    """Learn Bayesian networks and decision graphs exactly, from data with holes.
+
+    Start with 'exactlearn run asia'; 'exactlearn COMMAND --help' tells a command's options.
+    """
+
+
+if __name__ == "__main__":
+    main(prog_name="exactlearn")

@@ -1,0 +1,177 @@
+"""TOML to frozen dataclasses and back: each key of the file is a field of the class.
+
+Fields may be texts, numbers, booleans, literals, optional values, tuples, mappings from text and
+other dataclasses. A field whose name is a Python keyword ends in an underscore in the class and
+not in the file.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from exactlearn.errors import FormatError, OptionError
+
+T = TypeVar("T")
+
+_PLAIN: dict[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}
+
+
+def read_declared(path: Path, into: type[T]) -> T:
+    """Read a TOML file into a dataclass.
+
+    Raises
+    ------
+    FormatError
+        When the file is not TOML; the message names line and column.
+    OptionError
+        When a key is unknown (with the nearest known one), missing, or of the wrong type.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: not a TOML file: {error}") from None
+    try:
+        return from_table(table, into)
+    except OptionError as error:
+        raise OptionError(f"{path}: {error}") from None
+
+
+def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
+    """Build a dataclass from a parsed table; ``at`` is the table's own path, for messages."""
+    known = {_key(f): f for f in fields(into)}  # type: ignore[arg-type]
+    types = get_type_hints(into)
+    for key in table:
+        if key not in known:
+            raise OptionError(_unknown(_join(at, key), key, list(known)))
+    for key, field in known.items():
+        if key not in table and _is_required(field):
+            raise OptionError(
+                f"key '{_join(at, key)}' is missing: expected {_told(types[field.name])}"
+            )
+    return into(
+        **{
+            known[key].name: _value(found, types[known[key].name], _join(at, key))
+            for key, found in table.items()
+        }
+    )
+
+
+def to_toml(declared: object) -> str:
+    """Write a dataclass as TOML, every default filled in.
+
+    A value that is not set stands as a comment.
+
+    Examples
+    --------
+    >>> from exactlearn.runs import Queries
+    >>> print(to_toml(Queries(targets=("lung",))))
+    targets = ["lung"]
+    <BLANKLINE>
+    [evidence]
+    <BLANKLINE>
+    """
+    return "\n".join(_lines(declared, "")).lstrip("\n") + "\n"
+
+
+def _key(field: Field[Any]) -> str:
+    return field.name.rstrip("_")
+
+
+def _is_required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _join(at: str, key: str) -> str:
+    return f"{at}.{key}" if at else key
+
+
+def _unknown(place: str, key: str, known: list[str]) -> str:
+    near = get_close_matches(key, known, 1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
+    return f"unknown key '{place}': {hint}"
+
+
+def _value(found: Any, kind: Any, at: str) -> Any:
+    """Return what was found as the declared type, or say what was expected at this key."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        inner = [a for a in args if a is not NoneType]
+        return _value(found, inner[0], at)
+    if origin is Literal and found in args:
+        return found
+    if origin is tuple and isinstance(found, list):
+        return tuple(_value(x, args[0], f"{at}[{i}]") for i, x in enumerate(found))
+    if origin is Mapping and isinstance(found, dict):
+        return {key: _value(x, args[1], _join(at, key)) for key, x in found.items()}
+    if is_dataclass(kind) and isinstance(kind, type) and isinstance(found, dict):
+        return from_table(found, kind, at)
+    if kind is float and type(found) is int:
+        return float(found)
+    if kind in _PLAIN and type(found) is kind:
+        return found
+    raise OptionError(f"key '{at}': expected {_told(kind)}, found {_shown(found)}")
+
+
+def _told(kind: Any) -> str:
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _told(next(a for a in args if a is not NoneType))
+    if origin is Literal:
+        return f"one of {', '.join(repr(a) for a in args)}"
+    if origin is tuple:
+        return f"a list, each entry {_told(args[0])}"
+    if origin is Mapping:
+        return f"a table, each value {_told(args[1])}"
+    return _PLAIN.get(kind, "a table")
+
+
+def _shown(found: Any) -> str:
+    kinds = {dict: "a table", list: "a list", str: "the text"}
+    told = kinds.get(type(found), "the value")
+    return told if isinstance(found, dict) else f"{told} {found!r}"
+
+
+def _lines(declared: Any, at: str) -> list[str]:
+    """Return plain keys first, then the sub-tables, as TOML demands."""
+    plain, nested = [], []
+    for field in fields(declared):
+        key, value = _key(field), getattr(declared, field.name)
+        place = _join(at, _quoted(key))
+        if is_dataclass(value):
+            nested += ["", f"[{place}]", *_lines(value, place)]
+        elif isinstance(value, Mapping):
+            nested += ["", f"[{place}]"]
+            nested += [f"{_quoted(k)} = {_literal(v)}" for k, v in value.items()]
+        elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+            for entry in value:
+                nested += ["", f"[[{place}]]", *_lines(entry, place)]
+        elif value is None:
+            plain.append(f"# {key} is not set")
+        else:
+            plain.append(f"{_quoted(key)} = {_literal(value)}")
+    return plain + nested
+
+
+def _quoted(key: str) -> str:
+    bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+    return key if bare else _literal(key)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, tuple):
+        return f"[{', '.join(_literal(v) for v in value)}]"
+    return repr(value)

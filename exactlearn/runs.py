@@ -1,0 +1,248 @@
+"""Run files: what a declared pipeline consists of, as frozen dataclasses.
+
+A run file is TOML with the sections ``[data]``, ``[score]``, ``[search]``, ``[network]``,
+``[decision_graph]``, ``[[queries]]`` and ``[figures]``; its keys are the fields below. The command
+line builds the same classes from its options, so that a default is written down once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Literal
+
+from exactlearn.errors import OptionError
+from exactlearn.formats.run_file import read_declared
+
+CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
+SolverName = Literal["auto", "scip", "dynamic"]
+MethodName = Literal["exact", "gadget", "t-local", "mode"]
+FigureFormat = Literal["svg", "png", "pdf", "dot"]
+
+MISSING_SYMBOLS = ("?", "", "NA")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a table is read.
+
+    Parameters
+    ----------
+    missing
+        Symbols of a missing cell.
+    header
+        Whether the first line names the variables.
+    separator
+        Separator of the columns; found out from the file when not set.
+    drop
+        Columns to leave out.
+    discretise
+        Numeric columns to cut into bins: name to ``frequency:5`` or ``width:5``.
+    states
+        States of a variable in their order, for states that no row may have.
+    """
+
+    missing: tuple[str, ...] = MISSING_SYMBOLS
+    header: bool = True
+    separator: str | None = None
+    drop: tuple[str, ...] = ()
+    discretise: Mapping[str, str] = field(default_factory=dict)
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Reading):
+    """Section ``[data]``: the table, and the complete table to compare its completion with.
+
+    Parameters
+    ----------
+    file
+        The table; relative to the run file.
+    truth
+        The same table without missing cells, if known; relative to the run file.
+    """
+
+    file: str
+    truth: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """Section ``[score]``: what is maximised.
+
+    Parameters
+    ----------
+    criterion
+        Name of the score.
+    ess
+        Equivalent sample size of ``bdeu``.
+    lambda_
+        Trade-off of ``penalised``, from 0 to 1.
+    max_parents
+        Largest number of parents of a variable.
+    """
+
+    criterion: CriterionName = "bdeu"
+    ess: float = 1.0
+    lambda_: float | None = None
+    max_parents: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse a negative number of parents."""
+        _at_least("max_parents", self.max_parents, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Section ``[search]``: how network and completion are found.
+
+    Parameters
+    ----------
+    method
+        How missing cells are completed; complete data are solved exactly whatever it says.
+    t, starts
+        For ``t-local``: how many cells may change in one step, and the number of random starts.
+    solver
+        Solver of parent-set selection.
+    time_limit
+        Wall time in seconds; without limit when not set.
+    seed
+        Seed of everything random.
+    required, forbidden
+        Arcs by name, ``"A -> B"``.
+    """
+
+    method: MethodName = "exact"
+    t: int = 1
+    starts: int = 10
+    solver: SolverName = "auto"
+    time_limit: float | None = None
+    seed: int = 0
+    required: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        _at_least("t", self.t, 1)
+        _at_least("starts", self.starts, 0)
+        _at_least("seed", self.seed, 0)
+        if self.time_limit is not None:
+            _at_least("time_limit", self.time_limit, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkParameters:
+    """Section ``[network]``: the parameters of the learned network.
+
+    Parameters
+    ----------
+    smoothing
+        Pseudo-count of every cell of a conditional table.
+    """
+
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a negative pseudo-count."""
+        _at_least("smoothing", self.smoothing, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """Section ``[decision_graph]``: EM refinement of the compiled graph on the incomplete data.
+
+    Parameters
+    ----------
+    iterations
+        Largest number of EM iterations.
+    tolerance
+        EM ends when the log-likelihood gains less than this.
+    smoothing
+        Pseudo-count of every parameter of the graph.
+    """
+
+    iterations: int = 100
+    tolerance: float = 1e-6
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        _at_least("iterations", self.iterations, 0)
+        _at_least("tolerance", self.tolerance, 0)
+        _at_least("smoothing", self.smoothing, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queries:
+    """One entry of ``[[queries]]``: the posterior of the targets given the evidence.
+
+    Parameters
+    ----------
+    targets
+        Variables asked for; all without evidence when empty.
+    evidence
+        Variable to state.
+    """
+
+    targets: tuple[str, ...] = ()
+    evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Section ``[figures]``: the drawings of network and decision graph.
+
+    Parameters
+    ----------
+    formats
+        File formats; none for no figures.
+    """
+
+    formats: tuple[FigureFormat, ...] = ("svg", "png")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run file.
+
+    Parameters
+    ----------
+    data, score, search, network, decision_graph, queries, figures
+        The sections.
+    title
+        One line for the report.
+    """
+
+    title: str = ""
+    data: Data
+    score: Criterion = field(default_factory=Criterion)
+    search: Search = field(default_factory=Search)
+    network: NetworkParameters = field(default_factory=NetworkParameters)
+    decision_graph: Refinement = field(default_factory=Refinement)
+    queries: tuple[Queries, ...] = ()
+    figures: Figures = field(default_factory=Figures)
+
+
+def read_run(path: Path) -> Run:
+    """Read a run file; its data files become absolute paths.
+
+    Raises
+    ------
+    FormatError
+        When the file is not TOML.
+    OptionError
+        When a key is unknown, missing, of the wrong type or out of range.
+    """
+    run = read_declared(path, Run)
+    folder = path.resolve().parent
+    data = replace(
+        run.data,
+        file=str(folder / run.data.file),
+        truth=str(folder / run.data.truth) if run.data.truth else None,
+    )
+    return replace(run, data=data)
+
+
+def _at_least(name: str, found: float, least: int) -> None:
+    if not isfinite(found) or found < least:
+        raise OptionError(f"{name}: expected at least {least}, found {found}")
