@@ -1,0 +1,225 @@
+"""Optimistic augmentation as parent-set selection with choices.
+
+Eq. (1) of Adel and de Campos, "Learning Bayesian networks with incomplete data by augmentation":
+maximise the score over DAGs *and* completions. Each column with missing cells becomes a choice
+whose values are the column's completions; the candidates of a family are indexed by the
+completions of its columns.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.columns import Columns, n_options
+from exactlearn.augmentation.families import (
+    combination_counts,
+    digits_of,
+    growth_tables,
+    parent_sets,
+    score_completions,
+)
+from exactlearn.data import MISSING, Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.scores import Score
+from exactlearn.solvers.problem import Arc, Problem
+
+MAX_COMPLETIONS = 20_000_000
+"""Largest number of (family, completion) pairs that is enumerated."""
+
+MAX_TABLE = 50_000_000
+"""Largest contingency table of one family."""
+
+
+@dataclass(frozen=True)
+class FamilyRules:
+    """Which parent sets a variable may have.
+
+    Parameters
+    ----------
+    max_parents
+        Largest size of a parent set.
+    required, forbidden
+        Arcs (parent, child) that must, or must not, be there.
+    """
+
+    max_parents: int
+    required: frozenset[Arc] = frozenset()
+    forbidden: frozenset[Arc] = frozenset()
+
+    @classmethod
+    def of(
+        cls, max_parents: int, required: Iterable[Arc] = (), forbidden: Iterable[Arc] = ()
+    ) -> "FamilyRules":
+        """Build the rules from any iterables of arcs."""
+        return cls(max_parents, frozenset(required), frozenset(forbidden))
+
+    def allowed(self, child: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which parent sets of a child, one a row padded with -1, the arcs permit."""
+        allowed = np.ones(len(members), np.bool_)
+        for parent, to in self.required:
+            if to == child:
+                allowed &= (members == parent).any(axis=1)
+        for parent, to in self.forbidden:
+            if to == child:
+                allowed &= ~(members == parent).any(axis=1)
+        return allowed
+
+
+@dataclass(frozen=True, eq=False)
+class _ChildCandidates:
+    """The candidates of one child: parent sets, their options and scores."""
+
+    members: NDArray[np.int32]
+    options: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+def completion_problem(
+    dataset: Dataset, columns: Columns, score: Score, rules: FamilyRules
+) -> Problem:
+    """Build the selection problem over families and the completions of their columns.
+
+    Parameters
+    ----------
+    dataset
+        The incomplete table, weighted if its rows were merged.
+    columns
+        The options of its columns.
+    score
+        The score to maximise.
+    rules
+        The parent sets to consider.
+
+    Returns
+    -------
+    Problem
+        One choice for each variable; its values are the column's options (one value where the
+        column is complete, which no candidate reads).
+
+    Raises
+    ------
+    TooLargeError
+        When the families have more than ``MAX_COMPLETIONS`` completions together.
+    """
+    require_enumerable(dataset, columns.n_options, columns.radius, rules.max_parents)
+    parts = list(_children(dataset, columns, score, rules))
+    return _assemble(dataset, columns, parts, rules)
+
+
+def require_enumerable(
+    dataset: Dataset, options: NDArray[np.int64], radius: int, max_parents: int
+) -> None:
+    """Raise :class:`TooLargeError` when there are too many completions to enumerate."""
+    histogram = np.asarray(options, np.float64)[:, None]
+    if radius:
+        cells = (dataset.codes == MISSING).sum(axis=0)
+        histogram = np.array(
+            [
+                [n_options(int(c), int(r), e) for e in range(radius + 1)]
+                for c, r in zip(cells, dataset.cardinalities, strict=True)
+            ],
+            np.float64,
+        )
+        histogram = np.diff(histogram, axis=1, prepend=0.0)
+    n = dataset.n_variables
+    total, largest = 0.0, (0.0, 0, 0)
+    for child in range(n):
+        members, _ = parent_sets(n, child, min(max_parents, n - 1))
+        counts = combination_counts(members, child, histogram)
+        total += counts.sum()
+        f = int(counts.argmax())
+        largest = max(largest, (float(counts[f]), child, f))
+    if total <= MAX_COMPLETIONS:
+        return
+    count, child, f = largest
+    family = [int(v) for v in parent_sets(n, child, min(max_parents, n - 1))[0][f] if v >= 0]
+    told = ", ".join(dataset.names[v] for v in [child, *family])
+    raise TooLargeError(
+        f"the families have {total:.3g} completions to enumerate ({count:.3g} of them for "
+        f"{{{told}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the t-local method, allow "
+        "fewer parents, or hide less in one column"
+    )
+
+
+def _children(
+    dataset: Dataset, columns: Columns, score: Score, rules: FamilyRules
+) -> Iterator[_ChildCandidates]:
+    n = dataset.n_variables
+    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    kind, a, b = score.compiled(float(weights.sum()))
+    whole = bool((weights == np.round(weights)).all())
+    cardinalities = dataset.cardinalities
+    histogram = columns.histogram
+    for child in range(n):
+        members, set_first = parent_sets(n, child, min(rules.max_parents, n - 1))
+        q = np.where(members >= 0, cardinalities[members], 1).astype(np.float64).prod(axis=1)
+        cells = float(q.max()) * float(cardinalities[child])
+        if cells > MAX_TABLE:
+            raise TooLargeError(
+                f"a family of {dataset.names[child]!r} has a table of {cells:.3g} cells, and the "
+                f"limit is {MAX_TABLE:,}; allow fewer parents or merge states"
+            )
+        tables, table_of = np.zeros((1, 0)), np.zeros((len(members), 2), np.int64)
+        if whole:
+            tables, table_of = growth_tables(
+                q, int(cardinalities[child]), int(weights.sum()), kind, a
+            )
+        counts = combination_counts(members, child, histogram.astype(np.float64))
+        combination_first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        scores, keep = score_completions(
+            columns.base,
+            weights,
+            cardinalities,
+            child,
+            members,
+            set_first,
+            rules.allowed(child, members),
+            tables,
+            table_of,
+            kind,
+            a,
+            b,
+            columns.first,
+            columns.distance,
+            histogram,
+            columns.deviation_first,
+            columns.deviation_row,
+            columns.deviation_value,
+            combination_first,
+            int(cells),
+        )
+        kept = np.flatnonzero(keep)
+        sets, options = digits_of(
+            kept, child, members, combination_first, columns.first, columns.distance, histogram
+        )
+        yield _ChildCandidates(members[sets], options, scores[kept])
+
+
+def _assemble(
+    dataset: Dataset, columns: Columns, parts: list[_ChildCandidates], rules: FamilyRules
+) -> Problem:
+    members = np.concatenate([p.members for p in parts])
+    options = np.concatenate([p.options for p in parts])
+    # a column with one option needs no agreement
+    owner = np.searchsorted(columns.first, options, side="right") - 1
+    reads = (options >= 0) & (columns.n_options[owner] > 1)
+    literals = np.where(reads, options, np.iinfo(np.int64).max)
+    literals = np.sort(literals, axis=1)
+    return Problem(
+        names=dataset.names,
+        first=_offsets([len(p.scores) for p in parts]),
+        scores=np.concatenate([p.scores for p in parts]),
+        member_first=_offsets((members >= 0).sum(axis=1)),
+        members=members[members >= 0].astype(np.int32),
+        required=rules.required,
+        forbidden=rules.forbidden,
+        options=columns.n_options,
+        literal_first=_offsets(reads.sum(axis=1)),
+        literals=literals[literals < np.iinfo(np.int64).max].astype(np.int32),
+    )
+
+
+def _offsets(counts: list[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
