@@ -1,0 +1,159 @@
+"""Bayesian networks in the Interchange Format (BIF), version 0.15, as public networks use it.
+
+::
+
+    network asia { }
+    variable smoke { type discrete [ 2 ] { yes, no }; }
+    variable lung { type discrete [ 2 ] { yes, no }; }
+    probability ( smoke ) { table 0.5, 0.5; }
+    probability ( lung | smoke ) { (yes) 0.1, 0.9; (no) 0.01, 0.99; }
+
+Commas and the bar count as blanks, comments are ``//`` and ``/* */``, ``property`` statements are
+read and dropped. Names with blanks or marks stand in double quotes, where a backslash guards the
+next character. Rows ``(states of the parents) probabilities`` may come in any order; ``default``
+gives the rows that are not listed. A ``table`` of a variable with parents counts through the
+parents fastest and through the variable's own states slowest, as the format's definition has it.
+Probabilities are kept as written: rows that sum to one within 1e-6 are not rescaled, so that
+writing and reading again gives the same bits.
+"""
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.bif_reader import NetworkReader
+from exactlearn.formats.bif_tokens import Tokens, quoted
+from exactlearn.network import BayesianNetwork
+
+
+def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
+    """Read a network from a BIF file.
+
+    Parameters
+    ----------
+    path
+        File to read; unpacked first when its name ends in ``.gz``.
+
+    Returns
+    -------
+    network
+        Variables in the order of their declarations, parents in the order of the probability
+        statements, probabilities as written.
+
+    Raises
+    ------
+    FormatError
+        When the text is not BIF or contradicts itself; names file, line and column.
+    OptionError
+        When the file cannot be opened.
+    DataError
+        When the arcs hold a directed cycle.
+    """
+    return parse_bif(_text(Path(path)), os.fspath(path))
+
+
+def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
+    """Read a network from BIF text; errors name ``source``. See :func:`read_bif`.
+
+    Examples
+    --------
+    >>> text = "variable a { type discrete [2] { <5, 5+ }; } probability (a) { table .3 .7; }"
+    >>> parse_bif(text).states
+    (('<5', '5+'),)
+    """
+    return NetworkReader(Tokens(text, source)).read()
+
+
+def write_bif(
+    network: BayesianNetwork,
+    path: str | os.PathLike[str],
+    *,
+    name: str = "network",
+    comment: str = "",
+) -> None:
+    """Write a network as a BIF file, in one step; reading it gives the same network, bit for bit.
+
+    Parameters
+    ----------
+    network
+        Network to write.
+    path
+        File to write or replace; packed when its name ends in ``.gz``.
+    name
+        Name of the network in the file.
+    comment
+        Text for the top of the file, such as the source of the network; may have several lines.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be written.
+    DataError
+        When a name holds half a surrogate pair, which no file can hold.
+    """
+    text = format_bif(network, name=name, comment=comment)
+    try:
+        atomic_write(path, text)
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"a name holds {error.object[error.start]!r}, which is no character of UTF-8: rename it"
+        ) from error
+
+
+def format_bif(network: BayesianNetwork, *, name: str = "network", comment: str = "") -> str:
+    """Return a network as BIF text. See :func:`write_bif`."""
+    remarks = "".join(f"// {line}".rstrip() + "\n" for line in comment.splitlines())
+    variables = "".join(
+        f"variable {quoted(v)} {{\n  type discrete [ {len(states)} ] {{ {_listed(states)} }};\n}}\n"
+        for v, states in zip(network.names, network.states, strict=True)
+    )
+    statements = "".join(_statement(network, i) for i in range(network.n_variables))
+    return f"{remarks}network {quoted(name)} {{\n}}\n{variables}{statements}"
+
+
+def _statement(network: BayesianNetwork, i: int) -> str:
+    """Return one variable's probability statement."""
+    family, table = network.parents[i], network.tables[i]
+    own = quoted(network.names[i])
+    if not family:
+        return f"probability ( {own} ) {{\n  table {_numbers(table)};\n}}\n"
+    given = _listed([network.names[j] for j in family])
+    labels = [[quoted(s) for s in network.states[j]] for j in family]
+    rows = "".join(
+        f"  ({', '.join(labels[k][s] for k, s in enumerate(where))}) {_numbers(table[where])};\n"
+        for where in np.ndindex(table.shape[:-1])
+    )
+    return f"probability ( {own} | {given} ) {{\n{rows}}}\n"
+
+
+def _numbers(row: NDArray[np.float64]) -> str:
+    return ", ".join(map(repr, row.tolist()))
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(map(quoted, names))
+
+
+def _text(path: Path) -> str:
+    """Return a file's text, unpacked."""
+    try:
+        data = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            data = gzip.decompress(data)
+        return data.decode("utf-8-sig")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FormatError(
+            f"{path}: not a whole gzip file ({error}); pack it again or drop the suffix .gz"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{path}: byte {error.start} is not UTF-8 text; convert the file to UTF-8"
+        ) from error
+    except OSError as error:
+        raise OptionError(f"cannot read {path}: {error.strerror}; name a BIF file") from error

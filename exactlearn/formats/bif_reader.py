@@ -1,0 +1,171 @@
+"""The statements of a BIF text: declarations first, then the probabilities they allow to read."""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.formats.bif_table import TableReader
+from exactlearn.formats.bif_tokens import Tokens, quoted, unquoted
+from exactlearn.network import BayesianNetwork
+from exactlearn.suggestion import suggestion
+
+
+class NetworkReader:
+    """Reads one network.
+
+    Parameters
+    ----------
+    tokens
+        The whole text.
+    """
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self.states: dict[str, tuple[str, ...]] = {}
+        self.index: dict[str, int] = {}
+        self.parents: dict[str, tuple[int, ...]] = {}
+        self.tables: dict[str, NDArray[np.float64]] = {}
+
+    def read(self) -> BayesianNetwork:
+        """Return the network."""
+        pending = self._declarations()
+        end = self.tokens.at
+        self.index = {name: i for i, name in enumerate(self.states)}
+        for self.tokens.at in pending:
+            self._probability()
+        self._require_whole(end)
+        return BayesianNetwork(
+            tuple(self.states),
+            tuple(self.states.values()),
+            tuple(self.parents[name] for name in self.states),
+            tuple(self.tables[name] for name in self.states),
+        )
+
+    def _declarations(self) -> list[int]:
+        """Read all but the probabilities; return where these begin.
+
+        They wait because a statement may stand before the declaration of a parent.
+        """
+        tokens = self.tokens
+        pending: list[int] = []
+        while (word := tokens.next) != "":
+            if word == "network":
+                self._network()
+            elif word == "variable":
+                self._variable()
+            elif word == "probability":
+                pending.append(tokens.at)
+                tokens.at = tokens.find("}", tokens.at) + 1
+            elif word == "property":
+                tokens.skip_properties()
+            else:
+                raise tokens.expected(
+                    "'network', 'variable', 'probability' or 'property'", tokens.at
+                )
+        return pending
+
+    def _network(self) -> None:
+        """Read ``network name { properties }``; the name may be left out."""
+        self.tokens.at += 1
+        if self.tokens.next != "{":
+            self.tokens.take_name("the network's name or '{'")
+        self.tokens.take("{")
+        self.tokens.skip_properties()
+        self.tokens.take("}")
+
+    def _variable(self) -> None:
+        """Read ``variable name { type discrete [ count ] { states }; }``."""
+        tokens = self.tokens
+        tokens.at += 1
+        start = tokens.at
+        name = tokens.take_name("a variable's name")
+        if name in self.states:
+            raise tokens.error(f"variable {name!r} is declared twice: rename one", start)
+        tokens.take("{")
+        tokens.skip_properties()
+        for word in ("type", "discrete", "["):
+            tokens.take(word)
+        count = self._count()
+        tokens.take("]")
+        self.states[name] = self._state_names(name, count)
+        tokens.take(";")
+        tokens.skip_properties()
+        tokens.take("}")
+
+    def _count(self) -> int:
+        if not re.fullmatch("0*[1-9][0-9]{0,8}", self.tokens.next):
+            raise self.tokens.expected("the number of states", self.tokens.at)
+        self.tokens.at += 1
+        return int(self.tokens.words[self.tokens.at - 1])
+
+    def _state_names(self, name: str, count: int) -> tuple[str, ...]:
+        """Read ``{ states }``."""
+        tokens = self.tokens
+        tokens.take("{")
+        start = tokens.at
+        while tokens.next != "}":
+            tokens.take_name("a state's name or '}'")
+        states = tuple(map(unquoted, tokens.words[start : tokens.at]))
+        if len(states) != count:
+            raise tokens.error(
+                f"expected {count} states of {name!r}, found {len(states)}: correct the number in "
+                "brackets, or put double quotes around names that hold blanks, commas or marks",
+                start,
+            )
+        for k, state in enumerate(states):
+            if state in states[:k]:
+                raise tokens.error(
+                    f"state {state!r} of {name!r} stands twice: rename one", start + k
+                )
+        tokens.at += 1
+        return states
+
+    def _probability(self) -> None:
+        """Read ``probability ( variable | parents ) { table }``."""
+        self.tokens.at += 1
+        self.tokens.take("(")
+        start = self.tokens.at
+        child, *parents = self._family()
+        if child in self.tables:
+            raise self.tokens.error(
+                f"the probabilities of {child!r} are given twice: remove one statement", start
+            )
+        self.tokens.take("{")
+        family = [*parents, child]
+        self.parents[child] = tuple(self.index[name] for name in parents)
+        self.tables[child] = TableReader(
+            self.tokens, family, [self.states[name] for name in family]
+        ).read()
+        self.tokens.take("}")
+
+    def _family(self) -> list[str]:
+        """Read ``variable | parents )``."""
+        tokens = self.tokens
+        family: list[str] = []
+        while tokens.next != ")" or not family:
+            start = tokens.at
+            name = tokens.take_name("a variable's name" + (" or ')'" if family else ""))
+            if name not in self.index:
+                raise tokens.error(
+                    f"variable {name!r} is not declared{suggestion(name, self.index)}", start
+                )
+            if name in family:
+                raise tokens.error(
+                    f"variable {name!r} stands twice in its family: remove one", start
+                )
+            family.append(name)
+        tokens.at += 1
+        return family
+
+    def _require_whole(self, end: int) -> None:
+        """Verify that there are variables and that each has its probabilities."""
+        if not self.states:
+            raise self.tokens.expected("at least one variable", end)
+        for name in self.states:
+            if name not in self.tables:
+                raise self.tokens.error(
+                    f"variable {name!r} has no probabilities: add a statement "
+                    f"'probability ( {quoted(name)} ... ) {{ ... }}'",
+                    end,
+                )
