@@ -11,6 +11,7 @@ are linear in how many of those rows take each completion, and a convex function
 largest at a corner, where all of them take the same one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
@@ -98,14 +99,18 @@ class Columns:
         np.add.at(histogram, (owner, self.distance), 1)
         return histogram
 
-    def fill(self, options: NDArray[np.int64]) -> NDArray[np.int16]:
-        """Return the table in which each variable's column has the given option, (rows, variables)."""
-        table = self.base.copy()
-        for variable, option in enumerate(options):
-            o = self.first[variable] + option
-            change = slice(self.deviation_first[o], self.deviation_first[o + 1])
-            table[variable, self.deviation_row[change]] = self.deviation_value[change]
-        return np.ascontiguousarray(table.T)
+    def column(self, variable: int, option: int) -> NDArray[np.int64]:
+        """Return a variable's column under one of its options (a row of ``distance``)."""
+        column = self.base[variable].astype(np.int64)
+        change = slice(self.deviation_first[option], self.deviation_first[option + 1])
+        column[self.deviation_row[change]] = self.deviation_value[change]
+        return column
+
+    def fill(self, options: Sequence[int]) -> NDArray[np.int64]:
+        """Return the table in which each variable's column has its option, (rows, variables)."""
+        return np.column_stack(
+            [self.column(v, int(self.first[v]) + option) for v, option in enumerate(options)]
+        )
 
 
 def all_completions(dataset: Dataset) -> Columns:

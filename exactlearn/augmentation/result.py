@@ -1,0 +1,141 @@
+"""What an augmentation method answers, and how the answer is checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isclose
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.data import Dataset
+from exactlearn.errors import CheckError
+from exactlearn.graph import topological_order
+from exactlearn.scores import Score, score_family
+
+Method = Literal["exact", "gadget", "t-local", "mode"]
+AugmentationStatus = Literal[
+    "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
+]
+
+TOLERANCE = 1e-6
+"""Largest difference of scores, relative to their size, that a check forgives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Augmentation:
+    """A DAG and a completion of all missing cells, with the proof state of the pair.
+
+    Parameters
+    ----------
+    parents
+        Parents of each variable, or ``None`` when no network satisfies the constraints.
+    values
+        State index of each missing cell, in the order of ``Dataset.missing_cells``.
+    score
+        Score of the DAG on the completed table.
+    bound
+        No DAG and completion score more; ``inf`` where the method proves no such bound.
+    status
+        ``optimal`` (over all DAGs and completions), ``t-local`` (over all DAGs and all completions
+        within Hamming distance ``t``), ``heuristic`` (the method proves nothing), ``feasible``
+        (a limit was reached), ``infeasible`` or ``interrupted``.
+    method
+        The method that answered.
+    t
+        Radius of the local optimality, for the method ``t-local``.
+    seconds, nodes
+        Wall time, and nodes of all search trees.
+    trace
+        Improvements over time as ``(seconds, score, bound)``.
+    message
+        What a user should know beyond the status.
+    """
+
+    parents: tuple[tuple[int, ...], ...] | None
+    values: NDArray[np.int64]
+    score: float
+    bound: float
+    status: AugmentationStatus
+    method: Method
+    t: int | None = None
+    seconds: float = 0.0
+    nodes: int = 0
+    trace: tuple[tuple[float, float, float], ...] = ()
+    message: str = ""
+
+    @property
+    def gap(self) -> float:
+        """Relative gap ``(bound - score) / |score|``; infinite without a bound."""
+        if self.parents is None:
+            return inf
+        return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+
+    def completed(self, dataset: Dataset) -> Dataset:
+        """Return the table with its missing cells filled."""
+        return dataset.complete(self.values)
+
+    def check(
+        self,
+        dataset: Dataset,
+        score: Score,
+        rules: FamilyRules,
+    ) -> None:
+        """Recompute everything from the incomplete table; prove t-local optimality anew.
+
+        Raises
+        ------
+        CheckError
+            When a family breaks the rules, the arcs close a cycle, the score is not that of the
+            completed table, the score exceeds the bound, ``optimal`` is claimed with a gap, or
+            ``t-local`` is claimed and a better pair lies within distance ``t``.
+        """
+        if self.parents is None:
+            return
+        topological_order(self.parents)
+        _check_rules(self.parents, rules, dataset.names)
+        total = total_score(self.completed(dataset), self.parents, score)
+        if not isclose(total, self.score, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")
+        slack = TOLERANCE * max(1.0, abs(self.score))
+        if self.score > self.bound + slack:
+            raise CheckError(f"the score {self.score!r} exceeds its bound {self.bound!r}")
+        if self.status == "optimal" and self.bound > self.score + slack:
+            raise CheckError(f"'optimal' was claimed with the gap {self.gap:.3g}")
+        if self.status == "t-local":
+            self._check_neighbourhood(dataset, score, rules, slack)
+
+    def _check_neighbourhood(
+        self, dataset: Dataset, score: Score, rules: FamilyRules, slack: float
+    ) -> None:
+        from exactlearn.augmentation.local import best_neighbour
+
+        assert self.t is not None
+        best = best_neighbour(replace(self), dataset, score, rules, self.t)
+        if best.status != "optimal":
+            raise CheckError(f"t-local optimality could not be proven: {best.message}")
+        if best.score > self.score + slack:
+            raise CheckError(
+                f"a pair within distance {self.t} scores {best.score!r}, more than {self.score!r}"
+            )
+
+
+def total_score(
+    dataset: Dataset, parents: Sequence[Sequence[int]], score: Score
+) -> float:
+    """Return the score of a DAG on complete data: the sum over its families."""
+    return sum(score_family(dataset, child, tuple(ps), score) for child, ps in enumerate(parents))
+
+
+def _check_rules(
+    parents: tuple[tuple[int, ...], ...], rules: FamilyRules, names: Sequence[str]
+) -> None:
+    arcs = {(p, child) for child, ps in enumerate(parents) for p in ps}
+    for p, child in (rules.required - arcs) | (rules.forbidden & arcs):
+        raise CheckError(f"the arc {names[p]} -> {names[child]} breaks a constraint")
+    for child, ps in enumerate(parents):
+        if len(ps) > rules.max_parents:
+            raise CheckError(
+                f"{names[child]!r} has {len(ps)} parents; at most {rules.max_parents} are allowed"
+            )
