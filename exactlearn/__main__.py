@@ -7,6 +7,7 @@ import click
 
 from exactlearn import __version__
 from exactlearn.errors import ExactlearnError
+from exactlearn.suggestion import suggestion
 
 COMMANDS = {
     "run": "Run a declared pipeline: data, network, decision graph, queries.",
@@ -24,14 +25,6 @@ COMMANDS = {
 
 INTERRUPTED = 130
 UNEXPECTED = 1
-
-
-class Failure(click.ClickException):
-    """An error told in one line on standard error, with its exit status."""
-
-    def __init__(self, message: str, exit_status: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_status
 
 
 class LazyGroup(click.Group):
@@ -59,11 +52,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the one that was meant."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(COMMANDS)}."
-            ctx.fail(f"No such command '{args[0]}': {hint}")
+            ctx.fail(f"no command '{args[0]}'{suggestion(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -78,16 +67,19 @@ class LazyGroup(click.Group):
         except Exception as error:
             if ctx.meta.get("exactlearn.debug"):
                 traceback.print_exc()
-            raise _told(error) from error
+            message, exit_status = _told(error)
+            click.echo(f"Error: {message}", err=True)
+            raise click.exceptions.Exit(exit_status) from error
 
 
-def _told(error: Exception) -> Failure:
+def _told(error: Exception) -> tuple[str, int]:
+    """Return the message and the exit status of an error."""
     if isinstance(error, ExactlearnError):
-        return Failure(str(error), error.exit_status)
+        return str(error), error.exit_status
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return Failure(f"{place}{error.strerror or error}", 2)
-    return Failure(
+        return f"{place}{error.strerror or error}", 2
+    return (
         f"unexpected {type(error).__name__}: {error}. This is a fault of exactlearn, not of your "
         "input; run again with --debug and report the traceback.",
         UNEXPECTED,

@@ -1,10 +1,10 @@
 """Bundled networks, data sets and run files."""
 
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
 from exactlearn.errors import OptionError
+from exactlearn.suggestion import suggestion
 
 SUFFIXES = (".bif", ".csv", ".toml")
 
@@ -41,6 +41,7 @@ def locate(name: str, suffix: str) -> Path:
     wanted = path.name.removesuffix(suffix)
     if path.parent == Path() and wanted in known:
         return known[wanted]
-    near = get_close_matches(wanted, known, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"bundled are {', '.join(known)}"
-    raise OptionError(f"{name}: no such file, nor a bundled instance with suffix {suffix}: {hint}")
+    raise OptionError(
+        f"{name}: no such file, nor a bundled instance with suffix {suffix}"
+        f"{suggestion(wanted, known)}"
+    )

@@ -31,13 +31,13 @@ def test_only_the_data_file_is_needed():
         ("[data]", "key 'data.file' is missing: expected a text"),
         ("[data]\nfile = 3", "key 'data.file': expected a text, found the value 3"),
         ("data = 3", "key 'data': expected a table, found the value 3"),
-        ("[dta]\nfile = 'a'", "unknown key 'dta': did you mean 'data'"),
-        ("[data]\nfile='a'\nsep=','", "unknown key 'data.sep': "),
+        ("[dta]\nfile = 'a'", "unknown key 'dta'; did you mean 'data'"),
+        ("[data]\nfile='a'\nsep=','", "unknown key 'data.sep'; "),
         ("data.file='a'\n[score]\nmax_parent = 2", "did you mean 'max_parents'"),
         ("data.file='a'\n[score]\nmax_parents = 2.5", "expected a whole number, found the value"),
         ("data.file='a'\n[score]\nmax_parents = true", "expected a whole number, found the value"),
         ("data.file='a'\n[score]\nmax_parents = -1", "max_parents: expected at least 0, found -1"),
-        ("data.file='a'\n[score]\nness = 1", "unknown key 'score.ness': did you mean 'ess'"),
+        ("data.file='a'\n[score]\nness = 1", "unknown key 'score.ness'; did you mean 'ess'"),
         ("data.file='a'\n[score]\ncriterion = 'bde'", "'score.criterion': expected one of 'bdeu'"),
         ("data.file='a'\n[search]\nrequired = 'A->B'", "expected a list, each entry a text"),
         ("data.file='a'\n[search]\nforbidden = [1]", r"key 'search.forbidden\[0\]': expected a"),
@@ -46,7 +46,10 @@ def test_only_the_data_file_is_needed():
         ("data.file='a'\n[search]\ntime_limit = nan", "time_limit: expected at least 0"),
         ("data.file='a'\n[[queries]]\nevidence = 'A'", "each value a text, found the text 'A'"),
         ("data.file='a'\n[[queries]]\nevidence.A = 1", r"key 'queries\[0\].evidence.A': expected"),
-        ("[data]\nfile='a'\nstates.A = 'yes'", "'data.states.A': expected a list, each entry a text"),
+        (
+            "[data]\nfile='a'\nstates.A = 'yes'",
+            "'data.states.A': expected a list, each entry a text",
+        ),
     ],
 )
 def test_what_is_refused(text, message):

@@ -9,12 +9,12 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from exactlearn.errors import FormatError, OptionError
+from exactlearn.suggestion import suggestion
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
     types = get_type_hints(into)
     for key in table:
         if key not in known:
-            raise OptionError(_unknown(_join(at, key), key, list(known)))
+            raise OptionError(f"unknown key '{_join(at, key)}'{suggestion(key, known)}")
     for key, field in known.items():
         if key not in table and _is_required(field):
             raise OptionError(
@@ -93,12 +93,6 @@ def _is_required(field: Field[Any]) -> bool:
 
 def _join(at: str, key: str) -> str:
     return f"{at}.{key}" if at else key
-
-
-def _unknown(place: str, key: str, known: list[str]) -> str:
-    near = get_close_matches(key, known, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
-    return f"unknown key '{place}': {hint}"
 
 
 def _value(found: Any, kind: Any, at: str) -> Any:

@@ -1,0 +1,227 @@
+"""The options that several commands share; each group arrives as one dataclass.
+
+A group's decorator adds its options and hands the command one argument in their place.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from exactlearn.commands.output import Output
+from exactlearn.errors import OptionError
+from exactlearn.runs import MISSING_SYMBOLS, Criterion, Reading, Search
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_READING, _CRITERION, _SEARCH = Reading(), Criterion(), Search()
+
+
+def pairs(entries: tuple[str, ...], option: str) -> dict[str, str]:
+    """Split ``NAME=VALUE`` entries at their first equals sign.
+
+    Raises
+    ------
+    OptionError
+        When an entry has no equals sign, or a name comes twice.
+    """
+    table: dict[str, str] = {}
+    for entry in entries:
+        name, equals, value = entry.partition("=")
+        if not equals or not name:
+            raise OptionError(f"{option} {entry!r}: expected NAME=VALUE")
+        if name in table:
+            raise OptionError(f"{option} {entry!r}: {name!r} was given before; give it once")
+        table[name] = value
+    return table
+
+
+def reading_options(command: F) -> F:
+    """Add how a table is read; hands over ``reading``, a :class:`Reading`."""
+
+    def build(
+        missing: tuple[str, ...],
+        no_header: bool,
+        separator: str | None,
+        drop: tuple[str, ...],
+        discretise: tuple[str, ...],
+        states: tuple[str, ...],
+    ) -> Reading:
+        declared = pairs(states, "--states")
+        return Reading(
+            missing=missing,
+            header=not no_header,
+            separator=separator.replace("\\t", "\t") if separator else None,
+            drop=drop,
+            discretise=pairs(discretise, "--discretise"),
+            states={name: tuple(told.split(",")) for name, told in declared.items()},
+        )
+
+    return _group(
+        command,
+        "reading",
+        build,
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="SYMBOL",
+            default=MISSING_SYMBOLS,
+            help="Symbol of a missing cell; repeatable.  [default: '?', empty, 'NA']",
+        ),
+        click.option("--no-header", is_flag=True, help="The first line is a row, not the names."),
+        click.option("--separator", metavar="TEXT", help="Separator of columns, if not found out."),
+        click.option(
+            "--drop", multiple=True, metavar="NAME", help="Leave a column out; repeatable."
+        ),
+        click.option(
+            "--discretise",
+            multiple=True,
+            metavar="NAME=METHOD:BINS",
+            help="Cut a numeric column ('*': all) into bins, as in 'age=frequency:5' or "
+            "'age=width:5'; repeatable.",
+        ),
+        click.option(
+            "--states",
+            multiple=True,
+            metavar="NAME=A,B,C",
+            help="Declare a column's states, for those that no row has; repeatable.",
+        ),
+    )
+
+
+def criterion_options(command: F) -> F:
+    """Add what is maximised; hands over ``criterion``, a :class:`Criterion`."""
+
+    def build(
+        criterion_name: Any, ess: float, lambda_: float | None, max_parents: int
+    ) -> Criterion:
+        return Criterion(
+            criterion=criterion_name, ess=ess, lambda_=lambda_, max_parents=max_parents
+        )
+
+    return _group(
+        command,
+        "criterion",
+        build,
+        click.option(
+            "--criterion",
+            "criterion_name",
+            type=click.Choice(["bdeu", "bic", "aic", "penalised"]),
+            default=_CRITERION.criterion,
+            show_default=True,
+            help="Score to maximise.",
+        ),
+        click.option(
+            "--ess",
+            type=float,
+            default=_CRITERION.ess,
+            show_default=True,
+            help="Equivalent sample size of bdeu.",
+        ),
+        click.option("--lambda", "lambda_", type=float, help="Trade-off of 'penalised', 0 to 1."),
+        click.option(
+            "--max-parents",
+            type=click.IntRange(0),
+            default=_CRITERION.max_parents,
+            show_default=True,
+            help="Most parents of a variable.",
+        ),
+    )
+
+
+def solver_options(command: F) -> F:
+    """Add solver, constraints, limit and seed; hands over ``search``, a :class:`Search`."""
+
+    def build(
+        solver: Any,
+        required: tuple[str, ...],
+        forbidden: tuple[str, ...],
+        time_limit: float | None,
+        seed: int,
+    ) -> Search:
+        return Search(
+            solver=solver, required=required, forbidden=forbidden, time_limit=time_limit, seed=seed
+        )
+
+    return _group(
+        command,
+        "search",
+        build,
+        click.option(
+            "--solver",
+            type=click.Choice(["auto", "scip", "dynamic"]),
+            default=_SEARCH.solver,
+            show_default=True,
+            help="Solver of parent-set selection.",
+        ),
+        click.option(
+            "--require", "required", multiple=True, metavar="'A->B'", help="Arc that must be there."
+        ),
+        click.option(
+            "--forbid", "forbidden", multiple=True, metavar="'A->B'", help="Arc that must not."
+        ),
+        click.option("--time-limit", type=click.FloatRange(0), help="Wall time in seconds."),
+        seed_option,
+    )
+
+
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=_SEARCH.seed,
+    show_default=True,
+    help="Seed of everything random.",
+)
+
+
+def smoothing_option(command: F) -> F:
+    """Add the pseudo-count of estimated parameters."""
+    return click.option(
+        "--smoothing",
+        type=click.FloatRange(0),
+        default=1.0,
+        show_default=True,
+        help="Pseudo-count of every cell of a conditional table.",
+    )(command)
+
+
+def output_options(command: F) -> F:
+    """Add where results and messages go; hands over ``output``, an :class:`Output`."""
+
+    def build(path: Path | None, as_json: bool, quiet: bool, verbose: bool, debug: bool) -> Output:
+        click.get_current_context().meta["exactlearn.debug"] = debug
+        return Output(path=path, as_json=as_json, quiet=quiet, verbose=verbose)
+
+    return _group(
+        command,
+        "output",
+        build,
+        click.option(
+            "--output",
+            "-o",
+            "path",
+            type=click.Path(path_type=Path),
+            help="File or folder to write; the suffix decides the format.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON object."),
+        click.option("--quiet", "-q", is_flag=True, help="Print results only."),
+        click.option("--verbose", "-v", is_flag=True, help="Tell every improvement."),
+        click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+    )
+
+
+def _group(command: F, name: str, build: Callable[..., Any], *options: Callable[[F], F]) -> F:
+    """Give the command the options, and hand it what ``build`` makes of them as ``name``."""
+    keys = build.__code__.co_varnames[: build.__code__.co_argcount]
+
+    @wraps(command)
+    def gather(*args: Any, **kwargs: Any) -> Any:
+        kwargs[name] = build(**{key: kwargs.pop(key) for key in keys})
+        return command(*args, **kwargs)
+
+    decorated: Any = gather
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]

@@ -1,0 +1,91 @@
+"""Where a command's answer goes: one JSON object or tables on standard output, notes beside it."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exactlearn.errors import OptionError
+
+FINISHED, LIMITED, INFEASIBLE, INTERRUPTED = 0, 3, 4, 130
+"""Exit statuses of a command that ends without an error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What the user wants to get, and where.
+
+    Parameters
+    ----------
+    path
+        File or folder to write.
+    as_json
+        Print one JSON object in place of tables.
+    quiet, verbose
+        Fewer or more messages on standard error.
+    """
+
+    path: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
+        """Print the result: the record as JSON, or its tables (texts or rich's)."""
+        from exactlearn.report import console, strict
+
+        if self.as_json:
+            click.echo(json.dumps(strict(record), ensure_ascii=False, allow_nan=False))
+            return
+        for table in tables:
+            console().print(table)
+
+    def note(self, text: str) -> None:
+        """Tell something on standard error, unless quiet."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def detail(self, text: str) -> None:
+        """Tell something on standard error when verbose."""
+        if self.verbose and not self.quiet:
+            click.echo(text, err=True)
+
+    def wrote(self, path: Path) -> None:
+        """Tell where a result lies."""
+        self.note(f"Wrote {path}")
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that decides the format: in small letters, without ``.gz``.
+
+    Examples
+    --------
+    >>> suffix_of(Path("a/full.CSV.gz"))
+    '.csv'
+    """
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path means a folder: it is one, or has no suffix."""
+    return path.is_dir() or (suffix_of(path) == "" and not path.exists())
+
+
+def require_suffix(path: Path | None, known: Mapping[str, Any] | tuple[str, ...]) -> None:
+    """Refuse, before any work is done, an output whose suffix says no known format."""
+    if path is None or is_folder(path) or suffix_of(path) in known:
+        return
+    raise OptionError(
+        f"--output {path}: expected a file name ending in one of {', '.join(known)} "
+        f"(.gz may follow), found '{suffix_of(path)}'"
+    )
+
+
+def is_piped() -> bool:
+    """Return whether standard output is not a terminal."""
+    return not sys.stdout.isatty()

@@ -1,0 +1,149 @@
+"""Results as JSON records and as tables for people."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any, Protocol
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+PIPED_WIDTH = 120
+"""Width of tables when standard output is no terminal."""
+
+
+class Learned(Protocol):
+    """What every learning method answers with."""
+
+    @property
+    def parents(self) -> tuple[tuple[int, ...], ...] | None:
+        """Parents of each variable."""
+
+    @property
+    def score(self) -> float:
+        """Score reached."""
+
+    @property
+    def bound(self) -> float:
+        """Proven upper bound of the score."""
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of score and bound."""
+
+    @property
+    def status(self) -> str:
+        """How the search ended."""
+
+    @property
+    def seconds(self) -> float:
+        """Wall time."""
+
+
+def console() -> Console:
+    """Return the console of standard output; plain and of fixed width when it is no terminal."""
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+
+
+def strict(value: Any) -> Any:
+    """Return a value as JSON knows it: no infinities (``None``), no arrays, texts as keys."""
+    if isinstance(value, Mapping):
+        return {str(k): strict(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return strict(value.tolist())
+    if isinstance(value, list | tuple):
+        return [strict(v) for v in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value
+
+
+def learning_record(names: Sequence[str], learned: Learned) -> dict[str, Any]:
+    """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none."""
+    parents = learned.parents
+    return {
+        "status": learned.status,
+        "score": learned.score,
+        "bound": learned.bound,
+        "gap": learned.gap,
+        "seconds": learned.seconds,
+        "parents": parents and named_parents(names, parents),
+    }
+
+
+def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, list[str]]:
+    """Return the parents of each variable by name."""
+    return {name: [names[p] for p in family] for name, family in zip(names, parents, strict=True)}
+
+
+def learning_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the tables of a learning record: the proof state, then the network."""
+    tables: list[Any] = [
+        facts(
+            status=_STATUS.get(record["status"], record["status"]),
+            score=number(record["score"]),
+            bound=number(record["bound"]),
+            gap=percent(record["gap"]),
+            seconds=number(record["seconds"], 2),
+        )
+    ]
+    if record["parents"]:
+        tables.append(parents_table(record["parents"]))
+    return tables
+
+
+def facts(**entries: str) -> Table:
+    """Return a table of one line per fact; an empty fact is left out."""
+    table = Table.grid(padding=(0, 2))
+    for name, told in entries.items():
+        if told:
+            table.add_row(name.replace("_", " "), told)
+    return table
+
+
+def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:
+    """Return the table of a network's parent sets."""
+    rows = ((name, ", ".join(family) or "-") for name, family in parents.items())
+    return plain_table(("variable", "parents"), rows)
+
+
+def posterior_table(posterior: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return the table of posterior probabilities, one row per state."""
+    rows = (
+        (name if k == 0 else "", state, f"{p:.6f}")
+        for name, states in posterior.items()
+        for k, (state, p) in enumerate(states.items())
+    )
+    return plain_table(("variable", "state", "probability"), rows, right=("probability",))
+
+
+def plain_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()
+) -> Table:
+    """Return a table with a head; the columns named in ``right`` are set flush right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number for people; nothing when it is not known."""
+    return "" if value is None or not isfinite(value) else f"{value:.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage; nothing when it is not known."""
+    return "" if share is None or not isfinite(share) else f"{100 * share:.2f} %"
+
+
+_STATUS = {
+    "optimal": "optimal (proven)",
+    "feasible": "feasible (not proven optimal)",
+    "interrupted": "interrupted (the best so far)",
+    "infeasible": "infeasible (no network meets the constraints)",
+}
