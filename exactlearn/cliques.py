@@ -14,19 +14,13 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.elimination import Adjacency, best_elimination_order, elimination_order
+from exactlearn.elimination import best_elimination_order, elimination_order
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graph import children, moral_graph
 from exactlearn.network import BayesianNetwork
+from exactlearn.triangulation import maximal_cliques
 
-__all__ = [
-    "CliqueTree",
-    "best_elimination_order",
-    "clique_tree",
-    "elimination_order",
-    "maximal_cliques",
-    "triangulated",
-]
+__all__ = ["CliqueTree", "clique_tree", "elimination_order"]
 
 
 @dataclass(frozen=True)
@@ -195,64 +189,6 @@ def clique_tree(network: BayesianNetwork, order: Sequence[int] | None = None) ->
         order = best_elimination_order(graph, network.cardinalities)
     cliques = maximal_cliques(graph, order)
     return CliqueTree(cliques, _spanning_forest(cliques, network.n_variables))
-
-
-def triangulated(adjacency: Adjacency, order: Sequence[int]) -> tuple[frozenset[int], ...]:
-    """Return the graph with all arcs that elimination in this order adds: a chordal graph.
-
-    Raises
-    ------
-    OptionError
-        When ``order`` does not list every variable once.
-    """
-    filled = [set(neighbours) for neighbours in adjacency]
-    for cluster in _clusters(adjacency, order):
-        for v in cluster:
-            filled[v] |= cluster - {v}
-    return tuple(map(frozenset, filled))
-
-
-def maximal_cliques(adjacency: Adjacency, order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the maximal cliques of the graph triangulated in this order, sorted.
-
-    Raises
-    ------
-    OptionError
-        When ``order`` does not list every variable once.
-
-    Examples
-    --------
-    >>> maximal_cliques([(1, 3), (0, 2), (1, 3), (0, 2)], (0, 1, 2, 3))
-    ((0, 1, 3), (1, 2, 3))
-    """
-    position = {v: k for k, v in enumerate(order)}
-    clusters = dict(zip(order, _clusters(adjacency, order), strict=True))
-    inside: set[int] = set()
-    for v, cluster in clusters.items():
-        rest = cluster - {v}
-        if rest:
-            heir = min(rest, key=position.__getitem__)
-            if len(clusters[heir]) == len(rest):
-                inside.add(heir)
-    return tuple(sorted(tuple(sorted(c)) for v, c in clusters.items() if v not in inside))
-
-
-def _clusters(adjacency: Adjacency, order: Sequence[int]) -> list[set[int]]:
-    """Return each variable with its neighbours at the time of its elimination, in the order."""
-    if sorted(order) != list(range(len(adjacency))):
-        raise OptionError(
-            f"the elimination order must list each of {len(adjacency)} variables once, "
-            f"found {len(order)} entries, {len(set(order))} different"
-        )
-    graph = [set(neighbours) for neighbours in adjacency]
-    clusters: list[set[int]] = []
-    for v in order:
-        neighbours = graph[v]
-        for u in neighbours:
-            graph[u] |= neighbours
-            graph[u] -= {u, v}
-        clusters.append(neighbours | {v})
-    return clusters
 
 
 def _spanning_forest(cliques: Sequence[tuple[int, ...]], n: int) -> tuple[int, ...]:
