@@ -80,14 +80,24 @@ class Component:
         return float(self.scores[self.first[:-1]].sum())
 
     @cached_property
-    def members(self) -> NDArray[np.bool_]:
-        """Parents of each candidate as a table, shape (m, n)."""
-        return _bit_table(self.parents, self.n_variables)
+    def member_first(self) -> NDArray[np.int64]:
+        """Where each candidate's parents begin in :attr:`members`, shape (m + 1,)."""
+        return _starts(np.bitwise_count(self.parents).sum(axis=1, dtype=np.int64))
 
     @cached_property
-    def literals(self) -> NDArray[np.bool_]:
-        """Literals of each candidate as a table, shape (m, number of literals)."""
-        return _bit_table(self.reads, int(self.options.sum()))
+    def members(self) -> NDArray[np.int64]:
+        """Parents of all candidates, one after the other, shape (total,)."""
+        return bits_of(self.parents, self.member_first)
+
+    @cached_property
+    def literal_first(self) -> NDArray[np.int64]:
+        """Where each candidate's literals begin in :attr:`literals`, shape (m + 1,)."""
+        return _starts(np.bitwise_count(self.reads).sum(axis=1, dtype=np.int64))
+
+    @cached_property
+    def literals(self) -> NDArray[np.int64]:
+        """Literals of all candidates, one after the other, shape (total,)."""
+        return bits_of(self.reads, self.literal_first)
 
     def total(self, chosen: NDArray[np.int64]) -> float:
         """Return the score of one chosen candidate for each variable."""
@@ -164,18 +174,13 @@ def _local(items: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return local
 
 
-def _bit_table(masks: NDArray[np.uint64], width: int) -> NDArray[np.bool_]:
-    octets = masks.astype("<u8").view(np.uint8)
-    return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(np.bool_)
-
-
 def _masks(
     starts: NDArray[np.int64],
     items: NDArray[np.int32],
     rows: NDArray[np.int64],
     local: NDArray[np.int64],
 ) -> NDArray[np.uint64]:
-    width = max(1, -(-int(local.max(initial=-1) + 1) // WORD))
+    width = -(-int(local.max(initial=-1) + 1) // WORD)
     return bit_sets(starts, items, rows, local, width)
 
 
@@ -218,3 +223,17 @@ def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[
                 kept[n_kept] = c
                 n_kept += 1
     return keep
+
+
+@kernel
+def bits_of(masks: NDArray[np.uint64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the members of each bit set, in increasing order, one set after the other."""
+    items = np.empty(starts[-1], np.int64)
+    for i in range(len(masks)):
+        at = starts[i]
+        for w in range(masks.shape[1]):
+            for bit in range(64):
+                if masks[i, w] & (np.uint64(1) << np.uint64(bit)):
+                    items[at] = 64 * w + bit
+                    at += 1
+    return items

@@ -48,6 +48,7 @@ class Progress:
         self.scores = [-inf for _ in components]
         self.nodes = [0 for _ in components]
         self.chosen = np.full(problem.n_variables, -1, np.int64)
+        self.selected = [np.zeros(0, np.int64) for _ in components]
         self.values = np.zeros(len(problem.options), np.int64)
         self.trace: list[tuple[float, float, float]] = []
         self._told = self.begun
@@ -81,6 +82,13 @@ class Progress:
             return None
         return tuple(self.problem.parent_set(int(c)) for c in self.chosen)
 
+    def incumbent(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the selection of component ``k`` in its own numbers, with its choices' values."""
+        if self.scores[k] == -inf:
+            return None
+        component = self.components[k]
+        return self.selected[k], self.values[component.choices]
+
     def improve(
         self, k: int, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None
     ) -> bool:
@@ -90,6 +98,7 @@ class Progress:
         if score <= self.scores[k]:
             return False
         self.scores[k] = score
+        self.selected[k] = chosen
         self.chosen[component.variables] = component.candidate[chosen]
         if values is not None:
             self.values[component.choices] = values
@@ -104,16 +113,20 @@ class Progress:
             self.bounds[k] = bound
             self._record()
 
+    def look(self) -> None:
+        """Let the listener hear of us now and then."""
+        if monotonic() - self._told >= STEADY:
+            self._tell()
+
     def pause(self) -> None:
-        """Let the listener hear of us now and then.
+        """Look, and stop a solver that watches no clock of its own.
 
         Raises
         ------
         OutOfTime
             When the time limit is reached.
         """
-        if monotonic() - self._told >= STEADY:
-            self._tell()
+        self.look()
         if monotonic() >= self.deadline:
             raise OutOfTime
 

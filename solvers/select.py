@@ -2,16 +2,22 @@
 
 from dataclasses import replace
 from difflib import get_close_matches
+from math import inf
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import dynamic
 from exactlearn.solvers.components import Component, split
+from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime, Progress
 from exactlearn.solvers.result import OnEvent, Result, Status
 
 SOLVERS = ("auto", "scip", "dynamic")
+EFFORT = 10**7
 
 
 def solve(
@@ -34,9 +40,22 @@ def solve(
     status: Status = "optimal"
     try:
         for k, component in enumerate(components):
-            chosen = dynamic.best_selection(component, progress.pause)
-            progress.improve(k, chosen)
-            progress.prove(k, progress.scores[k], 1 << component.n_variables)
+            search = OrderSearch(component, np.random.default_rng(seed))
+            values = np.zeros(len(component.options), np.int64)
+            order = search.greedy_order(values, np.zeros(component.n_candidates))
+            found = search.improve(order, values, EFFORT, 10**6 if component.n_variables > 1 else 0)
+            if found:
+                progress.improve(k, *found)
+        for k, component in enumerate(components):
+            if component.n_variables==1: progress.prove(k, progress.scores[k],0)
+            elif solver == "dynamic":
+                chosen = dynamic.best_selection(component, progress.pause)
+                progress.improve(k, chosen)
+                progress.prove(k, progress.scores[k], 1 << component.n_variables)
+            else:
+                from exactlearn.solvers.scip import solve_component
+                s = solve_component(component, k, progress, gap, seed)
+                if s != "optimal": status = s
     except OutOfTime:
         status = "feasible"
     except KeyboardInterrupt:

@@ -1,0 +1,328 @@
+"""Cluster inequalities that a fractional selection violates.
+
+In an acyclic selection every cluster C of variables has a member without parents in C:
+``sum over i in C of x(candidates of i with no parent in C) >= 1`` (Jaakkola et al. 2010; Bartlett
+and Cussens 2017, eq. 5). With one candidate chosen for each variable, the violation of C is
+
+    v(C) = 1 - |C| + sum over i in C of x(candidates of i with a parent in C).
+
+Two searches look for clusters with v(C) > 0: circuits of short length in the graph whose arc j -> i
+has length ``1 - x(candidates of i with parent j)``, and a tabu search that moves one variable at a
+time into or out of a cluster. All kernels see the *support* only: candidates with x > 0.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.kernel import kernel
+
+LEAST = 1e-4
+"""Smallest violation worth a cut."""
+
+POSITIVE = 1e-7
+"""Smallest value of a candidate that counts as positive."""
+
+
+class Support(NamedTuple):
+    """The positive candidates of a fractional selection.
+
+    Attributes
+    ----------
+    child, x
+        Variable and value of each, shape (s,).
+    member_first, members
+        Their parents, shapes (s + 1,) and (total,).
+    """
+
+    child: NDArray[np.int64]
+    x: NDArray[np.float64]
+    member_first: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+
+def violated_clusters(support: Support, n: int, most: int) -> NDArray[np.bool_]:
+    """Return clusters whose inequality is violated, the most violated first, shape (found, n)."""
+    circuits = short_circuits(*support, n, most)
+    grown = tabu_clusters(*support, n, circuits)
+    return _best(np.concatenate([circuits, grown]), support, most)
+
+
+def _best(clusters: NDArray[np.bool_], support: Support, most: int) -> NDArray[np.bool_]:
+    """Keep the most violated of the different clusters."""
+    clusters = np.unique(clusters, axis=0)
+    violation = violations(*support, clusters)
+    rank = np.argsort(-violation, kind="stable")[:most]
+    return clusters[rank[violation[rank] > LEAST]]
+
+
+@kernel
+def take_support(
+    x: NDArray[np.float64],
+    child: NDArray[np.int64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the arrays of :class:`Support` for the values of all candidates."""
+    at = np.flatnonzero(x > POSITIVE)
+    first = np.zeros(len(at) + 1, np.int64)
+    for s in range(len(at)):
+        first[s + 1] = first[s] + member_first[at[s] + 1] - member_first[at[s]]
+    held = np.empty(first[-1], np.int64)
+    for s in range(len(at)):
+        held[first[s] : first[s + 1]] = members[member_first[at[s]] : member_first[at[s] + 1]]
+    return child[at], x[at], first, held
+
+
+@kernel
+def violations(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    clusters: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Return the violation of each cluster, shape (found,)."""
+    violation = np.empty(len(clusters))
+    for k in range(len(clusters)):
+        cluster = clusters[k]
+        violation[k] = 1.0 - cluster.sum()
+        for s in range(len(x)):
+            if cluster[child[s]]:
+                for at in range(member_first[s], member_first[s + 1]):
+                    if cluster[members[at]]:
+                        violation[k] += x[s]
+                        break
+    return violation
+
+
+@kernel
+def arc_lengths(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    n: int,
+) -> NDArray[np.float64]:
+    """Return the length of each arc [parent, child]: one minus its value, shape (n, n)."""
+    length = np.ones((n, n))
+    for s in range(len(x)):
+        for at in range(member_first[s], member_first[s + 1]):
+            length[members[at], child[s]] -= x[s]
+    return np.maximum(length, 0.0)
+
+
+@kernel
+def short_circuits(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    n: int,
+    most: int,
+) -> NDArray[np.bool_]:
+    """Return the variables on circuits of length below one, shape (found, n).
+
+    From each variable, shortest paths (Dijkstra) are followed while they are short enough to close.
+    """
+    length = arc_lengths(child, x, member_first, members, n)
+    heads = np.empty((n, n), np.int64)
+    n_heads = np.zeros(n, np.int64)
+    for tail in range(n):
+        for head in range(n):
+            if length[tail, head] < 1.0 - LEAST:
+                heads[tail, n_heads[tail]] = head
+                n_heads[tail] += 1
+    found = np.zeros((4 * most, n), np.bool_)
+    n_found = 0
+    for source in range(n):
+        if n_found == len(found):
+            break
+        n_found = _circuits_through(source, length, heads, n_heads, found, n_found)
+    return found[:n_found]
+
+
+@kernel
+def _circuits_through(
+    source: int,
+    length: NDArray[np.float64],
+    heads: NDArray[np.int64],
+    n_heads: NDArray[np.int64],
+    found: NDArray[np.bool_],
+    n_found: int,
+) -> int:
+    """Add the circuits of a source and variables after it to those found; return their number."""
+    n = len(length)
+    limit = 1.0 - LEAST
+    distance = np.full(n, np.inf)
+    before = np.full(n, -1, np.int64)
+    done = np.zeros(n, np.bool_)
+    reached = np.empty(n, np.int64)
+    reached[0] = source
+    n_reached = 1
+    distance[source] = 0.0
+    while True:
+        tail = -1
+        for k in range(n_reached):
+            v = reached[k]
+            if not done[v] and (tail < 0 or distance[v] < distance[tail]):
+                tail = v
+        if tail < 0:
+            return n_found
+        done[tail] = True
+        for k in range(n_heads[tail]):
+            head = heads[tail, k]
+            to = distance[tail] + length[tail, head]
+            if to >= limit or head < source:
+                continue
+            if head == source:
+                if n_found < len(found):
+                    v = tail
+                    while v >= 0:
+                        found[n_found, v] = True
+                        v = before[v]
+                    n_found += 1
+            elif to < distance[head]:
+                if distance[head] == np.inf:
+                    reached[n_reached] = head
+                    n_reached += 1
+                distance[head] = to
+                before[head] = tail
+
+
+@kernel
+def tabu_clusters(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    n: int,
+    seeds: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Return the best cluster met from each variable alone and from each seed, if violated."""
+    found = np.zeros((n + len(seeds), n), np.bool_)
+    n_found = 0
+    for k in range(n + len(seeds)):
+        cluster = np.zeros(n, np.bool_)
+        if k < n:
+            cluster[k] = True
+        else:
+            cluster[:] = seeds[k - n]
+        best = _tabu(child, x, member_first, members, cluster)
+        if best > LEAST:
+            found[n_found] = cluster
+            n_found += 1
+    return found[:n_found]
+
+
+@kernel
+def _tabu(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    cluster: NDArray[np.bool_],
+) -> float:
+    """Move variables into or out of a cluster, in place; return the best violation met.
+
+    A move is the best one that does not undo a recent one. The cluster becomes the best one met.
+    """
+    n, tenure = len(cluster), 4
+    steps = 12 + int(cluster.sum()) * 2
+    free_from = np.zeros(n, np.int64)
+    inside = np.zeros(len(x), np.int64)
+    own = np.zeros(n)
+    for s in range(len(x)):
+        for at in range(member_first[s], member_first[s + 1]):
+            inside[s] += cluster[members[at]]
+        if inside[s]:
+            own[child[s]] += x[s]
+    size = cluster.sum()
+    now = 1.0 - size
+    for v in range(n):
+        if cluster[v]:
+            now += own[v]
+    current = cluster.copy()
+    best = now
+    since = 0
+    for step in range(1, 20 * steps):
+        gain = np.empty(n)
+        for v in range(n):
+            gain[v] = 1.0 - own[v] if current[v] else own[v] - 1.0
+        for s in range(len(x)):
+            if current[child[s]] and inside[s] <= 1:
+                for at in range(member_first[s], member_first[s + 1]):
+                    v = members[at]
+                    if inside[s] == 0:
+                        gain[v] += x[s]
+                    elif current[v]:
+                        gain[v] -= x[s]
+        pick = -1
+        for v in range(n):
+            open_move = free_from[v] <= step or now + gain[v] > best + LEAST
+            last = current[v] and size == 1
+            if open_move and not last and (pick < 0 or gain[v] > gain[pick] + 1e-12):
+                pick = v
+        if pick < 0:
+            break
+        now += gain[pick]
+        free_from[pick] = step + tenure
+        current[pick] = not current[pick]
+        change = 1 if current[pick] else -1
+        size += change
+        for s in range(len(x)):
+            for at in range(member_first[s], member_first[s + 1]):
+                if members[at] == pick:
+                    had = inside[s] > 0
+                    inside[s] += change
+                    if had != (inside[s] > 0):
+                        own[child[s]] += x[s] if change > 0 else -x[s]
+                    break
+        since += 1
+        if now > best + 1e-9:
+            best = now
+            cluster[:] = current
+            since = 0
+        if since > steps:
+            break
+    return best
+
+
+@kernel
+def cluster_row(
+    cluster: NDArray[np.bool_],
+    first: NDArray[np.int64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], bool]:
+    """Return the candidates of a cluster's inequality in its shorter form, and which form it is.
+
+    True: the sum over those with a parent in the cluster is at most ``|C| - 1``. False: the sum
+    over those without is at least 1.
+    """
+    count = 0
+    for v in range(len(cluster)):
+        if cluster[v]:
+            count += first[v + 1] - first[v]
+    meets = np.empty(count, np.int64)
+    avoids = np.empty(count, np.int64)
+    n_meets, n_avoids = 0, 0
+    for v in range(len(cluster)):
+        if not cluster[v]:
+            continue
+        for c in range(first[v], first[v + 1]):
+            meeting = False
+            for at in range(member_first[c], member_first[c + 1]):
+                if cluster[members[at]]:
+                    meeting = True
+                    break
+            if meeting:
+                meets[n_meets] = c
+                n_meets += 1
+            else:
+                avoids[n_avoids] = c
+                n_avoids += 1
+    if n_meets < n_avoids:
+        return meets[:n_meets], True
+    return avoids[:n_avoids], False

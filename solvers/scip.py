@@ -1,0 +1,226 @@
+"""Exact parent-set selection by branch and cut on SCIP.
+
+One 0/1 variable for each candidate, one row for each variable (exactly one candidate is chosen),
+cluster inequalities added when the linear program breaks them (Bartlett and Cussens 2017). A choice
+has one 0/1 variable for each literal; for each variable and literal, the chosen candidates that
+read the literal are at most that literal's variable.
+
+SCIP minimises the score lost against each variable's best candidate, so the linear program's
+numbers stay small whatever the scores' offset.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pyscipopt import SCIP_PARAMSETTING, Model, quicksum
+from pyscipopt import SCIP_HEURTIMING as TIMING
+
+from exactlearn.errors import SolverError
+from exactlearn.solvers.clusters import Support, take_support
+from exactlearn.solvers.components import Component
+from exactlearn.solvers.progress import Progress
+from exactlearn.solvers.result import Status
+from exactlearn.solvers.scip_primal import Rounding, round_choices
+from exactlearn.solvers.scip_separation import Acyclicity
+
+T = TypeVar("T")
+
+SETTINGS: dict[str, Any] = {
+    "misc/usesymmetry": 0,
+    "presolving/maxrestarts": 0,
+    "estimation/restarts/restartpolicy": "n",
+    "timing/clocktype": 2,
+    "separating/maxstallroundsroot": -1,
+    "separating/maxroundsroot": -1,
+    "separating/gomory/freq": -1,
+    "separating/aggregation/freq": -1,
+    "constraints/knapsack/sepafreq": -1,
+    "limits/gap": 0.0,
+    "limits/absgap": 0.0,
+}
+
+
+STATUSES: dict[str, Status] = {
+    "optimal": "optimal",
+    "gaplimit": "optimal",
+    "infeasible": "infeasible",
+    "timelimit": "feasible",
+    "userinterrupt": "interrupted",
+    "terminate": "interrupted",
+}
+"""What SCIP's ways to stop mean here."""
+
+
+class Master:
+    """The integer program of one component, with what its callbacks share."""
+
+    def __init__(
+        self, component: Component, k: int, progress: Progress, gap: float, seed: int
+    ) -> None:
+        self.component = component
+        self.k = k
+        self.progress = progress
+        self.failure: BaseException | None = None
+        self.losses = component.scores[component.first[component.child]] - component.scores
+        self.model = Model("parent sets")
+        self._set_parameters(gap, seed)
+        self._build()
+        self._add_pair_rows()
+        self.acyclicity = Acyclicity(self)
+        self.model.includeConshdlr(
+            self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
+            enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
+            maxprerounds=0, needscons=False,
+        )  # fmt: skip
+        self.model.includeHeur(
+            Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
+            priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
+        )  # fmt: skip
+        self._begin_with_incumbent()
+
+    def _set_parameters(self, gap: float, seed: int) -> None:
+        model = self.model
+        model.hideOutput()
+        model.setHeuristics(SCIP_PARAMSETTING.OFF)
+        model.setParams(SETTINGS | {"randomization/randomseedshift": seed % 2**31})
+        model.setParam("limits/gap", gap)
+        if self.losses.max(initial=0.0) > 1e3:
+            model.setParam("numerics/feastol", 1e-9)
+        if self.progress.left < 1e20:
+            model.setParam("limits/time", self.progress.left)
+
+    def _build(self) -> None:
+        model, component = self.model, self.component
+        self.x = [model.addVar(vtype="B", obj=float(loss)) for loss in self.losses]
+        self.z = [model.addVar(vtype="B") for _ in range(int(component.options.sum()))]
+        for start, stop in zip(component.first[:-1], component.first[1:], strict=True):
+            model.addCons(quicksum(self.x[start:stop]) == 1)
+        for start, stop in zip(component.option_first[:-1], component.option_first[1:], strict=True):
+            model.addCons(quicksum(self.z[start:stop]) == 1)
+        owner = np.repeat(np.arange(component.n_candidates), np.diff(component.literal_first))
+        pairs = component.child[owner] * len(self.z) + component.literals
+        for _, rows in _groups(pairs):
+            literal = component.literals[rows[0]]
+            model.addCons(quicksum(self.x[c] for c in owner[rows]) <= self.z[literal])
+
+    def _add_pair_rows(self) -> None:
+        """At most one of two variables is a parent of the other."""
+        component = self.component
+        owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
+        child, parent = component.child[owner], component.members
+        low, high = np.minimum(child, parent), np.maximum(child, parent)
+        for _, rows in _groups(low * component.n_variables + high):
+            if len(np.unique(child[rows])) == 2:
+                self.model.addCons(quicksum(self.x[c] for c in owner[rows]) <= 1)
+
+    def _begin_with_incumbent(self) -> None:
+        incumbent = self.progress.incumbent(self.k)
+        if incumbent is not None:
+            self._add_solution(*incumbent)
+
+    def _add_solution(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
+        solution = self.model.createSol()
+        for c in chosen:
+            self.model.setSolVal(solution, self.x[c], 1.0)
+        for literal in self.component.option_first[:-1] + values:
+            self.model.setSolVal(solution, self.z[literal], 1.0)
+        return bool(self.model.addSol(solution))
+
+    def guarded(self, callback: Callable[[], T], otherwise: T) -> T:
+        """Run a callback's body; keep what it raises for after SCIP has stopped."""
+        if self.failure is not None:
+            return otherwise
+        try:
+            self.listen()
+            return callback()
+        except BaseException as failure:
+            self.failure = failure
+            self.model.interruptSolve()
+            return otherwise
+
+    def listen(self) -> None:
+        """Take over SCIP's bound and let the listener hear."""
+        model = self.model
+        self.progress.prove(self.k, self._bound(model.getDualbound()), model.getNNodes())
+        self.progress.look()
+
+    def _bound(self, loss: float) -> float:
+        """Turn a lower bound on the loss into an upper bound on the score, rounded up."""
+        bound = self.component.relaxation - max(0.0, loss)
+        return bound + 1e-6 + 1e-9 * abs(bound)
+
+    def solution(self, solution: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the values of the candidates and of the literals in a solution."""
+        read = self.model.getSolVal
+        x = np.array([read(solution, variable) for variable in self.x])
+        return x, np.array([read(solution, variable) for variable in self.z])
+
+    def lp_solution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the same for the linear program's current solution, reading it once."""
+        count = self.model.getNLPs()
+        if getattr(self, "_read_at", None) != count:
+            self._read_at, self._read = count, self.solution(None)
+        return self._read
+
+    def support(self, x: NDArray[np.float64]) -> Support:
+        """Return the positive candidates."""
+        component = self.component
+        return Support(
+            *take_support(x, component.child, component.member_first, component.members)
+        )
+
+    def offer(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
+        """Offer a selection to the listener and to SCIP; tell whether it is better."""
+        if not self.progress.improve(self.k, chosen, values):
+            return False
+        return self._add_solution(chosen, values)
+
+    def optimise(self) -> Status:
+        """Solve; the incumbent and the bound go to the progress."""
+        self.model.optimize()
+        if self.failure is not None:
+            raise self.failure
+        told = self.model.getStatus()
+        if told not in STATUSES:
+            raise SolverError(
+                f"SCIP stopped with the status {told!r} on a component of "
+                f"{self.component.n_variables} variables and {self.component.n_candidates} "
+                "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
+            )
+        if self.model.getNSols():
+            self._take_best()
+        bound = self.progress.scores[self.k]
+        if told != "optimal":
+            bound = self._bound(self.model.getDualbound())
+        self.progress.prove(self.k, bound, self.model.getNTotalNodes())
+        return STATUSES[told]
+
+    def _take_best(self) -> None:
+        """Read SCIP's best solution; its score is recomputed from the candidates."""
+        x, z = self.solution(self.model.getBestSol())
+        first = self.component.first
+        chosen = first[:-1] + [int(np.argmax(x[a:b])) for a, b in pairwise(first)]
+        self.progress.improve(self.k, chosen, round_choices(z, self.component.option_first))
+
+
+def solve_component(
+    component: Component, k: int, progress: Progress, gap: float, seed: int
+) -> Status:
+    """Solve the component number ``k`` of the progress, which holds incumbent and bound.
+
+    Raises
+    ------
+    SolverError
+        When SCIP stops for another reason than an optimum or a limit.
+    """
+    return Master(component, k, progress, gap, seed).optimise()
+
+
+def _groups(keys: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return the positions of each key, keys in increasing order."""
+    order = np.argsort(keys, kind="stable")
+    kinds, starts = np.unique(keys[order], return_index=True)
+    return list(zip(kinds.tolist(), np.split(order, starts[1:]), strict=True)) if len(keys) else []
