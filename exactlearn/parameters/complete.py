@@ -1,0 +1,144 @@
+r"""Parameters of a Bayesian network from complete data.
+
+With :math:`N_{u,x}` the weight of the rows in which the parents take the configuration :math:`u`
+and the variable the state :math:`x`, and :math:`r` the number of states of the variable, the
+alpha-smoothed maximum-likelihood parameters are (Nielsen, thesis, eq. 4.15)
+
+.. math:: P(x \mid u) = \frac{N_{u,x} + \alpha}{N_u + \alpha r} .
+
+A parent configuration that no row has gets the uniform distribution: with alpha above zero that
+is what the formula says, with alpha zero, where it says 0/0, it is the convention here.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.alignment import refuse_missing
+from exactlearn.counts import require_complete
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.network import BayesianNetwork
+
+LARGEST_TABLE = 2**27
+"""The most entries that one conditional probability table may have (1 GiB)."""
+
+
+def fit_complete(
+    dataset: Dataset, parents: Sequence[Sequence[int]], *, alpha: float = 1.0
+) -> BayesianNetwork:
+    """Estimate the tables of a network with given parents from complete data.
+
+    Parameters
+    ----------
+    dataset
+        Table without missing cells; rows count by their weights.
+    parents
+        Parents of each variable of the table, by index; their order is that of the table's axes.
+    alpha
+        Smoothing added to every count (eq. 4.15), finite, at least zero.
+
+    Returns
+    -------
+    network
+        Network over the variables and states of the table.
+
+    Raises
+    ------
+    DataError
+        When a cell is missing, a weight is negative or not finite, or a variable stands among
+        its own parents or a parent stands twice.
+    OptionError
+        When ``alpha`` is negative or not finite, there is not one parent set of column indices
+        for each variable, or the parents hold a directed cycle.
+    TooLargeError
+        When a table would have more than :data:`LARGEST_TABLE` entries.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0], [0], [1]], np.int8), ("a",), (("no", "yes"),))
+    >>> fit_complete(data, [()], alpha=1.0).tables
+    (array([0.6, 0.4]),)
+    """
+    if not (math.isfinite(alpha) and alpha >= 0):
+        raise OptionError(f"alpha is {alpha}: give a finite number, 0 or more")
+    if len(parents) != dataset.n_variables:
+        raise OptionError(
+            f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
+        )
+    refuse_missing(
+        dataset.codes,
+        dataset.names,
+        "but these parameters need complete data: complete the table first ('augment'), or "
+        "estimate from incomplete rows by EM",
+    )
+    require_complete(dataset)
+    families = tuple(tuple(int(p) for p in family) for family in parents)
+    for name, family in zip(dataset.names, families, strict=True):
+        if not all(0 <= p < dataset.n_variables for p in family):
+            raise OptionError(
+                f"variable {name!r} has the parents {family}: give column indices from 0 to "
+                f"{dataset.n_variables - 1}"
+            )
+    tables = tuple(
+        smoothed(full_counts(dataset, child, family), alpha)
+        for child, family in enumerate(families)
+    )
+    return BayesianNetwork(dataset.names, dataset.states, families, tables)
+
+
+def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
+    """Count all configurations of a family in complete data, those that no row has included.
+
+    Parameters
+    ----------
+    dataset
+        Table without missing cells in the family.
+    child, parents
+        The family, by column index.
+
+    Returns
+    -------
+    counts
+        Weight of the rows of each configuration: one axis per parent, the child's axis last.
+    """
+    family = [*parents, child]
+    shape = tuple(len(dataset.states[v]) for v in family)
+    size = math.prod(shape)
+    if size > LARGEST_TABLE:
+        raise TooLargeError(
+            f"the table of {dataset.names[child]!r} given {len(parents)} parents would have "
+            f"{size} entries, more than {LARGEST_TABLE}: use fewer parents"
+        )
+    configuration = np.zeros(dataset.n_rows, np.int64)
+    for variable, states in zip(family, shape, strict=True):
+        configuration *= states
+        configuration += dataset.codes[:, variable]
+    counts = np.bincount(configuration, weights=dataset.weights, minlength=size)
+    return counts.reshape(shape).astype(np.float64)
+
+
+def smoothed(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """Return the alpha-smoothed distributions along the last axis (Nielsen, thesis, eq. 4.15).
+
+    Parameters
+    ----------
+    counts
+        Non-negative counts, any shape; may be expected counts.
+    alpha
+        Smoothing added to every count; rows without any count become uniform.
+
+    Examples
+    --------
+    >>> smoothed(np.array([[3.0, 1.0], [0.0, 0.0]]), 0.0)
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+    n_states = counts.shape[-1]
+    raised = counts + alpha
+    totals = raised.sum(axis=-1, keepdims=True)
+    seen = totals > 0
+    table: NDArray[np.float64] = np.where(seen, raised, 1.0) / np.where(seen, totals, n_states)
+    return table
