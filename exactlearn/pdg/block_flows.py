@@ -1,0 +1,261 @@
+"""In-flow and out-flow for many rows side by side: every node once, rows in the inner loops.
+
+Out-flow (PDG-SEM, equation 17) goes up, in-flow (18, 19) goes down; products over the siblings
+of a child are formed by prefix and suffix, so that an out-flow of zero never divides.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.kernel import kernel
+from exactlearn.pdg.layout import Layout
+
+SMALLEST = 1e-250
+"""Rows less probable than this are left to `exactlearn.pdg.log_flows`: a flow that underflows is
+below 1e-307, so in all other rows what is lost is beyond the last digit."""
+
+
+@kernel
+def block_log_likelihoods(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    block: int,
+    result: NDArray[np.float64],
+) -> None:
+    """Write each row's log-likelihood, or NaN where it is below `SMALLEST`, into ``result``."""
+    evidence = np.empty((layout.cardinality.sum(), block))
+    out_flow = np.empty((len(layout.variable), block))
+    product = np.empty(block)
+    total = np.empty(block)
+    observed = np.empty(len(layout.order), np.bool_)
+    for start in range(0, len(codes), block):
+        rows = codes[start : start + block]
+        _enter_evidence(layout, rows, evidence, observed)
+        _out_flows(layout, parameters, evidence, observed, len(rows), out_flow, product)
+        _root_product(layout, out_flow, len(rows), total)
+        for b in range(len(rows)):
+            result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
+
+
+@kernel
+def block_expectation(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    block: int,
+    result: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Add expected counts, or write posterior marginals; log-likelihoods as above.
+
+    ``counts``, shape as ``parameters``, gains each row's weight times the probability of (node
+    reached, state) given the row (PDG-SEM, equations 21 and 22). ``posterior``, shape (rows,
+    states of all variables), gets the weighted marginals. Either may be empty; rows below
+    `SMALLEST` add nothing.
+    """
+    evidence = np.empty((layout.cardinality.sum(), block))
+    out_flow = np.empty((len(layout.variable), block))
+    in_flow = np.empty((len(layout.variable), block))
+    marginal = np.empty((posterior.shape[1], block))
+    work = np.empty((layout.n_children.max() + 2, block))
+    total = np.empty(block)
+    observed = np.empty(len(layout.order), np.bool_)
+    for start in range(0, len(codes), block):
+        rows = codes[start : start + block]
+        _enter_evidence(layout, rows, evidence, observed)
+        _out_flows(layout, parameters, evidence, observed, len(rows), out_flow, work[0])
+        _root_product(layout, out_flow, len(rows), total)
+        for b in range(len(rows)):
+            result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
+        _root_in_flows(layout, out_flow, weights[start : start + block], total, in_flow)
+        marginal[:] = 0.0
+        _in_flows(
+            layout, parameters, evidence, len(rows), out_flow, in_flow, work, counts, marginal
+        )
+        if posterior.size > 0:
+            posterior[start : start + len(rows)] = marginal[:, : len(rows)].T
+
+
+@kernel
+def _enter_evidence(
+    layout: Layout,
+    rows: NDArray[np.int16],
+    evidence: NDArray[np.float64],
+    observed: NDArray[np.bool_],
+) -> None:
+    """Set 0/1 indicators of states that a row allows; mark trees below which anything is seen."""
+    observed[:] = False
+    for variable in layout.order[::-1]:
+        first = layout.first_state[variable]
+        for h in range(layout.cardinality[variable]):
+            for b in range(len(rows)):
+                evidence[first + h, b] = rows[b, variable] == h or rows[b, variable] < 0
+        for b in range(len(rows)):
+            if rows[b, variable] >= 0:
+                observed[variable] = True
+                break
+        if observed[variable] and layout.forest[variable] >= 0:
+            observed[layout.forest[variable]] = True
+
+
+@kernel
+def _out_flows(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    evidence: NDArray[np.float64],
+    observed: NDArray[np.bool_],
+    n: int,
+    out_flow: NDArray[np.float64],
+    product: NDArray[np.float64],
+) -> None:
+    for variable in layout.order[::-1]:
+        r, k = layout.cardinality[variable], layout.n_children[variable]
+        first = layout.first_node[variable]
+        if not observed[variable]:
+            out_flow[first : first + layout.n_nodes[variable], :n] = 1.0
+            continue
+        p = layout.first_parameter[variable]
+        s = layout.first_successor[variable]
+        for node in range(first, first + layout.n_nodes[variable]):
+            flow = out_flow[node]
+            flow[:n] = 0.0
+            for h in range(r):
+                if parameters[p] > 0.0:
+                    indicator = evidence[layout.first_state[variable] + h]
+                    if k == 0:
+                        for b in range(n):
+                            flow[b] += parameters[p] * indicator[b]
+                    elif k == 1:
+                        child = out_flow[layout.successors[s]]
+                        for b in range(n):
+                            flow[b] += parameters[p] * indicator[b] * child[b]
+                    else:
+                        for b in range(n):
+                            product[b] = parameters[p] * indicator[b]
+                        for c in range(k - 1):
+                            child = out_flow[layout.successors[s + c]]
+                            for b in range(n):
+                                product[b] *= child[b]
+                        child = out_flow[layout.successors[s + k - 1]]
+                        for b in range(n):
+                            flow[b] += product[b] * child[b]
+                p += 1
+                s += k
+
+
+@kernel
+def _root_product(
+    layout: Layout, out_flow: NDArray[np.float64], n: int, total: NDArray[np.float64]
+) -> None:
+    total[:n] = 1.0
+    for variable in layout.order:
+        if layout.forest[variable] < 0:
+            for b in range(n):
+                total[b] *= out_flow[layout.first_node[variable], b]
+
+
+@kernel
+def _root_in_flows(
+    layout: Layout,
+    out_flow: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    total: NDArray[np.float64],
+    in_flow: NDArray[np.float64],
+) -> None:
+    """Start in-flows at weight over row probability, so that flows add up to weighted posteriors.
+
+    Equation 18 divided by the row's probability leaves one over the root's own out-flow.
+    """
+    in_flow[:] = 0.0
+    for variable in layout.order:
+        if layout.forest[variable] < 0:
+            root = layout.first_node[variable]
+            for b in range(len(weights)):
+                if total[b] >= SMALLEST:
+                    in_flow[root, b] = weights[b] / out_flow[root, b]
+
+
+@kernel
+def _in_flows(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    evidence: NDArray[np.float64],
+    n: int,
+    out_flow: NDArray[np.float64],
+    in_flow: NDArray[np.float64],
+    work: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    marginal: NDArray[np.float64],
+) -> None:
+    for variable in layout.order:
+        r, k = layout.cardinality[variable], layout.n_children[variable]
+        p = layout.first_parameter[variable]
+        s = layout.first_successor[variable]
+        first = layout.first_node[variable]
+        for node in range(first, first + layout.n_nodes[variable]):
+            for h in range(r):
+                if parameters[p] > 0.0:
+                    state = layout.first_state[variable] + h
+                    prefix = work[k]
+                    for b in range(n):
+                        prefix[b] = in_flow[node, b] * parameters[p] * evidence[state, b]
+                    _share(layout.successors[s : s + k], n, out_flow, in_flow, work)
+                    if marginal.size > 0:
+                        for b in range(n):
+                            marginal[state, b] += prefix[b]
+                    if counts.size > 0:
+                        counts[p] += _sum(prefix, n)
+                p += 1
+                s += k
+
+
+@kernel
+def _share(
+    successors: NDArray[np.int32],
+    n: int,
+    out_flow: NDArray[np.float64],
+    in_flow: NDArray[np.float64],
+    work: NDArray[np.float64],
+) -> None:
+    """Pass ``work[k]`` on to each of k successors times its siblings' out-flows (equation 19).
+
+    Afterwards ``work[k]`` is the product with all of them. Row c of ``work`` holds the product of
+    the out-flows after successor c.
+    """
+    k = len(successors)
+    prefix = work[k]
+    for c in range(k - 2, -1, -1):
+        child = out_flow[successors[c + 1]]
+        if c == k - 2:
+            work[c, :n] = child[:n]
+        else:
+            for b in range(n):
+                work[c, b] = work[c + 1, b] * child[b]
+    for c in range(k):
+        child_in, child_out = in_flow[successors[c]], out_flow[successors[c]]
+        if c == k - 1:
+            for b in range(n):
+                child_in[b] += prefix[b]
+        else:
+            for b in range(n):
+                child_in[b] += prefix[b] * work[c, b]
+        for b in range(n):
+            prefix[b] *= child_out[b]
+
+
+@kernel
+def _sum(values: NDArray[np.float64], n: int) -> float:
+    """Sum with four independent partial sums: they do not wait for each other."""
+    a = b = c = d = 0.0
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        a += values[i]
+        b += values[i + 1]
+        c += values[i + 2]
+        d += values[i + 3]
+    for i in range(whole, n):
+        a += values[i]
+    return (a + b) + (c + d)

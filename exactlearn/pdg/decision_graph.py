@@ -1,0 +1,331 @@
+"""Probabilistic decision graphs: a rooted DAG of local distributions over a forest of variables.
+
+A graph has one or more nodes for each variable. A complete row reaches exactly one node of each
+variable: the root of each tree, and from the node of ``X`` the successor that the row's state of
+``X`` selects for each child of ``X`` in the forest. The row's probability is the product of what
+the reached nodes give to its states (PDG-SEM, Definition 2.1 and equation 1).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import CheckError, OptionError
+from exactlearn.suggestion import suggestion
+
+SUM_TOLERANCE = 1e-9
+"""Largest distance from one that the check forgives in the sum of a node's parameters."""
+
+_DTYPES = {
+    "forest": np.int32,
+    "variable": np.int32,
+    "parameters": np.float64,
+    "successors": np.int32,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionGraph:
+    """A probabilistic decision graph as flat arrays.
+
+    Nodes are numbered so that all nodes of a variable stand together and those of a parent
+    variable before those of its children.
+
+    Parameters
+    ----------
+    names, states
+        Variable names and the state names of each variable.
+    forest
+        Parent of each variable in the forest, -1 for a root, shape (variables,), int32.
+    variable
+        Variable of each node, shape (nodes,), int32.
+    parameters
+        Local distributions, node after node, one probability per state, float64.
+    successors
+        Successor nodes, node after node: for each state, for each child of the node's variable
+        in variable order, the number of a node of that child, int32. Where a state has
+        probability zero its successors are arbitrary.
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    forest: NDArray[np.int32]
+    variable: NDArray[np.int32]
+    parameters: NDArray[np.float64]
+    successors: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        """Bring the arrays into the one memory layout that the kernels are compiled for."""
+        for name, dtype in _DTYPES.items():
+            array = np.require(getattr(self, name), dtype, ["C", "W"])
+            object.__setattr__(self, name, array)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.variable)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Children of each variable in the forest, in variable order."""
+        return forest_children(self.forest)
+
+    @cached_property
+    def child_counts(self) -> NDArray[np.int64]:
+        """Number of children of each variable in the forest, shape (variables,)."""
+        return np.array([len(c) for c in self.children], np.int64)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The variables in the order in which their nodes stand, shape (variables,)."""
+        starts = np.concatenate(([True], self.variable[1:] != self.variable[:-1]))
+        return self.variable[starts].astype(np.int64)
+
+    @cached_property
+    def node_counts(self) -> NDArray[np.int64]:
+        """Number of nodes of each variable, shape (variables,)."""
+        return np.bincount(self.variable, minlength=self.n_variables).astype(np.int64)
+
+    @cached_property
+    def first_nodes(self) -> NDArray[np.int64]:
+        """Number of the first node of each variable, shape (variables,)."""
+        return self._starts(self.node_counts)
+
+    @cached_property
+    def first_parameters(self) -> NDArray[np.int64]:
+        """Where each variable's parameters begin, shape (variables,)."""
+        return self._starts(self.node_counts * self.cardinalities)
+
+    @cached_property
+    def first_successors(self) -> NDArray[np.int64]:
+        """Where each variable's successors begin, shape (variables,)."""
+        return self._starts(self.node_counts * self.cardinalities * self.child_counts)
+
+    @cached_property
+    def parameter_offsets(self) -> NDArray[np.int64]:
+        """Where each node's parameters begin, and the end, shape (nodes + 1,)."""
+        return _offsets(self.cardinalities[self.variable])
+
+    @cached_property
+    def successor_offsets(self) -> NDArray[np.int64]:
+        """Where each node's successors begin, and the end, shape (nodes + 1,)."""
+        return _offsets((self.cardinalities * self.child_counts)[self.variable])
+
+    @cached_property
+    def effective_size(self) -> int:
+        """What one pass of inference costs: states x nodes x max(1, children), THESIS (3.52)."""
+        widths = np.maximum(1, self.child_counts)
+        return int((self.cardinalities * self.node_counts * widths).sum())
+
+    @cached_property
+    def representational_size(self) -> int:
+        """Number of free parameters, THESIS (3.53)."""
+        return int(((self.cardinalities - 1) * self.node_counts).sum())
+
+    def index(self, name: str) -> int:
+        """Return the number of the variable called ``name``."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise OptionError(
+                f"no variable {name!r} in the decision graph{suggestion(name, self.names)}"
+            ) from None
+
+    def state_index(self, variable: int, state: str) -> int:
+        """Return the code of a state of the variable with this number."""
+        try:
+            return self.states[variable].index(state)
+        except ValueError:
+            raise OptionError(
+                f"variable {self.names[variable]!r} has no state {state!r}"
+                f"{suggestion(state, self.states[variable])}"
+            ) from None
+
+    def parameters_of(self, variable: int) -> NDArray[np.float64]:
+        """Return the local distributions of a variable's nodes, shape (its nodes, states)."""
+        r, m = self.cardinalities[variable], self.node_counts[variable]
+        start = self.first_parameters[variable]
+        return self.parameters[start : start + m * r].reshape(m, r)
+
+    def successors_of(self, variable: int) -> NDArray[np.int32]:
+        """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
+        shape = tuple(
+            int(a[variable]) for a in (self.node_counts, self.cardinalities, self.child_counts)
+        )
+        start = self.first_successors[variable]
+        return self.successors[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
+
+    def with_parameters(self, parameters: NDArray[np.float64]) -> "DecisionGraph":
+        """Return the same structure with other parameters, shape as ``parameters``."""
+        return replace(self, parameters=parameters)
+
+    def check(self) -> None:
+        """Check that the arrays form a decision graph (PDG-SEM, Definition 2.1).
+
+        Raises
+        ------
+        CheckError
+            If the forest has a cycle, nodes are misplaced or unreachable, a root has several
+            nodes, a successor belongs to the wrong variable, or parameters are no distribution.
+        """
+        forest_order(self.forest)
+        _check_nodes(self)
+        _check_parameters(self)
+        _check_successors(self)
+
+    def _starts(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        starts = np.empty(self.n_variables, np.int64)
+        starts[self.order] = _offsets(sizes[self.order])[:-1]
+        return starts
+
+
+def forest_children(forest: NDArray[np.int32]) -> tuple[tuple[int, ...], ...]:
+    """Return the children of each variable of a forest of parent numbers, in variable order."""
+    children: list[list[int]] = [[] for _ in forest]
+    for variable, parent in enumerate(forest.tolist()):
+        if parent >= 0:
+            children[parent].append(variable)
+    return tuple(tuple(c) for c in children)
+
+
+def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
+    """Return the variables of a forest, each before its descendants (depth first).
+
+    Raises
+    ------
+    CheckError
+        If a parent number is out of range or the parents form a cycle.
+    """
+    n = len(forest)
+    for variable in np.flatnonzero((forest < -1) | (forest >= n)).tolist():
+        raise CheckError(f"variable {variable}: forest parent {forest[variable]} is not in -1..{n}")
+    children = forest_children(forest)
+    order: list[int] = []
+    stack: list[int] = np.flatnonzero(forest < 0)[::-1].tolist()
+    while stack:
+        variable = stack.pop()
+        order.append(variable)
+        stack.extend(reversed(children[variable]))
+    if len(order) < n:
+        rest = sorted(set(range(n)) - set(order))
+        raise CheckError(f"the forest has a cycle among variables {rest}")
+    return tuple(order)
+
+
+V_co = TypeVar("V_co", covariant=True)
+
+
+class ByVariable(Protocol[V_co]):
+    """Anything that holds a value for each variable number: a sequence or a mapping."""
+
+    def __getitem__(self, variable: int, /) -> V_co:
+        """Return the value of a variable."""
+        ...
+
+
+def assemble(
+    names: tuple[str, ...],
+    states: tuple[tuple[str, ...], ...],
+    forest: NDArray[np.int32],
+    parameters: ByVariable[NDArray[np.float64]],
+    successors: ByVariable[NDArray[np.int32]],
+) -> DecisionGraph:
+    """Join the nodes of each variable into one graph.
+
+    Parameters
+    ----------
+    names, states, forest
+        As in `DecisionGraph`.
+    parameters
+        For each variable, its nodes' distributions, shape (nodes, states).
+    successors
+        For each variable, shape (nodes, states, children); a node is given by its place among
+        the nodes of its own variable.
+    """
+    order = forest_order(forest)
+    children = forest_children(forest)
+    first = dict(zip(order, _offsets([len(parameters[v]) for v in order]).tolist(), strict=False))
+    shifts = [np.array([first[c] for c in children[v]], np.int64) for v in range(len(names))]
+    return DecisionGraph(
+        names,
+        states,
+        forest.astype(np.int32),
+        np.repeat(np.array(order, np.int32), [len(parameters[v]) for v in order]),
+        np.concatenate([parameters[v].ravel() for v in order]).astype(np.float64),
+        np.concatenate([(successors[v] + shifts[v]).ravel() for v in order]).astype(np.int32),
+    )
+
+
+def _offsets(sizes: NDArray[np.int64] | Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _check_nodes(graph: DecisionGraph) -> None:
+    missing = np.flatnonzero(graph.node_counts == 0)
+    if len(missing):
+        raise CheckError(f"variable {graph.names[missing[0]]!r} has no node: give it at least one")
+    if len(graph.order) != graph.n_variables:
+        raise CheckError("the nodes of some variable do not stand together")
+    for variable, parent in enumerate(graph.forest.tolist()):
+        if parent < 0 and graph.node_counts[variable] != 1:
+            raise CheckError(
+                f"root variable {graph.names[variable]!r} has {graph.node_counts[variable]} nodes,"
+                " not one"
+            )
+        if parent >= 0 and graph.first_nodes[parent] > graph.first_nodes[variable]:
+            raise CheckError(
+                f"nodes of {graph.names[variable]!r} stand before those of its forest parent"
+                f" {graph.names[parent]!r}"
+            )
+
+
+def _check_parameters(graph: DecisionGraph) -> None:
+    if len(graph.parameters) != graph.parameter_offsets[-1]:
+        raise CheckError(
+            f"{len(graph.parameters)} parameters, not one per node and state:"
+            f" {graph.parameter_offsets[-1]}"
+        )
+    if not (np.isfinite(graph.parameters).all() and (graph.parameters >= 0).all()):
+        raise CheckError("some parameter is negative or not a number")
+    sums = np.add.reduceat(graph.parameters, graph.parameter_offsets[:-1])
+    for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE):
+        name = graph.names[graph.variable[node]]
+        raise CheckError(f"parameters of node {node} ({name!r}) sum to {sums[node]!r}, not to one")
+
+
+def _check_successors(graph: DecisionGraph) -> None:
+    if len(graph.successors) != graph.successor_offsets[-1]:
+        raise CheckError(
+            f"{len(graph.successors)} successors, not one per node, state and child:"
+            f" {graph.successor_offsets[-1]}"
+        )
+    reached = graph.forest[graph.variable] < 0
+    for parent, children in enumerate(graph.children):
+        successors = graph.successors_of(parent)
+        for place, child in enumerate(children):
+            column = successors[:, :, place]
+            first = graph.first_nodes[child]
+            if (column < first).any() or (column >= first + graph.node_counts[child]).any():
+                raise CheckError(
+                    f"a successor of {graph.names[parent]!r} for its child {graph.names[child]!r}"
+                    " is a node of another variable"
+                )
+            reached[column] = True
+    if not reached.all():
+        node = int(np.flatnonzero(~reached)[0])
+        name = graph.names[graph.variable[node]]
+        raise CheckError(f"node {node} ({name!r}) is no successor of any node: remove it")

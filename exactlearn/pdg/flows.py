@@ -1,0 +1,246 @@
+"""Inference in a decision graph by in-flow and out-flow (PDG-SEM, section 4.4; THESIS, 3.3.2).
+
+One pass costs time linear in the graph's effective size (THESIS, 3.52). Of three compiled
+kernels the cheapest that is exact is taken: many rows side by side over the whole graph; row by
+row over the nodes a row can reach, when most cells are observed; and the same with logarithms for
+rows whose probability is below 1e-250.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exactlearn.data import Dataset
+from exactlearn.errors import DataError
+from exactlearn.pdg.block_flows import block_expectation, block_log_likelihoods
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.layout import Layout, layout
+from exactlearn.pdg.log_flows import log_expectation
+from exactlearn.pdg.row_flows import count_reached, row_expectation, row_log_likelihoods
+
+BLOCK = 64
+"""Most rows that the block kernel puts side by side."""
+
+BLOCK_MEMORY = 1 << 17
+"""Flows that the block kernel holds at once in each direction: they should stay in the cache."""
+
+SAMPLE = 16
+"""Rows that are looked at to decide between the kernels."""
+
+NO_COUNTS = np.empty(0)
+NO_POSTERIOR = np.empty((1, 0))
+
+
+class Expectation(NamedTuple):
+    """Expected counts and what they were computed from.
+
+    Attributes
+    ----------
+    counts
+        Expected weight of the rows that reach a node and have a state there, laid out as
+        `DecisionGraph.parameters`.
+    log_likelihoods
+        Log-likelihood of each row, natural logarithm, shape (rows,).
+    """
+
+    counts: NDArray[np.float64]
+    log_likelihoods: NDArray[np.float64]
+
+
+def log_likelihood_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
+    """Return the log-probability of each row's observed cells (THESIS, 3.51).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+
+    Returns
+    -------
+    Natural logarithms, shape (rows,); ``-inf`` for an impossible row.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the graph's variables and states.
+    """
+    rows = _rows(graph, codes)
+    arrays = layout(graph)
+    result = np.empty(len(rows))
+    if _few_reached(arrays, graph.parameters, rows):
+        row_log_likelihoods(arrays, graph.parameters, rows, result)
+    else:
+        block_log_likelihoods(arrays, graph.parameters, rows, _block(arrays, rows), result)
+    _complete_improbable(
+        arrays, graph.parameters, rows, np.ones(len(rows)), result, NO_COUNTS, NO_POSTERIOR
+    )
+    return result
+
+
+def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
+    """Return the total log-likelihood of a dataset's observed cells, rows times their weights."""
+    rows = log_likelihood_rows(graph, dataset.codes)
+    return float(rows.sum() if dataset.weights is None else np.dot(dataset.weights, rows))
+
+
+def posteriors(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
+    """Return the posterior marginals of all variables given each row (PDG-SEM, equation 21).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+
+    Returns
+    -------
+    Probabilities, shape (rows, sum of cardinalities): the states of the first variable, then of
+    the second, and so on; an observed variable has probability one at its state.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the graph, or a row is impossible under it.
+    """
+    return posteriors_and_log_likelihoods(graph, codes)[0]
+
+
+def posteriors_and_log_likelihoods(
+    graph: DecisionGraph, codes: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what `posteriors` and `log_likelihood_rows` return, for the cost of the former."""
+    rows = _rows(graph, codes)
+    posterior = np.zeros((len(rows), int(graph.cardinalities.sum())))
+    log_likelihoods = _expect(
+        layout(graph), graph.parameters, rows, np.ones(len(rows)), NO_COUNTS, posterior
+    )
+    refuse_impossible(log_likelihoods)
+    return posterior, log_likelihoods
+
+
+def expected_counts(
+    graph: DecisionGraph, codes: ArrayLike, weights: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Return the expected weight of rows for each node and state (PDG-SEM, equation 22).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    weights
+        Weight of each row, shape (rows,); every row counts once without it.
+
+    Returns
+    -------
+    Counts laid out as `DecisionGraph.parameters`; each variable's add up to the total weight.
+
+    Raises
+    ------
+    DataError
+        If the table or weights do not fit the graph, or a row is impossible under it.
+    """
+    return expectation(graph, codes, weights).counts
+
+
+def expectation(
+    graph: DecisionGraph, codes: ArrayLike, weights: ArrayLike | None = None
+) -> Expectation:
+    """Return `expected_counts` together with each row's log-likelihood."""
+    rows = _rows(graph, codes)
+    w = np.ones(len(rows)) if weights is None else np.require(weights, np.float64, ["C", "W"])
+    if w.shape != (len(rows),) or not (w >= 0).all():
+        raise DataError(f"{len(rows)} rows need as many weights, none negative; got {w.shape}")
+    found = expect_counts(layout(graph), graph.parameters, rows, w)
+    refuse_impossible(found.log_likelihoods)
+    return found
+
+
+def expect_counts(
+    arrays: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    weights: NDArray[np.float64],
+) -> Expectation:
+    """Return expected counts of checked rows; impossible rows add nothing."""
+    counts = np.zeros(len(parameters))
+    result = _expect(arrays, parameters, rows, weights, counts, NO_POSTERIOR)
+    return Expectation(counts, result)
+
+
+def refuse_impossible(log_likelihoods: NDArray[np.float64]) -> None:
+    """Raise a `DataError` naming the first row whose log-likelihood is ``-inf``."""
+    impossible = np.flatnonzero(np.isneginf(log_likelihoods))
+    if len(impossible):
+        raise DataError(
+            f"row {impossible[0]} ({len(impossible)} in all): its observed cells have probability"
+            " zero under the model, so nothing can be inferred from them; correct the row or use"
+            " a model with smoothed parameters"
+        )
+
+
+def _rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
+    table = np.asarray(codes)
+    if table.ndim != 2 or table.shape[1] != graph.n_variables:
+        raise DataError(
+            f"a table of shape (rows, {graph.n_variables}) was expected, one column per variable"
+            f" of the graph; got {table.shape}"
+        )
+    wrong = (table < -1) | (table >= graph.cardinalities)
+    if wrong.any():
+        row, variable = np.argwhere(wrong)[0]
+        raise DataError(
+            f"row {row}, variable {graph.names[variable]!r}: state {table[row, variable]} is not"
+            f" in -1..{graph.cardinalities[variable] - 1}"
+        )
+    return np.require(table, np.int16, ["C", "W"])
+
+
+def _block(arrays: Layout, rows: NDArray[np.int16]) -> int:
+    fitting = BLOCK_MEMORY // len(arrays.variable)
+    return max(1, min(BLOCK, len(rows), max(8, fitting)))
+
+
+def _few_reached(arrays: Layout, parameters: NDArray[np.float64], rows: NDArray[np.int16]) -> bool:
+    """Whether going over the reached nodes beats going over all of them with rows side by side."""
+    sample = rows[:: max(1, len(rows) // SAMPLE)]
+    advantage = 2 if len(rows) < 8 else 12
+    reached = count_reached(arrays, parameters, sample)
+    return bool(reached * advantage < len(sample) * len(arrays.variable))
+
+
+def _expect(
+    arrays: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    result = np.empty(len(rows))
+    if _few_reached(arrays, parameters, rows):
+        row_expectation(arrays, parameters, rows, weights, result, counts, posterior)
+    else:
+        block = _block(arrays, rows)
+        block_expectation(arrays, parameters, rows, weights, block, result, counts, posterior)
+    _complete_improbable(arrays, parameters, rows, weights, result, counts, posterior)
+    return result
+
+
+def _complete_improbable(
+    arrays: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    result: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Do with logarithms the rows that a fast kernel left out: their result is NaN."""
+    rest = np.flatnonzero(np.isnan(result))
+    if len(rest) == 0:
+        return
+    some, flows = np.empty(len(rest)), posterior if posterior.size == 0 else posterior[rest]
+    log_expectation(arrays, parameters, rows[rest], weights[rest], some, counts, flows)
+    result[rest] = some
+    if posterior.size:
+        posterior[rest] = flows

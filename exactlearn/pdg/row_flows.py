@@ -1,0 +1,191 @@
+"""In-flow and out-flow row by row over the nodes that a row can reach.
+
+With most cells of a row observed, few nodes are reachable under its evidence: one or a handful
+per variable. They are listed level by level, so parents come before children in the list.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.kernel import kernel
+from exactlearn.pdg.block_flows import SMALLEST
+from exactlearn.pdg.layout import Layout
+
+
+@kernel
+def reach(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    row: NDArray[np.int16],
+    stamp: int,
+    mark: NDArray[np.int64],
+    queue: NDArray[np.int32],
+) -> int:
+    """List the nodes reachable with positive probability under a row's evidence.
+
+    Parameters
+    ----------
+    stamp, mark
+        ``mark[node] == stamp`` tells the nodes listed; ``stamp`` must differ from row to row.
+    queue
+        Receives the nodes, parents before children; the number of nodes is returned.
+    """
+    tail = 0
+    for variable in layout.order:
+        if layout.forest[variable] < 0:
+            queue[tail] = layout.first_node[variable]
+            tail += 1
+    head = 0
+    while head < tail:
+        node = queue[head]
+        head += 1
+        variable = layout.variable[node]
+        k = layout.n_children[variable]
+        if k == 0:
+            continue
+        first, last = _states(layout, row, variable)
+        p, s = layout.parameter[node], layout.successor[node]
+        for h in range(first, last):
+            if parameters[p + h] > 0.0:
+                for c in range(k):
+                    child = layout.successors[s + h * k + c]
+                    if mark[child] != stamp:
+                        mark[child] = stamp
+                        queue[tail] = child
+                        tail += 1
+    return tail
+
+
+@kernel
+def count_reached(layout: Layout, parameters: NDArray[np.float64], codes: NDArray[np.int16]) -> int:
+    """Return how many nodes all rows together reach."""
+    mark = np.full(len(layout.variable), -1, np.int64)
+    queue = np.empty(len(layout.variable), np.int32)
+    total = 0
+    for i in range(len(codes)):
+        total += reach(layout, parameters, codes[i], i, mark, queue)
+    return total
+
+
+@kernel
+def row_log_likelihoods(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    result: NDArray[np.float64],
+) -> None:
+    """Write each row's log-likelihood, or NaN where it is below `SMALLEST`, into ``result``."""
+    mark = np.full(len(layout.variable), -1, np.int64)
+    queue = np.empty(len(layout.variable), np.int32)
+    out_flow = np.empty(len(layout.variable))
+    for i in range(len(codes)):
+        n = reach(layout, parameters, codes[i], i, mark, queue)
+        total = _out_flows(layout, parameters, codes[i], queue, n, out_flow)
+        result[i] = np.log(total) if total >= SMALLEST else np.nan
+
+
+@kernel
+def row_expectation(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    result: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Do what `exactlearn.pdg.block_flows.block_expectation` does, row by row."""
+    mark = np.full(len(layout.variable), -1, np.int64)
+    queue = np.empty(len(layout.variable), np.int32)
+    out_flow = np.empty(len(layout.variable))
+    in_flow = np.empty(len(layout.variable))
+    suffix = np.empty(layout.n_children.max() + 1)
+    for i in range(len(codes)):
+        n = reach(layout, parameters, codes[i], i, mark, queue)
+        total = _out_flows(layout, parameters, codes[i], queue, n, out_flow)
+        result[i] = np.log(total) if total >= SMALLEST else np.nan
+        if total < SMALLEST:
+            continue
+        marginal = posterior[i] if posterior.size > 0 else posterior[0]
+        _in_flows(
+            layout, parameters, codes[i], weights[i], queue, n, out_flow, in_flow, suffix, counts,
+            marginal,
+        )  # fmt: skip
+
+
+@kernel
+def _states(layout: Layout, row: NDArray[np.int16], variable: int) -> tuple[np.int64, np.int64]:
+    """Return the range of states that the row allows."""
+    code = np.int64(row[variable])
+    if code >= 0:
+        return code, code + 1
+    return np.int64(0), layout.cardinality[variable]
+
+
+@kernel
+def _out_flows(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    row: NDArray[np.int16],
+    queue: NDArray[np.int32],
+    n: int,
+    out_flow: NDArray[np.float64],
+) -> float:
+    """Fill the out-flows of the listed nodes, last first; return the product of the roots'."""
+    total = 1.0
+    for i in range(n - 1, -1, -1):
+        node = queue[i]
+        variable = layout.variable[node]
+        k = layout.n_children[variable]
+        p, s = layout.parameter[node], layout.successor[node]
+        first, last = _states(layout, row, variable)
+        flow = 0.0
+        for h in range(first, last):
+            product = parameters[p + h]
+            if product > 0.0:
+                for c in range(k):
+                    product *= out_flow[layout.successors[s + h * k + c]]
+                flow += product
+        out_flow[node] = flow
+        if layout.forest[variable] < 0:
+            total *= flow
+    return total
+
+
+@kernel
+def _in_flows(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    row: NDArray[np.int16],
+    weight: float,
+    queue: NDArray[np.int32],
+    n: int,
+    out_flow: NDArray[np.float64],
+    in_flow: NDArray[np.float64],
+    suffix: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    marginal: NDArray[np.float64],
+) -> None:
+    for i in range(n):
+        root = layout.forest[layout.variable[queue[i]]] < 0
+        in_flow[queue[i]] = weight / out_flow[queue[i]] if root else 0.0
+    for i in range(n):
+        node = queue[i]
+        variable = layout.variable[node]
+        k = layout.n_children[variable]
+        p, s = layout.parameter[node], layout.successor[node]
+        first, last = _states(layout, row, variable)
+        for h in range(first, last):
+            flow = in_flow[node] * parameters[p + h]
+            if flow > 0.0:
+                successors = layout.successors[s + h * k : s + h * k + k]
+                suffix[k] = 1.0
+                for c in range(k - 1, -1, -1):
+                    suffix[c] = suffix[c + 1] * out_flow[successors[c]]
+                for c in range(k):
+                    in_flow[successors[c]] += flow * suffix[c + 1]
+                    flow *= out_flow[successors[c]]
+                if counts.size > 0:
+                    counts[p + h] += flow
+                if marginal.size > 0:
+                    marginal[layout.first_state[variable] + h] += flow
