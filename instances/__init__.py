@@ -19,6 +19,30 @@ def bundled() -> tuple[Path, ...]:
     return tuple(sorted(p for p in folder().iterdir() if p.suffix in SUFFIXES))
 
 
+def names(suffix: str | None = None) -> tuple[str, ...]:
+    """Return the names of the bundled files in order, all or those with one suffix.
+
+    Examples
+    --------
+    >>> "asia.bif" in names(".bif")
+    True
+    """
+    return tuple(p.name for p in bundled() if suffix in (None, p.suffix))
+
+
+def path(name: str) -> Path:
+    """Return the path of the bundled file with this name, such as ``asia.bif``.
+
+    Raises
+    ------
+    OptionError
+        When there is none; the message suggests near names.
+    """
+    if name not in names():
+        raise OptionError(f"no bundled file {name!r}{suggestion(name, names())}")
+    return folder() / name
+
+
 def locate(name: str, suffix: str) -> Path:
     """Return the file of a path or of a bundled instance's name.
 
@@ -34,12 +58,12 @@ def locate(name: str, suffix: str) -> Path:
     OptionError
         When neither exists; the message names the nearest bundled instance.
     """
-    path = Path(name)
-    if path.is_file():
-        return path
+    given = Path(name)
+    if given.is_file():
+        return given
     known = {p.stem: p for p in bundled() if p.suffix == suffix}
-    wanted = path.name.removesuffix(suffix)
-    if path.parent == Path() and wanted in known:
+    wanted = given.name.removesuffix(suffix)
+    if given.parent == Path() and wanted in known:
         return known[wanted]
     raise OptionError(
         f"{name}: no such file, nor a bundled instance with suffix {suffix}"
