@@ -1,34 +1,64 @@
 """A coded categorical table with missing cells."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import DataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MISSING = -1
 """Code of a missing cell."""
+
+MISSING_SYMBOLS = ("?", "", "NA")
+"""What stands for a missing cell in a file or frame, unless told otherwise."""
+
+SMALL = 127
+"""The most states of a variable for codes of one byte."""
+
+LARGEST = 32767
+"""The most states of a variable."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows of discrete observations; a missing cell has the code -1.
+    """Rows of discrete observations, checked when made; a missing cell has the code -1.
 
     Parameters
     ----------
     codes
-        State indices, shape (rows, variables), int8 or int16; -1 for a missing cell.
+        State indices, shape (rows, variables), of any integer type; -1 for a missing cell. Kept as
+        int8, or as int16 when a variable has more than 127 states, rows contiguous.
     names
         Variable names, all different.
     states
-        State names of each variable, in the order of their codes; may hold states that no row has.
+        State names of each variable, in the order of their codes, all different within the
+        variable; may hold states that no row has.
     weights
-        Weight of each row, shape (rows,), or ``None`` when every row counts once.
+        Weight of each row, shape (rows,), finite and not negative, or ``None`` when every row
+        counts once.
     edges
         For discretised variables, by name: the increasing inner bin edges.
+
+    Raises
+    ------
+    DataError
+        When shapes, codes, names, states, weights or edges do not fit each other.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0, 1], [-1, 0]]), ("smoke", "lung"), (("no", "yes"),) * 2)
+    >>> table.missing_cells.tolist()
+    [[1, 0]]
+    >>> table.complete([1]).codes.tolist()
+    [[0, 1], [1, 0]]
     """
 
     codes: NDArray[np.int8] | NDArray[np.int16]
@@ -36,6 +66,86 @@ class Dataset:
     states: tuple[tuple[str, ...], ...]
     weights: NDArray[np.float64] | None = None
     edges: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep the codes in their smallest type."""
+        names, states = tuple(self.names), tuple(tuple(s) for s in self.states)
+        _check_names(names)
+        _check_states(names, states)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "states", states)
+        object.__setattr__(self, "codes", _checked_codes(np.asarray(self.codes), names, states))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _checked_weights(self.weights, self.n_rows))
+        object.__setattr__(self, "edges", _checked_edges(self.edges, names, states))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: "pd.DataFrame",
+        *,
+        states: Mapping[str, Sequence[str]] | None = None,
+        missing: Sequence[str] = MISSING_SYMBOLS,
+        discretise: Mapping[str, str] | None = None,
+    ) -> "Dataset":
+        """Code the columns of a pandas frame.
+
+        Parameters
+        ----------
+        frame
+            One column per variable. Values are named by their text, whole floats without a
+            fraction; the categories of a categorical column are its declared states.
+        states
+            Declared states of a variable, in order; others are ordered as numbers if all are
+            numbers, else as text.
+        missing
+            Symbols of a missing cell, beside None, NaN and NA.
+        discretise
+            Bins of numeric columns, as for :func:`exactlearn.formats.table.read_dataset`.
+
+        Raises
+        ------
+        DataError
+            When a column is constant, entirely missing, or has far too many values.
+        OptionError
+            When an option names a column that does not exist.
+        """
+        from exactlearn.frame import code_frame
+
+        return code_frame(frame, states=states, missing=missing, discretise=discretise)
+
+    @classmethod
+    def from_array(
+        cls,
+        array: NDArray[Any],
+        names: Sequence[str] | None = None,
+        states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None = None,
+        *,
+        missing: Sequence[str] = MISSING_SYMBOLS,
+    ) -> "Dataset":
+        """Code the columns of an array of values.
+
+        Parameters
+        ----------
+        array
+            Values, shape (rows, variables), named by their text. Missing are None, NaN and, in an
+            array of integers, -1.
+        names
+            Variable names; ``X0``, ``X1``, ... when not given.
+        states
+            Declared states, by name or for every variable in order. For codes that are state
+            indices already, make a ``Dataset`` itself.
+        missing
+            Symbols of a missing cell in an array of text or objects.
+
+        Raises
+        ------
+        DataError
+            As for :meth:`from_frame`; also when the array is not two-dimensional.
+        """
+        from exactlearn.frame import code_array
+
+        return code_array(np.asarray(array), names, states, missing)
 
     @property
     def n_rows(self) -> int:
@@ -63,11 +173,129 @@ class Dataset:
         return len(self.missing_cells) == 0
 
     def complete(self, values: Sequence[int] | NDArray[np.integer]) -> "Dataset":
-        """Return the table with its missing cells filled, one value for each missing cell."""
-        if len(values) != len(self.missing_cells):
+        """Return the table with its missing cells filled.
+
+        Parameters
+        ----------
+        values
+            A state index for each missing cell, in the order of ``missing_cells``.
+
+        Raises
+        ------
+        DataError
+            When their number differs, or a value is not a state of its variable.
+        """
+        filled = np.asarray(values, np.int64)
+        if filled.shape != (len(self.missing_cells),):
             raise DataError(
                 f"{len(values)} values for {len(self.missing_cells)} missing cells: give one each"
             )
+        columns = self.missing_cells[:, 1]
+        wrong = np.flatnonzero((filled < 0) | (filled >= self.cardinalities[columns]))
+        if len(wrong):
+            cell = int(wrong[0])
+            raise DataError(
+                f"value {filled[cell]} for missing cell {cell}: variable "
+                f"{self.names[columns[cell]]!r} has the states 0 to "
+                f"{self.cardinalities[columns[cell]] - 1}"
+            )
         codes = self.codes.copy()
-        codes[self.missing_cells[:, 0], self.missing_cells[:, 1]] = values
+        codes[self.missing_cells[:, 0], columns] = filled
         return replace(self, codes=codes)
+
+
+def repeated(items: Iterable[str]) -> list[str]:
+    """Return the items that stand more than once, in order.
+
+    Examples
+    --------
+    >>> repeated(["a", "b", "a"])
+    ['a']
+    """
+    return [item for item, count in Counter(items).items() if count > 1]
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    for position, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise DataError(f"variable {position}: its name is {name!r}, expected a text")
+    if twice := repeated(names):
+        raise DataError(f"two variables have the name {twice[0]!r}; rename one")
+
+
+def _check_states(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
+    if len(states) != len(names):
+        raise DataError(f"states of {len(states)} variables for {len(names)} names: give one each")
+    for name, own in zip(names, states, strict=True):
+        if not 1 <= len(own) <= LARGEST:
+            raise DataError(f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}")
+        if not all(isinstance(state, str) for state in own):
+            raise DataError(f"variable {name!r}: state names must be text, found {own}")
+        if twice := repeated(own):
+            raise DataError(f"variable {name!r} has the state {twice[0]!r} twice; rename one")
+
+
+def _checked_codes(
+    codes: NDArray[Any], names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
+) -> NDArray[np.int8] | NDArray[np.int16]:
+    if codes.ndim != 2 or codes.shape[1] != len(names):
+        raise DataError(
+            f"codes have the shape {codes.shape}, expected (rows, {len(names)}) for the variables"
+        )
+    if not np.issubdtype(codes.dtype, np.integer):
+        raise DataError(
+            f"codes have the type {codes.dtype}, expected integers; values become codes by "
+            "Dataset.from_array or Dataset.from_frame"
+        )
+    cardinalities = np.array([len(s) for s in states], np.int64)
+    _check_range(codes, names, cardinalities)
+    if cardinalities.max(initial=0) <= SMALL:
+        return np.ascontiguousarray(codes, np.int8)
+    return np.ascontiguousarray(codes, np.int16)
+
+
+def _check_range(
+    codes: NDArray[Any], names: tuple[str, ...], cardinalities: NDArray[np.int64]
+) -> None:
+    if not len(codes):
+        return
+    # Extremes first: a table that is right needs no array of truth values for all its cells.
+    wrong = (codes.min(axis=0) < MISSING) | (codes.max(axis=0).astype(np.int64) >= cardinalities)
+    if wrong.any():
+        variable = int(np.flatnonzero(wrong)[0])
+        column = codes[:, variable].astype(np.int64)
+        row = int(np.flatnonzero((column < MISSING) | (column >= cardinalities[variable]))[0])
+        raise DataError(
+            f"variable {names[variable]!r}, row {row}: code {column[row]}, expected 0 to "
+            f"{cardinalities[variable] - 1}, or {MISSING} for a missing cell"
+        )
+
+
+def _checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
+    checked = np.ascontiguousarray(weights, np.float64)
+    if checked.shape != (rows,):
+        raise DataError(f"weights have the shape {checked.shape}, expected one per row: ({rows},)")
+    bad = np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))
+    if len(bad):
+        raise DataError(
+            f"row {bad[0]}: weight {checked[bad[0]]}, expected a finite number, 0 or more"
+        )
+    return checked
+
+
+def _checked_edges(
+    edges: Mapping[str, Sequence[float]],
+    names: tuple[str, ...],
+    states: tuple[tuple[str, ...], ...],
+) -> dict[str, tuple[float, ...]]:
+    number_of_states = {name: len(own) for name, own in zip(names, states, strict=True)}
+    checked = {name: tuple(float(e) for e in own) for name, own in edges.items()}
+    for name, own in checked.items():
+        if name not in number_of_states:
+            raise DataError(f"bin edges of {name!r}, which is no variable")
+        if len(own) != number_of_states[name] - 1 or not all(np.diff(own) > 0):
+            raise DataError(
+                f"variable {name!r}: edges {own}, expected {number_of_states[name] - 1} "
+                "increasing numbers, one less than its states"
+            )
+    return checked

@@ -1,0 +1,322 @@
+"""Delimited text: from the bytes of a file to columns of labels.
+
+Lines are checked before they are parsed: every line that is not blank must have as many fields as
+the first, so that the parser never guesses. Quotes follow RFC 4180, but end on their line.
+"""
+
+import csv
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from exactlearn.coding import Column
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.kernel import kernel
+
+WHITE_SPACE = "whitespace"
+_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
+_CANDIDATES = (",", "\t", ";", "|", WHITE_SPACE)
+_SNIFFED_LINES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class DelimitedText:
+    """The fields of a file.
+
+    Parameters
+    ----------
+    path
+        The file, for messages.
+    names
+        Fields of the header, or ``None``.
+    columns
+        One column of labels per field; named later.
+    lines
+        Line number of each row, counted from 1, shape (rows,).
+    """
+
+    path: Path
+    names: tuple[str, ...] | None
+    columns: tuple[Column, ...]
+    lines: NDArray[np.int64]
+
+
+def read_delimited(
+    path: str | os.PathLike[str], *, header: bool, separator: str | None
+) -> DelimitedText:
+    """Read a delimited file, compressed or not.
+
+    Parameters
+    ----------
+    path
+        The file, in UTF-8; gzip is recognised by its content.
+    header
+        Whether the first line holds names.
+    separator
+        One character, ``"whitespace"`` for any run of blanks, or ``None``: a tab for ``.tsv``,
+        else the one that parts the first lines most evenly.
+
+    Raises
+    ------
+    FormatError
+        When the file cannot be read, is empty or ragged; names line and fix.
+    OptionError
+        When the file does not exist, or the separator is not one character.
+    """
+    path = Path(path)
+    data = _read_text(path)
+    separator = _separator(path, data, separator)
+    lines, counts = _lines_and_counts(path, data, separator)
+    if not len(lines):
+        raise FormatError(f"{path}: the file is empty; expected a table")
+    _check_even(path, lines, counts, separator, header)
+    names: tuple[str, ...] | None = None
+    if header:
+        names, data = _header(path, data, separator, int(lines[0]))
+        lines = lines[1:]
+        if not len(lines):
+            raise FormatError(
+                f"{path}: only line 1 holds anything, and it was read as the names; add rows, or "
+                "read it with --no-header (header=False) if it is one"
+            )
+    columns = _parse(path, data, separator, len(lines), int(counts[0]))
+    return DelimitedText(path, names, columns, lines)
+
+
+def _read_text(path: Path) -> bytes:
+    """Return the file's text with one kind of line end, checked to be UTF-8."""
+    data = _read_bytes(path)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FormatError(f"{path}: the text is UTF-16; save it as UTF-8")
+    if b"\0" in data or data.startswith(b"PK\x03\x04"):
+        raise FormatError(f"{path}: not a text file; expected a table in CSV, TSV or white space")
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    _check_utf8(path, data)
+    return data
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise OptionError(f"there is no file {path}") from error
+    except IsADirectoryError as error:
+        raise OptionError(f"{path} is a folder; name a file in it") from error
+    except OSError as error:
+        raise OptionError(f"cannot read {path}: {error.strerror}") from error
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{path}: damaged gzip file ({error}); fetch it again") from error
+
+
+def _check_utf8(path: Path, data: bytes) -> None:
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        raise FormatError(
+            f"{path}, line {line}, byte {column}: 0x{data[error.start]:02x} is not UTF-8; save the "
+            "file as UTF-8 (it may be in Latin-1)"
+        ) from error
+
+
+def _separator(path: Path, data: bytes, asked: str | None) -> str:
+    if asked is None:
+        return _sniffed(path, data)
+    separator = _NAMED.get(asked, asked)
+    if separator != WHITE_SPACE and (len(separator.encode()) != 1 or separator in '"\n\r'):
+        raise OptionError(
+            f"separator {asked!r}: expected one character such as ',' or 'tab', or 'whitespace'"
+        )
+    return separator
+
+
+def _sniffed(path: Path, data: bytes) -> str:
+    """Return the separator that parts most of the first lines into one same number of fields."""
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix in (".tsv", ".tab"):
+        return "\t"
+    lines = [line for line in _head(data) if line.strip()][:_SNIFFED_LINES]
+    candidates = _CANDIDATES[:-1] if suffix == ".csv" else _CANDIDATES
+    # The maximum takes the first of equals.
+    return max(candidates, key=lambda separator: _evenness(lines, separator))
+
+
+def _head(data: bytes) -> list[str]:
+    lines = data.split(b"\n", 4 * _SNIFFED_LINES)
+    return [line.decode() for line in lines[: 4 * _SNIFFED_LINES]]
+
+
+def _evenness(lines: list[str], separator: str) -> int:
+    """Return how many lines have the commonest number of fields, 0 if that is one."""
+    counts = [len(fields) for fields in _loose_records(lines, separator)]
+    commonest = max(set(counts), key=counts.count, default=1)
+    return counts.count(commonest) if commonest > 1 else 0
+
+
+def _loose_records(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    if separator == WHITE_SPACE:
+        for line in lines:
+            yield re.findall(r'"(?:[^"]|"")*"|\S+', line)
+    else:
+        yield from csv.reader(lines, delimiter=separator, skipinitialspace=True)
+
+
+def _records(
+    path: Path, text: Sequence[str], separator: str, at: Sequence[int]
+) -> Iterator[list[str]]:
+    """Yield the fields of each line; ``at`` tells their line numbers."""
+    if separator == WHITE_SPACE:
+        for fields in _loose_records(text, separator):
+            yield [_unquoted(field) for field in fields]
+        return
+    reader = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
+    done = 0
+    try:
+        for fields in reader:
+            done += 1
+            if reader.line_num != done:
+                raise csv.Error("a quote is opened and not closed")
+            yield fields
+    except csv.Error as error:
+        raise FormatError(
+            f"{path}, line {at[min(done, len(at)) - 1]}: {error}; close the quote on its line, and "
+            'write a quote inside a field as "" within quotes'
+        ) from error
+
+
+def _lines_and_counts(
+    path: Path, data: bytes, separator: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return number and count of fields of each line that is not blank."""
+    blank_runs = separator == WHITE_SPACE
+    code = ord(" " if blank_runs else separator)
+    fields = fields_per_line(np.frombuffer(data, np.uint8), code, blank_runs)
+    filled = np.flatnonzero(fields)
+    if b'"' in data:
+        return filled + 1, _quoted_counts(path, data, separator, filled)
+    return filled + 1, fields[filled]
+
+
+@kernel
+def fields_per_line(text: NDArray[np.uint8], separator: int, runs: bool) -> NDArray[np.int64]:
+    """Count the fields of each line of text without quotes, 0 for a blank line.
+
+    Parameters
+    ----------
+    text
+        The bytes; a last line without line end counts.
+    separator
+        Byte between two fields.
+    runs
+        Whether any run of blanks and tabs separates fields, rather than ``separator``.
+    """
+    fields = np.zeros(1 + np.sum(text == 10), np.int64)
+    line, separators, words = 0, 0, 0
+    in_word = False
+    for byte in text:
+        if byte == 10:
+            line, separators, words, in_word = line + 1, 0, 0, False
+            continue
+        separators += byte == separator
+        is_ink = (byte != 32 and byte != 9) or (byte == separator and not runs)
+        words += is_ink and not in_word
+        in_word = is_ink
+        if words > 0:
+            fields[line] = words if runs else separators + 1
+    return fields
+
+
+def _quoted_counts(
+    path: Path, data: bytes, separator: str, filled: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    lines = data.decode().split("\n")
+    text = [lines[k] for k in filled]
+    counts = (len(fields) for fields in _records(path, text, separator, (filled + 1).tolist()))
+    return np.fromiter(counts, np.int64, len(text))
+
+
+def _check_even(
+    path: Path,
+    lines: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    separator: str,
+    header: bool,
+) -> None:
+    other = np.flatnonzero(counts != counts[0])
+    if not len(other):
+        return
+    first, width, odd = int(lines[0]), int(counts[0]), int(other[0])
+    found = f"{path}, line {lines[odd]}: {_fields(counts[odd])}, but line {first} has {width}"
+    if len(other) == len(counts) - 1 and len(set(counts[1:])) == 1:
+        hint = (
+            "the lines seem to begin with row names: name that column too"
+            if header and counts[1] == width + 1
+            else f"if line {first} is a remark, remove it"
+        )
+    else:
+        hint = "correct the line: a field may lack its separator, or hold one and need quotes"
+    name = {"\t": "a tab", WHITE_SPACE: "white space"}.get(separator, repr(separator))
+    raise FormatError(f"{found}; {hint} (fields were separated by {name})")
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
+
+
+def _header(path: Path, data: bytes, separator: str, line: int) -> tuple[tuple[str, ...], bytes]:
+    """Return the names on a line, and what follows the line."""
+    *_, text, rest = [*data.split(b"\n", line), b""][: line + 1]
+    fields = next(iter(_records(path, [text.decode()], separator, [line])))
+    return tuple(field.strip() for field in fields), rest
+
+
+def _unquoted(field: str) -> str:
+    is_quoted = len(field) > 1 and field[0] == field[-1] == '"'
+    return field[1:-1].replace('""', '"') if is_quoted else field
+
+
+def _parse(path: Path, data: bytes, separator: str, rows: int, fields: int) -> tuple[Column, ...]:
+    # A first row of text keeps pandas from reading labels as numbers, where "01" would equal "1".
+    first = (" " if separator == WHITE_SPACE else separator).join(["text"] * fields)
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(first.encode() + b"\n" + data),
+            sep=r"\s+" if separator == WHITE_SPACE else separator,
+            header=None,
+            index_col=False,
+            dtype="category",
+            na_filter=False,
+            skipinitialspace=True,
+            low_memory=False,
+        )
+    except pd.errors.ParserError as error:
+        raise FormatError(f"{path}: a quote is opened and not closed; close it") from error
+    if frame.shape != (rows + 1, fields):
+        raise FormatError(
+            f"{path}: {rows} lines of {fields} fields became {len(frame) - 1} rows of "
+            f"{frame.shape[1]}; check the quotes"
+        )
+    return tuple(_column(frame[j]) for j in frame.columns)
+
+
+def _column(series: "pd.Series[Any]") -> Column:
+    return Column("", tuple(series.cat.categories), np.asarray(series.cat.codes)[1:])

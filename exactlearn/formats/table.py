@@ -1,0 +1,226 @@
+"""Tables as delimited text: one line per row, one column per variable."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.coding import Column, check_known, code_columns, number
+from exactlearn.data import MISSING, MISSING_SYMBOLS, Dataset, repeated
+from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.delimited import DelimitedText, read_delimited
+from exactlearn.frame import generated_names
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+
+
+def read_dataset(
+    path: str | os.PathLike[str],
+    *,
+    missing: Sequence[str] = MISSING_SYMBOLS,
+    header: bool = True,
+    separator: str | None = None,
+    states: Mapping[str, Sequence[str]] | None = None,
+    drop: Iterable[str] = (),
+    discretise: Mapping[str, str] | None = None,
+    names: Sequence[str] | None = None,
+    weights: str | None = None,
+) -> Dataset:
+    r"""Read a table from CSV, TSV or white-space separated text, compressed by gzip or not.
+
+    White space around a field does not belong to it, blank lines do not count, and a field with a
+    separator in it stands in quotes. There are no comments.
+
+    Parameters
+    ----------
+    path
+        The file, in UTF-8.
+    missing
+        Symbols of a missing cell.
+    header
+        Whether the first line holds the names; without it they are ``X0``, ``X1``, ...
+    separator
+        One character, or ``"whitespace"``; when not given, a tab for ``.tsv`` and ``.tab``, else
+        the one of ``, \t ; |`` and (but for ``.csv``) white space that parts the first lines most
+        evenly.
+    states
+        Declared states of a variable, in order: an undeclared state is an error, one that no row
+        has is kept. Undeclared states are ordered as numbers if all are, else as text.
+    drop
+        Names of columns to leave out.
+    discretise
+        Bins of numeric columns, by name: ``"frequency:5"`` or ``"width:5"``, as
+        :func:`exactlearn.discretise.discretise` explains. The name ``"*"`` stands for every
+        numeric column with more than 20 different values.
+    names
+        Names to use instead of the header's or the generated ones.
+    weights
+        Name of the column that holds the weight of each row.
+
+    Raises
+    ------
+    FormatError
+        When the file is empty, ragged, not text in UTF-8, or two columns have one name.
+    DataError
+        When columns are constant, entirely missing, numeric with more than 20 values, or
+        identifiers; when a state is undeclared or a weight is no number. All unusable columns are
+        named at once.
+    OptionError
+        When there is no such file, or an option names a column that does not exist.
+    """
+    text = read_delimited(path, header=header, separator=separator)
+    columns = _named(text, header, names)
+    known = [column.name for column in columns]
+    left_out = set(drop)
+    check_known("told to drop", sorted(left_out), known)
+    columns = [column for column in columns if column.name not in left_out]
+    columns, row_weights = _without_weights(text, columns, weights)
+    if not columns:
+        raise OptionError(f"{text.path}: no column is left of {', '.join(map(repr, known[:12]))}")
+
+    def place(name: str, row: int | None) -> str:
+        where = f"{text.path}" if row is None else f"{text.path}, line {text.lines[row]}"
+        return f"{where}, column {name!r}"
+
+    return code_columns(
+        columns,
+        states=states or {},
+        missing=missing,
+        discretise=discretise or {},
+        place=place,
+        weights=row_weights,
+    )
+
+
+def write_dataset(
+    dataset: Dataset,
+    path: str | os.PathLike[str],
+    *,
+    missing: str = "?",
+    weights: str = "weight",
+) -> None:
+    """Write a table, with a header, in one step.
+
+    Reading it again with ``states`` declared as here, and ``missing`` as here, gives the same
+    codes; bin edges and states that no row has stand in no table.
+
+    Parameters
+    ----------
+    dataset
+        What to write.
+    path
+        The file: ``.csv``, ``.tsv`` or ``.tab``, compressed if ``.gz`` follows.
+    missing
+        Symbol of a missing cell.
+    weights
+        Name of a last column with the weights of the rows, written when they have weights.
+
+    Raises
+    ------
+    OptionError
+        When the suffix is another, or the missing symbol is a state.
+    DataError
+        When a name or state has a line break or outer white space, which reading would lose.
+    """
+    separator = _separator(Path(path))
+    for name, own in zip(dataset.names, dataset.states, strict=True):
+        if missing in own:
+            raise OptionError(
+                f"the missing symbol {missing!r} is a state of {name!r}; choose another"
+            )
+    header = list(dataset.names)
+    columns = [
+        _texts(codes, own, missing, separator)
+        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
+    ]
+    if dataset.weights is not None:
+        if weights in header:
+            raise OptionError(f"the weights' column {weights!r} is a variable; name it otherwise")
+        header.append(weights)
+        columns.append([repr(weight) for weight in dataset.weights.tolist()])
+    lines = [separator.join(_quoted(name, separator) for name in header)]
+    lines.extend(map(separator.join, zip(*columns, strict=True)))
+    atomic_write(path, "\n".join(lines) + "\n")
+
+
+def _named(text: DelimitedText, header: bool, given: Sequence[str] | None) -> list[Column]:
+    """Return the columns with their names, checked."""
+    count = len(text.columns)
+    names = given or text.names or generated_names(count)
+    if len(names) != count:
+        raise OptionError(f"{text.path}: {len(names)} names for {count} columns; give one each")
+    first = "if the first line is a row, read with --no-header (header=False)"
+    for position, name in enumerate(names, 1):
+        if not name:
+            raise FormatError(
+                f"{text.path}, column {position} of {count} has no name; name it, or write the "
+                f"table without row numbers; {first}"
+            )
+    if twice := repeated(names):
+        raise FormatError(
+            f"{text.path}: {_times(twice, names)}; rename them"
+            f"{'; ' + first if header and given is None else ''}"
+        )
+    return [replace(column, name=name) for column, name in zip(text.columns, names, strict=True)]
+
+
+def _times(twice: Sequence[str], names: Sequence[str]) -> str:
+    name = twice[0]
+    places = [str(k) for k, other in enumerate(names, 1) if other == name]
+    more = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""
+    return f"columns {', '.join(places[:-1])} and {places[-1]} are all named {name!r}{more}"
+
+
+def _without_weights(
+    text: DelimitedText, columns: list[Column], name: str | None
+) -> tuple[list[Column], NDArray[np.float64] | None]:
+    """Take the column of weights out of the others."""
+    if name is None:
+        return columns, None
+    check_known("weights are asked of", [name], [column.name for column in columns])
+    column = next(column for column in columns if column.name == name)
+    values = np.array([number(label) for label in column.labels], np.float64)
+    weights: NDArray[np.float64] = values[column.codes]
+    bad = np.flatnonzero(~(weights >= 0))
+    if len(bad):
+        row = int(bad[0])
+        raise DataError(
+            f"{text.path}, line {text.lines[row]}, column {name!r}: "
+            f"{column.labels[column.codes[row]]!r} is no weight; expected a number, 0 or more"
+        )
+    return [other for other in columns if other is not column], weights
+
+
+def _separator(path: Path) -> str:
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix not in _SEPARATORS:
+        raise OptionError(
+            f"cannot tell the format of {path} from its suffix; expected .csv or .tsv, or either "
+            "with .gz"
+        )
+    return _SEPARATORS[suffix]
+
+
+def _texts(
+    codes: NDArray[np.integer], states: Sequence[str], missing: str, separator: str
+) -> list[str]:
+    """Return the fields of a column, ready to write."""
+    labels = [_quoted(label, separator) for label in (*states, missing)]
+    # The code -1 reads the last label, the missing symbol.
+    assert MISSING == -1
+    texts: list[str] = np.array(labels, dtype=object)[codes].tolist()
+    return texts
+
+
+def _quoted(label: str, separator: str) -> str:
+    if label != label.strip() or "\n" in label or "\r" in label or "\0" in label:
+        raise DataError(
+            f"{label!r} has a line break or outer white space, which a table cannot keep; rename it"
+        )
+    if not label or separator in label or '"' in label:
+        return '"' + label.replace('"', '""') + '"'
+    return label
