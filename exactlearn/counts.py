@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
 
+LARGEST_EXACT_TOTAL = 2.0**53
+"""Up to this total, sums of integer weights are exact in float64."""
+
 
 def require_complete(dataset: Dataset) -> None:
     """Raise :class:`DataError` unless every cell has a value and every weight is usable."""
@@ -58,6 +61,11 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
     NDArray[np.float64]
         Weights of the observed parent configurations (in lexicographic order) by child state,
         shape (observed configurations, r).
+
+    Raises
+    ------
+    DataError
+        When a cell is missing or a weight is negative or not finite.
     """
     require_complete(dataset)
     configurations, row_configuration = np.unique(
@@ -67,3 +75,32 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
     cells = row_configuration.reshape(-1) * r + dataset.codes[:, child]
     counts = np.bincount(cells, dataset.weights, minlength=len(configurations) * r)
     return counts.astype(np.float64).reshape(-1, r)
+
+
+def distinct_rows(
+    dataset: Dataset,
+) -> tuple[NDArray[np.int16], NDArray[np.int64] | NDArray[np.float64]]:
+    """Merge equal rows of complete data into one row each, in lexicographic order.
+
+    Returns
+    -------
+    tuple
+        The codes, int16 of shape (variables, distinct rows), and the weight of each distinct row:
+        int64 when all row weights are whole numbers, else float64. Rows of weight 0 are left out.
+
+    Raises
+    ------
+    DataError
+        When a cell is missing or a weight is negative or not finite.
+    """
+    require_complete(dataset)
+    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    used = np.flatnonzero(weights > 0)
+    columns = np.ascontiguousarray(dataset.codes[used].T.astype(np.int16))
+    order = np.lexsort(columns[::-1])
+    columns = columns[:, order]
+    new = np.ones(len(used), np.bool_)
+    new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
+    merged = np.bincount(np.cumsum(new) - 1, weights[used][order]).astype(np.float64)
+    whole = bool((weights == np.floor(weights)).all()) and weights.sum() < LARGEST_EXACT_TOTAL
+    return np.ascontiguousarray(columns[:, new]), merged.astype(np.int64) if whole else merged
