@@ -5,9 +5,9 @@ hierarchical system structures": layers by longest path, crossings lessened by b
 horizontal places by least squares under the order (isotonic regression).
 """
 
-from itertools import pairwise
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray

@@ -9,6 +9,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from exactlearn.data import Dataset
+from exactlearn.pdg.compile import Compilation
+
 PIPED_WIDTH = 120
 """Width of tables when standard output is no terminal."""
 
@@ -39,6 +42,14 @@ class Learned(Protocol):
     @property
     def seconds(self) -> float:
         """Wall time."""
+
+    @property
+    def values(self) -> Any:
+        """State index of each missing cell, or nothing."""
+
+    @property
+    def message(self) -> str:
+        """What a user should know beyond the status."""
 
 
 def console() -> Console:
@@ -103,6 +114,37 @@ def facts(**entries: str) -> Table:
     return table
 
 
+def completion_record(dataset: Dataset, values: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the value of each missing cell by name, in row-major order; rows count from 0."""
+    return [
+        {"row": int(row), "variable": dataset.names[v], "value": dataset.states[v][int(value)]}
+        for (row, v), value in zip(dataset.missing_cells, values, strict=True)
+    ]
+
+
+def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table of the values of missing cells."""
+    rows = ((str(c["row"]), c["variable"], c["value"]) for c in completion)
+    return plain_table(("row", "variable", "value"), rows, right=("row",))
+
+
+def compilation_record(compiled: Compilation) -> dict[str, Any]:
+    """Return the JSON record of a compiled network."""
+    return {
+        "effective_size": compiled.effective_size,
+        "representational_size": compiled.representational_size,
+        "nodes": compiled.nodes,
+        "clique_tree_size": compiled.clique_tree_size,
+        "max_error": compiled.max_error,
+    }
+
+
+def compilation_table(record: Mapping[str, Any]) -> Table:
+    """Return the table of a compilation's record."""
+    sizes = {key: str(value) for key, value in record.items() if key != "max_error"}
+    return facts(**sizes, max_error=f"{record['max_error']:.2g}")
+
+
 def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:
     """Return the table of a network's parent sets."""
     rows = ((name, ", ".join(family) or "-") for name, family in parents.items())
@@ -143,6 +185,8 @@ def percent(share: float | None) -> str:
 
 _STATUS = {
     "optimal": "optimal (proven)",
+    "t-local": "t-local optimal (proven)",
+    "heuristic": "heuristic (nothing is proven)",
     "feasible": "feasible (not proven optimal)",
     "interrupted": "interrupted (the best so far)",
     "infeasible": "infeasible (no network meets the constraints)",

@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal
 
+from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import read_declared
 
@@ -18,8 +19,6 @@ CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
 SolverName = Literal["auto", "scip", "dynamic"]
 MethodName = Literal["exact", "gadget", "t-local", "mode"]
 FigureFormat = Literal["svg", "png", "pdf", "dot"]
-
-MISSING_SYMBOLS = ("?", "", "NA")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +39,8 @@ class Reading:
         Numeric columns to cut into bins: name to ``frequency:5`` or ``width:5``.
     states
         States of a variable in their order, for states that no row may have.
+    weights
+        Column that holds the weight of each row.
     """
 
     missing: tuple[str, ...] = MISSING_SYMBOLS
@@ -48,6 +49,7 @@ class Reading:
     drop: tuple[str, ...] = ()
     discretise: Mapping[str, str] = field(default_factory=dict)
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

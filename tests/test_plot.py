@@ -2,6 +2,7 @@
 
 import builtins
 import shutil
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
@@ -49,7 +50,7 @@ def test_boxes_keep_their_distance_and_arcs_run_down(dag):
     places = layered_layout(widths, arcs, space=0.3, lane=0.1)
     for k in range(places.layer.max() + 1):
         row = sorted(np.flatnonzero(places.layer == k), key=lambda b: places.x[b])
-        for left, right in zip(row, row[1:], strict=False):
+        for left, right in pairwise(row):
             free = places.x[right] - places.x[left] - (widths[left] + widths[right]) / 2
             assert free >= 0.3 - 1e-9
     for (a, b), course in zip(arcs, places.courses, strict=True):

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from exactlearn.commands.output import Output
+from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.errors import OptionError
-from exactlearn.runs import MISSING_SYMBOLS, Criterion, Reading, Search
+from exactlearn.runs import Criterion, Reading, Search
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +49,7 @@ def reading_options(command: F) -> F:
         drop: tuple[str, ...],
         discretise: tuple[str, ...],
         states: tuple[str, ...],
+        weights: str | None,
     ) -> Reading:
         declared = pairs(states, "--states")
         return Reading(
@@ -57,6 +59,7 @@ def reading_options(command: F) -> F:
             drop=drop,
             discretise=pairs(discretise, "--discretise"),
             states={name: tuple(told.split(",")) for name, told in declared.items()},
+            weights=weights,
         )
 
     return _group(
@@ -88,6 +91,7 @@ def reading_options(command: F) -> F:
             metavar="NAME=A,B,C",
             help="Declare a column's states, for those that no row has; repeatable.",
         ),
+        click.option("--weights", metavar="NAME", help="Column with the weight of each row."),
     )
 
 

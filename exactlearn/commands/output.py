@@ -1,7 +1,6 @@
 """Where a command's answer goes: one JSON object or tables on standard output, notes beside it."""
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,8 +83,3 @@ def require_suffix(path: Path | None, known: Mapping[str, Any] | tuple[str, ...]
         f"--output {path}: expected a file name ending in one of {', '.join(known)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
-
-
-def is_piped() -> bool:
-    """Return whether standard output is not a terminal."""
-    return not sys.stdout.isatty()

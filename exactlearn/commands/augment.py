@@ -1,0 +1,116 @@
+"""``exactlearn augment``: network and completion of incomplete data, learned together."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import click
+
+from exactlearn.augmentation import gadget_problem
+from exactlearn.commands.learned import Findings, conclude, searched, writable
+from exactlearn.commands.options import (
+    criterion_options,
+    output_options,
+    reading_options,
+    smoothing_option,
+    solver_options,
+)
+from exactlearn.commands.output import Output
+from exactlearn.instances import locate
+from exactlearn.pipeline import arcs, learn_incomplete, load, score_of
+from exactlearn.report import (
+    Learned,
+    completion_record,
+    completion_table,
+    learning_record,
+    learning_tables,
+)
+from exactlearn.runs import Criterion, MethodName, Reading, Search
+
+SHOWN_CELLS = 40
+"""Most completed cells that the printed table shows."""
+
+
+@click.command("augment")
+@click.argument("source", metavar="DATA.csv")
+@output_options
+@reading_options
+@criterion_options
+@click.option(
+    "--method",
+    type=click.Choice(["exact", "gadget", "t-local", "mode"]),
+    default=Search.method,
+    show_default=True,
+    help="How missing cells are completed.",
+)
+@click.option(
+    "--t",
+    "t",
+    type=click.IntRange(1),
+    default=Search.t,
+    show_default=True,
+    help="t-local: cells that may change in one step.",
+)
+@click.option(
+    "--starts",
+    type=click.IntRange(0),
+    default=Search.starts,
+    show_default=True,
+    help="t-local: random starts, beside the most frequent values.",
+)
+@solver_options
+@smoothing_option
+def command(
+    source: str,
+    output: Output,
+    reading: Reading,
+    criterion: Criterion,
+    search: Search,
+    method: MethodName,
+    t: int,
+    starts: int,
+    smoothing: float,
+) -> None:
+    """Learn the network and the values of missing cells that maximise the score together.
+
+    -o writes the completed table (.csv, .tsv), the network (.bif), the record (.json), a figure
+    (.svg, .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl), or all but the
+    last into a folder.
+    """
+    writable(output, with_data=True, completes=True)
+    data = load(locate(source, ".csv"), reading)
+    search = replace(search, method=method, t=t, starts=starts)
+    output.detail(
+        f"{data.n_rows} rows, {data.n_variables} variables, {len(data.missing_cells)} missing cells"
+    )
+    reduction = partial(
+        gadget_problem,
+        data,
+        score_of(criterion),
+        max_parents=criterion.max_parents,
+        required=arcs(search.required, data.names),
+        forbidden=arcs(search.forbidden, data.names),
+    )
+
+    def findings(learned: Learned) -> Findings:
+        assert learned.parents is not None
+        record = learning_record(data.names, learned)
+        record["completion"] = completion_record(data, learned.values)
+        completed = data.complete(learned.values)
+        return Findings(data.names, learned.parents, record, completed, reduction, smoothing)
+
+    result = searched(
+        output, method, lambda told: learn_incomplete(data, criterion, search, told), findings
+    )
+    conclude(output, data.names, result, findings, completed=True, tables=_tables)
+
+
+def _tables(record: Mapping[str, Any]) -> list[Any]:
+    completion = record.get("completion", [])
+    if not completion:
+        return learning_tables(record)
+    tables = [*learning_tables(record), "", completion_table(completion[:SHOWN_CELLS])]
+    if len(completion) > SHOWN_CELLS:
+        tables.append(f"... and {len(completion) - SHOWN_CELLS} more cells; -o or --json has all")
+    return tables

@@ -1,0 +1,97 @@
+"""``exactlearn convert``: a model, a table or scores in another format."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from exactlearn.commands.learned import FIGURES, TABLES
+from exactlearn.commands.options import (
+    criterion_options,
+    output_options,
+    reading_options,
+    solver_options,
+)
+from exactlearn.commands.output import Output, is_folder, suffix_of
+from exactlearn.errors import OptionError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.bif import read_bif, write_bif
+from exactlearn.formats.jkl import read_jkl, write_jkl
+from exactlearn.formats.pdg_json import read_pdg, write_pdg
+from exactlearn.formats.table import write_dataset
+from exactlearn.instances import locate
+from exactlearn.pdg.compile import compile_network
+from exactlearn.pipeline import learning_problem, load
+from exactlearn.plot import decision_graph_drawing, draw, network_drawing
+from exactlearn.report import facts
+from exactlearn.runs import Criterion, Reading, Search
+
+
+@click.command("convert")
+@click.argument("source", metavar="FILE")
+@output_options
+@reading_options
+@criterion_options
+@solver_options
+def command(
+    source: str, output: Output, reading: Reading, criterion: Criterion, search: Search
+) -> None:
+    """Write a file in the format of the suffix of -o.
+
+    A network (.bif) as .bif, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
+    (.pdg.json) as .pdg.json or a figure; a table (.csv, .tsv, ...) as a table or as its local
+    scores (.jkl); scores (.jkl) as .jkl. '.gz' may follow.
+    """
+    if output.path is None or is_folder(output.path):
+        raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
+    path = locate(source, ".bif")
+    kind, wanted = _format(path), _format(output.path)
+    writers = _WRITERS.get(kind) or _table_writers(reading, criterion, search)
+    if wanted not in writers:
+        raise OptionError(
+            f"cannot write {path.name} as '{wanted}'; expected one of {', '.join(writers)}"
+        )
+    writers[wanted](path, output.path)
+    output.wrote(output.path)
+    output.answer({"file": str(output.path)}, facts(file=str(output.path)))
+
+
+def _format(path: Path) -> str:
+    return ".pdg.json" if path.name.lower().endswith(".pdg.json") else suffix_of(path)
+
+
+Writer = Callable[[Path, Path], None]
+
+
+def _draw_network(source: Path, target: Path) -> None:
+    network = read_bif(source)
+    drawing = network_drawing(network.names, network.parents)
+    atomic_write(target, draw(drawing, suffix_of(target)))
+
+
+def _draw_decision_graph(source: Path, target: Path) -> None:
+    atomic_write(target, draw(decision_graph_drawing(read_pdg(source)), suffix_of(target)))
+
+
+_WRITERS: dict[str, dict[str, Writer]] = {
+    ".bif": {
+        ".bif": lambda source, target: write_bif(read_bif(source), target),
+        ".pdg.json": lambda source, target: write_pdg(compile_network(read_bif(source)), target),
+        **dict.fromkeys(FIGURES, _draw_network),
+    },
+    ".pdg.json": {
+        ".pdg.json": lambda source, target: write_pdg(read_pdg(source), target),
+        **dict.fromkeys(FIGURES, _draw_decision_graph),
+    },
+    ".jkl": {".jkl": lambda source, target: write_jkl(read_jkl(source), target)},
+}
+
+
+def _table_writers(reading: Reading, criterion: Criterion, search: Search) -> dict[str, Writer]:
+    def write_scores(source: Path, target: Path) -> None:
+        write_jkl(learning_problem(load(source, reading), criterion, search), target)
+
+    def write_table(source: Path, target: Path) -> None:
+        write_dataset(load(source, reading), target)
+
+    return {".jkl": write_scores, **dict.fromkeys(TABLES, write_table)}

@@ -1,0 +1,131 @@
+"""``exactlearn fit``: the parameters of a network, or of a decision graph from incomplete data."""
+
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+
+from exactlearn.commands.options import output_options, reading_options, smoothing_option
+from exactlearn.commands.output import Output, is_folder
+from exactlearn.errors import OptionError
+from exactlearn.formats.bif import write_bif
+from exactlearn.formats.model import Model, read_model
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.instances import locate
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.refine import refine
+from exactlearn.pipeline import load_for
+from exactlearn.progress import Narration
+from exactlearn.report import facts, number
+from exactlearn.runs import Reading, Refinement
+
+
+@click.command("fit")
+@click.argument("source", metavar="MODEL.bif|MODEL.pdg.json")
+@click.argument("table", metavar="DATA.csv")
+@output_options
+@reading_options
+@click.option(
+    "--method",
+    type=click.Choice(["complete", "em"]),
+    help="complete: a network from complete data; em: a decision graph from incomplete data.  "
+    "[default: what fits the model]",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(0),
+    default=Refinement.iterations,
+    show_default=True,
+    help="em: most iterations.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=Refinement.tolerance,
+    show_default=True,
+    help="em: least gain of the log-likelihood to go on.",
+)
+@smoothing_option
+def command(
+    source: str,
+    table: str,
+    output: Output,
+    reading: Reading,
+    method: str | None,
+    iterations: int,
+    tolerance: float,
+    smoothing: float,
+) -> None:
+    """Estimate the parameters of a model with a given structure.
+
+    -o writes the model with its new parameters, in the format that it had.
+    """
+    model = read_model(locate(source, ".bif"))
+    _require_writable(model, output)
+    method = method or ("complete" if isinstance(model, BayesianNetwork) else "em")
+    dataset = load_for(locate(table, ".csv"), reading, model)
+    begun = monotonic()
+    fitted: Model
+    record: dict[str, Any]
+    if method == "complete":
+        fitted = fit_complete(dataset, _network(model).parents, alpha=smoothing)
+        record = {"log_likelihood": fitted.log_likelihood(dataset), "iterations": 1}
+    else:
+        with Narration("EM", quiet=output.quiet, verbose=output.verbose) as narration:
+            refined = refine(
+                _decision_graph(model),
+                dataset,
+                iterations=iterations,
+                tolerance=tolerance,
+                alpha=smoothing,
+                on_iteration=lambda k, value: narration.tell(f"iteration {k}  {value:.4f}"),
+            )
+        fitted = refined.pdg
+        record = {
+            "log_likelihood": refined.log_likelihoods[-1],
+            "iterations": len(refined.log_likelihoods) - 1,
+        }
+    record["seconds"] = monotonic() - begun
+    if output.path is not None:
+        _write(fitted, output.path)
+        output.wrote(output.path)
+    told = facts(
+        log_likelihood=number(record["log_likelihood"]),
+        iterations=str(record["iterations"]),
+        seconds=number(record["seconds"], 2),
+    )
+    output.answer(record, told)
+
+
+def _network(model: Model) -> BayesianNetwork:
+    if isinstance(model, BayesianNetwork):
+        return model
+    raise OptionError("--method complete fits a network (.bif); fit a decision graph with 'em'")
+
+
+def _decision_graph(model: Model) -> DecisionGraph:
+    if isinstance(model, DecisionGraph):
+        return model
+    raise OptionError(
+        "--method em fits a decision graph (.pdg.json); compile the network to one first with "
+        "'exactlearn compile NETWORK.bif -o model.pdg.json'"
+    )
+
+
+def _require_writable(model: Model, output: Output) -> None:
+    wanted = ".bif" if isinstance(model, BayesianNetwork) else ".pdg.json"
+    path = output.path
+    if path is None:
+        return
+    if is_folder(path) or not path.name.lower().removesuffix(".gz").endswith(wanted):
+        raise OptionError(f"--output {path}: expected a file name ending in {wanted}")
+
+
+def _write(model: Model, path: Path) -> None:
+    if isinstance(model, BayesianNetwork):
+        write_bif(model, path)
+    else:
+        write_pdg(model, path)

@@ -1,0 +1,52 @@
+"""``exactlearn instances``: the bundled networks, data sets and run files."""
+
+import shutil
+from pathlib import Path
+
+import click
+
+from exactlearn.commands.options import output_options
+from exactlearn.commands.output import Output
+from exactlearn.errors import OptionError
+from exactlearn.instances import bundled
+from exactlearn.report import plain_table
+from exactlearn.suggestion import suggestion
+
+KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}
+
+
+@click.command("instances")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@output_options
+def command(names: tuple[str, ...], output: Output) -> None:
+    """List the bundled instances, show those named, or copy them with -o FOLDER.
+
+    A name stands for all its files ('asia' for asia.bif and asia.toml); a file name for itself.
+    """
+    chosen = [path for name in names for path in _matching(name)] or list(bundled())
+    if output.path is not None:
+        _copy(chosen, output)
+    elif names and not output.as_json:
+        output.answer({}, *(path.read_text(encoding="utf-8") for path in chosen))
+        return
+    record = {
+        "instances": [{"name": p.stem, "kind": KINDS[p.suffix], "file": str(p)} for p in chosen]
+    }
+    rows = ((p.stem, KINDS[p.suffix], p.name) for p in chosen)
+    output.answer(record, plain_table(("name", "kind", "file"), rows))
+
+
+def _matching(name: str) -> list[Path]:
+    found = [path for path in bundled() if name in (path.stem, path.name)]
+    if not found:
+        known = {path.stem for path in bundled()}
+        raise OptionError(f"no bundled instance {name!r}{suggestion(name, sorted(known))}")
+    return found
+
+
+def _copy(paths: list[Path], output: Output) -> None:
+    assert output.path is not None
+    output.path.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        shutil.copyfile(path, output.path / path.name)
+        output.wrote(output.path / path.name)

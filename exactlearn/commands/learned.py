@@ -1,0 +1,241 @@
+"""What learning commands write: one selection of parent sets in the format of a file's suffix."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from exactlearn.commands.output import (
+    FINISHED,
+    INFEASIBLE,
+    INTERRUPTED,
+    LIMITED,
+    Output,
+    is_folder,
+    require_suffix,
+    suffix_of,
+)
+from exactlearn.data import Dataset
+from exactlearn.errors import InfeasibleError, MissingExtraError, OptionError, TooLargeError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.bif import write_bif
+from exactlearn.formats.jkl import write_jkl
+from exactlearn.formats.table import write_dataset
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.plot import draw, network_drawing
+from exactlearn.progress import Incumbent, Narration
+from exactlearn.report import Learned, learning_record, learning_tables, strict
+from exactlearn.solvers import Problem
+from exactlearn.solvers.result import Event, OnEvent, Result
+
+L = TypeVar("L", bound=Learned)
+
+TABLES = (".csv", ".tsv", ".tab")
+FIGURES = (".svg", ".png", ".pdf", ".dot")
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """A selection of parent sets and all that its files need.
+
+    Parameters
+    ----------
+    names
+        Variable names.
+    parents
+        Parents of each variable.
+    record
+        The JSON record.
+    data
+        The complete or completed table; ``None`` when only scores were given.
+    problem
+        Returns the local scores behind the selection.
+    smoothing
+        Pseudo-count of the network's parameters.
+    """
+
+    names: tuple[str, ...]
+    parents: tuple[tuple[int, ...], ...]
+    record: Mapping[str, Any]
+    data: Dataset | None
+    problem: Callable[[], Problem]
+    smoothing: float
+
+
+def _write_network(found: Findings, path: Path) -> None:
+    assert found.data is not None  # refused by writable()
+    write_bif(fit_complete(found.data, found.parents, alpha=found.smoothing), path)
+
+
+def _write_table(found: Findings, path: Path) -> None:
+    assert found.data is not None
+    write_dataset(found.data, path)
+
+
+def _write_record(found: Findings, path: Path) -> None:
+    write_json(found.record, path)
+
+
+def _write_figure(found: Findings, path: Path) -> None:
+    atomic_write(path, draw(network_drawing(found.names, found.parents), suffix_of(path)))
+
+
+def _write_scores(found: Findings, path: Path) -> None:
+    write_jkl(found.problem(), path)
+
+
+WRITERS: dict[str, Callable[[Findings, Path], None]] = {
+    ".bif": _write_network,
+    ".json": _write_record,
+    ".jkl": _write_scores,
+    **dict.fromkeys(TABLES, _write_table),
+    **dict.fromkeys(FIGURES, _write_figure),
+}
+"""Suffix of an output to the function that writes it."""
+
+NEEDS_DATA = (".bif", *TABLES)
+
+
+def write_json(record: Mapping[str, Any], path: Path) -> None:
+    """Write a record as one JSON object."""
+    text = json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=2)
+    atomic_write(path, text + "\n")
+
+
+def writable(output: Output, *, with_data: bool, completes: bool) -> None:
+    """Refuse an output that this command cannot write, before any work is done.
+
+    Raises
+    ------
+    OptionError
+        When the suffix is unknown, or needs data that are not there.
+    """
+    known = tuple(s for s in WRITERS if completes or s not in TABLES)
+    require_suffix(output.path, known)
+    if output.path is None or with_data or is_folder(output.path):
+        return
+    if suffix_of(output.path) in NEEDS_DATA:
+        raise OptionError(
+            f"--output {output.path}: parameters need data, but only scores were given; "
+            "write .json, .dot, .svg or .png, or give the table"
+        )
+
+
+def write_findings(found: Findings, path: Path, output: Output, *, completed: bool) -> None:
+    """Write the file of a path's suffix; in a folder, network, record, table and figure."""
+    if not is_folder(path):
+        WRITERS[suffix_of(path)](found, path)
+        output.wrote(path)
+        return
+    path.mkdir(parents=True, exist_ok=True)
+    _write_record(found, path / "result.json")
+    if found.data is not None:
+        _write_network(found, path / "network.bif")
+    if completed:
+        _write_table(found, path / "completed.csv")
+    try:
+        _write_figure(found, path / "network.svg")
+    except (MissingExtraError, TooLargeError) as error:
+        output.note(f"No figure: {error}")
+    output.wrote(path)
+
+
+def write_incumbent(found: Findings, path: Path) -> None:
+    """Write a selection that may be improved yet; what does not depend on it is left for later."""
+    if is_folder(path):
+        path.mkdir(parents=True, exist_ok=True)
+        _write_record(found, path / "result.json")
+        if found.data is not None:
+            _write_network(found, path / "network.bif")
+    elif suffix_of(path) != ".jkl":
+        WRITERS[suffix_of(path)](found, path)
+
+
+def searched(
+    output: Output,
+    task: str,
+    learn: Callable[[OnEvent], L],
+    findings: Callable[[Learned], Findings],
+) -> L:
+    """Learn while telling the progress and writing each incumbent.
+
+    Parameters
+    ----------
+    output
+        Where to.
+    task
+        What is going on, in a word.
+    learn
+        Learns, and reports events.
+    findings
+        What is written of a selection.
+    """
+
+    def write(event: Event) -> None:
+        assert output.path is not None
+        write_incumbent(findings(_so_far(event)), output.path)
+
+    incumbent = Incumbent(write) if output.path is not None else None
+    with Narration(task, quiet=output.quiet, verbose=output.verbose) as narration:
+
+        def on_event(event: Event) -> None:
+            if incumbent is not None:
+                incumbent(event)
+            narration(event)
+
+        return learn(on_event)
+
+
+def conclude(
+    output: Output,
+    names: Sequence[str],
+    learned: Learned,
+    findings: Callable[[Learned], Findings],
+    *,
+    completed: bool,
+    tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
+) -> None:
+    """Write and print what was learned, and end with its exit status.
+
+    Raises
+    ------
+    InfeasibleError
+        When no network satisfies the constraints.
+    """
+    if learned.status == "infeasible":
+        raise InfeasibleError(learned.message)
+    record = learning_record(names, learned)
+    if learned.parents is None:
+        output.note("No network was found.")
+    else:
+        found = findings(learned)
+        record = dict(found.record)
+        if output.path is not None:
+            write_findings(found, output.path, output, completed=completed)
+    output.answer(record, *tables(record))
+    if learned.message:
+        output.note(learned.message)
+    leave(learned.status)
+
+
+def leave(status: str) -> None:
+    """End the command with the exit status of a search."""
+    exit_status = {"feasible": LIMITED, "infeasible": INFEASIBLE, "interrupted": INTERRUPTED}
+    click.get_current_context().exit(exit_status.get(status, FINISHED))
+
+
+def _so_far(event: Event) -> Result:
+    """Return an event as the result it would be if the search ended now."""
+    return Result(
+        parents=event.parents,
+        score=event.score,
+        bound=event.bound,
+        status="feasible",
+        solver="",
+        seconds=event.seconds,
+        nodes=event.nodes,
+        values=event.values,
+    )

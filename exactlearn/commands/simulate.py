@@ -1,0 +1,62 @@
+"""``exactlearn simulate``: rows drawn from a network, with cells hidden by a mechanism."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from exactlearn.commands.learned import TABLES
+from exactlearn.commands.options import output_options, seed_option
+from exactlearn.commands.output import Output, is_folder, require_suffix
+from exactlearn.errors import OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.table import write_dataset
+from exactlearn.instances import locate
+from exactlearn.missingness import hide
+from exactlearn.report import facts
+
+
+@click.command("simulate")
+@click.argument("source", metavar="NETWORK.bif")
+@output_options
+@click.option(
+    "--rows", type=click.IntRange(1), default=100, show_default=True, help="Rows to draw."
+)
+@click.option(
+    "--hide",
+    "spec",
+    metavar="MECHANISM:AMOUNT",
+    help="Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each "
+    "variable, all of one state.",
+)
+@click.option(
+    "--complete",
+    type=click.Path(path_type=Path),
+    help="Also write the table before cells were hidden.",
+)
+@seed_option
+def command(
+    source: str, output: Output, rows: int, spec: str | None, complete: Path | None, seed: int
+) -> None:
+    """Draw rows from a network and hide cells; -o names the table to write.
+
+    The network is a BIF file or the name of a bundled one. The same seed gives the same bytes.
+    """
+    if output.path is None or is_folder(output.path):
+        raise OptionError("simulate: expected the table to write, as in '-o data.csv'")
+    for path in (output.path, complete):
+        require_suffix(path, TABLES)
+    rng = np.random.default_rng(seed)
+    full = read_bif(locate(source, ".bif")).sample(rows, rng)
+    data = hide(full, spec, rng) if spec else full
+    if complete is not None:
+        write_dataset(full, complete)
+        output.wrote(complete)
+    write_dataset(data, output.path)
+    output.wrote(output.path)
+    record = {
+        "rows": data.n_rows,
+        "variables": data.n_variables,
+        "missing_cells": len(data.missing_cells),
+    }
+    output.answer(record, facts(**{key: str(value) for key, value in record.items()}))

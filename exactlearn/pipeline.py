@@ -1,0 +1,127 @@
+"""The steps of the declared pipeline that learn: table, score, constraints, network."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from exactlearn.alignment import aligned_codes
+from exactlearn.augmentation import Augmentation, augment
+from exactlearn.candidates import candidate_parent_sets
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.formats.table import read_dataset
+from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.runs import Criterion, Reading, Search
+from exactlearn.scores import Score, parse_score
+from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import OnEvent
+from exactlearn.suggestion import suggestion
+
+
+def load(path: Path, reading: Reading) -> Dataset:
+    """Read a table as declared."""
+    return read_dataset(
+        path,
+        missing=reading.missing,
+        header=reading.header,
+        separator=reading.separator,
+        states=reading.states or None,
+        drop=reading.drop,
+        discretise=reading.discretise or None,
+        weights=reading.weights,
+    )
+
+
+def load_for(path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph) -> Dataset:
+    """Read a table for a model: its variables in its order, with its states.
+
+    Raises
+    ------
+    DataError
+        When a variable of the model is absent, or a row has a state that the model does not know.
+    """
+    states = dict(zip(model.names, model.states, strict=True))
+    dataset = load(path, replace(reading, states={**reading.states, **states}))
+    codes = aligned_codes(dataset, model.names, model.states)
+    return Dataset(codes, model.names, model.states, dataset.weights)
+
+
+def score_of(criterion: Criterion) -> Score:
+    """Return the declared score."""
+    return parse_score(criterion.criterion, ess=criterion.ess, lambda_=criterion.lambda_)
+
+
+def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
+    """Return arcs written ``A -> B`` as pairs of variable indices.
+
+    Raises
+    ------
+    OptionError
+        When an entry is no arc between two of the variables.
+
+    Examples
+    --------
+    >>> arcs(["b -> a"], ["a", "b"])
+    ((1, 0),)
+    """
+    return tuple(_arc(entry, list(names)) for entry in entries)
+
+
+def learning_problem(dataset: Dataset, criterion: Criterion, search: Search) -> Problem:
+    """Return the candidate parent sets of complete data with the declared constraints."""
+    return candidate_parent_sets(
+        dataset,
+        score_of(criterion),
+        max_parents=criterion.max_parents,
+        required=arcs(search.required, dataset.names),
+        forbidden=arcs(search.forbidden, dataset.names),
+    )
+
+
+def learn_complete(problem: Problem, search: Search, on_event: OnEvent | None = None) -> Result:
+    """Solve parent-set selection as declared."""
+    return solve(
+        problem,
+        solver=search.solver,
+        time_limit=search.time_limit,
+        seed=search.seed,
+        on_event=on_event,
+    )
+
+
+def learn_incomplete(
+    dataset: Dataset, criterion: Criterion, search: Search, on_event: OnEvent | None = None
+) -> Augmentation:
+    """Learn network and completion together as declared."""
+    return augment(
+        dataset,
+        score_of(criterion),
+        method=search.method,
+        max_parents=criterion.max_parents,
+        t=search.t,
+        starts=search.starts,
+        solver=search.solver,
+        time_limit=search.time_limit,
+        seed=search.seed,
+        required=arcs(search.required, dataset.names),
+        forbidden=arcs(search.forbidden, dataset.names),
+        on_event=on_event,
+    )
+
+
+def _arc(entry: str, names: list[str]) -> Arc:
+    """Try every arrow of the text: names may hold one themselves."""
+    pieces = entry.split("->")
+    ends = [
+        ("->".join(pieces[:k]).strip(), "->".join(pieces[k:]).strip())
+        for k in range(1, len(pieces))
+    ]
+    for parent, child in ends:
+        if parent in names and child in names:
+            return names.index(parent), names.index(child)
+    if not ends:
+        raise OptionError(f"arc {entry!r}: expected 'A -> B' with the names of two variables")
+    unknown = next(name for name in ends[0] if name not in names)
+    raise OptionError(f"arc {entry!r}: no variable {unknown!r}{suggestion(unknown, names)}")
