@@ -249,7 +249,7 @@ def _too_few(column: Column, place: Place) -> str:
     )
 
 
-class _ManyNumbers(DataError):
+class _ManyNumbersError(DataError):
     """A numeric column to discretise; several of them make one message."""
 
     def __init__(self, where: str, name: str, count: int) -> None:
@@ -258,6 +258,7 @@ class _ManyNumbers(DataError):
             f"equal frequency (--discretise '{name}=frequency:5') or of equal width (--discretise "
             f"'{name}=width:5'), drop it (--drop {name!r}), or declare its states"
         )
+        self.where = where
         self.shown = f"{name!r} ({count})"
 
 
@@ -276,7 +277,7 @@ def _refuse_many(column: Column, place: Place) -> None:
             f"'{column.name}=frequency:5')"
         )
     if not len(strange):
-        raise _ManyNumbers(where, column.name, count)
+        raise _ManyNumbersError(where, column.name, count)
     if len(strange) <= count // 10:
         label = column.labels[int(strange[0])]
         raise DataError(
@@ -296,17 +297,23 @@ def _drop(column: Column) -> str:
 
 
 def _summary(faults: Sequence[DataError]) -> str:
+    numeric = [fault for fault in faults if isinstance(fault, _ManyNumbersError)]
+    others = [str(fault) for fault in faults if not isinstance(fault, _ManyNumbersError)]
+    lines = others + ([_many_numbers(numeric)] if numeric else [])
+    if len(lines) == 1:
+        return lines[0]
+    return f"{len(faults)} columns cannot be used:\n  {_listed(lines, _NEXT_LINE)}"
+
+
+def _many_numbers(faults: Sequence[_ManyNumbersError]) -> str:
     if len(faults) == 1:
         return str(faults[0])
-    numeric = [fault.shown for fault in faults if isinstance(fault, _ManyNumbers)]
-    lines = [str(fault) for fault in faults if len(numeric) < 2 or fault.__class__ is DataError]
-    if len(numeric) > 1:
-        lines.append(
-            f"too many different numbers for states in {_listed(numeric, ', ')}; discretise them "
-            "all into bins of equal frequency (--discretise '*=frequency:5') or of equal width "
-            "(--discretise '*=width:5'), or one by one, or drop them (--drop NAME)"
-        )
-    return f"{len(faults)} columns cannot be used:\n  {_listed(lines, _NEXT_LINE)}"
+    return (
+        f"{faults[0].where} and {len(faults) - 1} more: too many different numbers for states in "
+        f"{_listed([fault.shown for fault in faults], ', ')}; discretise them all into bins of "
+        "equal frequency (--discretise '*=frequency:5') or of equal width (--discretise "
+        "'*=width:5'), or name by name, or drop them (--drop NAME)"
+    )
 
 
 def _listed(items: Sequence[str], joint: str) -> str:
