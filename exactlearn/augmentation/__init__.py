@@ -1,1 +1,7 @@
-"""The exact and the t-local optimistic augmentation of Adel and de Campos."""
+"""Optimistic augmentation: the DAG and the completion of all missing cells that score best."""
+
+from exactlearn.augmentation.augment import METHODS, augment, gadget_problem
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.result import Augmentation
+
+__all__ = ["METHODS", "Augmentation", "FamilyRules", "augment", "gadget_problem"]

@@ -75,7 +75,8 @@ class Columns:
     radius
         Largest total distance of a family's options.
     deviation_first, deviation_row, deviation_value
-        The cells where each option differs from the base, shapes (options + 1,), (total,), (total,).
+        The cells where each option differs from the base, shape (options + 1,)
+        for the first and (total,) for the others.
     """
 
     base: NDArray[np.int16]
@@ -89,7 +90,7 @@ class Columns:
     @property
     def n_options(self) -> NDArray[np.int64]:
         """Number of options of each variable, shape (variables,)."""
-        return np.diff(self.first)
+        return np.diff(self.first).astype(np.int64)
 
     @cached_property
     def histogram(self) -> NDArray[np.int64]:
@@ -118,15 +119,15 @@ def all_completions(dataset: Dataset) -> Columns:
     tables = []
     for variable, r in enumerate(dataset.cardinalities):
         cells = int((dataset.codes[:, variable] == MISSING).sum())
-        grid = np.indices((int(r),) * cells).reshape(cells, -1).T
-        tables.append(grid.astype(np.int16))
+        options = np.arange(int(r) ** cells)[:, None] // place_values(cells, int(r)) % r
+        tables.append(options.astype(np.int16))
     base = dataset.codes.astype(np.int16)
     base[base == MISSING] = 0
     return _columns(dataset, base, tables, [np.zeros(len(t), np.int64) for t in tables], 0)
 
 
 def completions_within(dataset: Dataset, values: NDArray[np.integer], radius: int) -> Columns:
-    """Return the completions of each column that differ from ``values`` in at most ``radius`` cells.
+    """Return the completions of each column at most ``radius`` cells away from ``values``.
 
     Parameters
     ----------
@@ -147,10 +148,15 @@ def completions_within(dataset: Dataset, values: NDArray[np.integer], radius: in
     return _columns(dataset, base, tables, distances, radius)
 
 
+def place_values(cells: int, states: int) -> NDArray[np.int64]:
+    """Return what each cell adds to the number of an option of :func:`all_completions`."""
+    return states ** np.arange(cells - 1, -1, -1, dtype=np.int64)
+
+
 def n_options(cells: int, states: int, radius: int | None) -> int:
     """Count the completions of a column with that many missing cells, within a radius if given."""
     if radius is None:
-        return states**cells
+        return int(states**cells)
     return sum(comb(cells, e) * (states - 1) ** e for e in range(min(radius, cells) + 1))
 
 

@@ -101,34 +101,36 @@ def completion_problem(
     Raises
     ------
     TooLargeError
-        When the families have more than ``MAX_COMPLETIONS`` completions together.
+        When a family's table of counts is too large.
     """
-    require_enumerable(dataset, columns.n_options, columns.radius, rules.max_parents)
     parts = list(_children(dataset, columns, score, rules))
     return _assemble(dataset, columns, parts, rules)
 
 
-def require_enumerable(
-    dataset: Dataset, options: NDArray[np.int64], radius: int, max_parents: int
-) -> None:
-    """Raise :class:`TooLargeError` when there are too many completions to enumerate."""
-    histogram = np.asarray(options, np.float64)[:, None]
-    if radius:
-        cells = (dataset.codes == MISSING).sum(axis=0)
-        histogram = np.array(
-            [
-                [n_options(int(c), int(r), e) for e in range(radius + 1)]
-                for c, r in zip(cells, dataset.cardinalities, strict=True)
-            ],
-            np.float64,
-        )
-        histogram = np.diff(histogram, axis=1, prepend=0.0)
+def require_enumerable(dataset: Dataset, radius: int | None, max_parents: int) -> None:
+    """Refuse what cannot be enumerated, before any of it is built.
+
+    Parameters
+    ----------
+    dataset
+        The incomplete table.
+    radius
+        Largest distance from a base completion; ``None`` for all completions.
+    max_parents
+        Largest size of a parent set.
+
+    Raises
+    ------
+    TooLargeError
+        When the families have more than ``MAX_COMPLETIONS`` completions together.
+    """
     n = dataset.n_variables
+    histogram = _options_by_distance(dataset, radius)
     total, largest = 0.0, (0.0, 0, 0)
     for child in range(n):
         members, _ = parent_sets(n, child, min(max_parents, n - 1))
         counts = combination_counts(members, child, histogram)
-        total += counts.sum()
+        total += float(counts.sum())
         f = int(counts.argmax())
         largest = max(largest, (float(counts[f]), child, f))
     if total <= MAX_COMPLETIONS:
@@ -138,9 +140,20 @@ def require_enumerable(
     told = ", ".join(dataset.names[v] for v in [child, *family])
     raise TooLargeError(
         f"the families have {total:.3g} completions to enumerate ({count:.3g} of them for "
-        f"{{{told}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the t-local method, allow "
-        "fewer parents, or hide less in one column"
+        f"{{{told}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the t-local method with a "
+        "small t, allow fewer parents, or hide less in one column"
     )
+
+
+def _options_by_distance(dataset: Dataset, radius: int | None) -> NDArray[np.float64]:
+    """Count each column's options at distances 0, ..., radius, shape (variables, radius + 1)."""
+    cells = (dataset.codes == MISSING).sum(axis=0).tolist()
+    states = dataset.cardinalities.tolist()
+    within = [
+        [float(n_options(c, r, e)) for e in ([None] if radius is None else range(radius + 1))]
+        for c, r in zip(cells, states, strict=True)
+    ]
+    return np.diff(np.array(within), axis=1, prepend=0.0)
 
 
 def _children(

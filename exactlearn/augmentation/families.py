@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
 
 from exactlearn.kernel import kernel
 from exactlearn.scores import BAYESIAN
@@ -80,7 +81,7 @@ def _set_index(
         v = members[p] - (1 if members[p] > child else 0)
         place += 1
         rank += choose[v, place]
-    return first[size - 1] + rank
+    return int(first[size - 1] + rank)
 
 
 @kernel
@@ -101,7 +102,7 @@ def _combinations_from(
 
 @kernel
 def combination_counts(
-    members: NDArray[np.int32], child: int, histogram: NDArray[np.int64]
+    members: NDArray[np.int32], child: int, histogram: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Count the completions of each family, in floating point: they may be astronomically many."""
     n_sets, k = members.shape
@@ -321,7 +322,14 @@ def score_completions(
             beaten = -np.inf
             for p in range(1, size + 1):
                 rank = _rank_without(
-                    p, size + 1, columns, digits, distance, option_first, histogram, without_table[p]
+                    p,
+                    size + 1,
+                    columns,
+                    digits,
+                    distance,
+                    option_first,
+                    histogram,
+                    without_table[p],
                 )
                 beaten = max(beaten, best[combination_first[without_set[p]] + rank])
             keep[index] = allowed[f] and here > beaten + 1e-10
@@ -406,12 +414,11 @@ def growth_tables(
         The tables, shape (tables, total + 1), and for each parent set the rows that hold ``f``
         and ``g``, shape (sets, 2).
     """
-    from scipy.special import gammaln, xlogy
-
     counts = np.arange(total + 1, dtype=np.float64)
     if kind != BAYESIAN:
-        return a * xlogy(counts, counts)[None, :], np.zeros((len(n_parent_states), 2), np.int64)
+        table = np.asarray(a * xlogy(counts, counts), np.float64)
+        return table[None, :], np.zeros((len(n_parent_states), 2), np.int64)
     sizes, inverse = np.unique(n_parent_states, return_inverse=True)
     alphas = np.concatenate([a / (sizes * states), a / sizes])[:, None]
-    tables = gammaln(counts[None, :] + alphas) - gammaln(alphas)
+    tables: NDArray[np.float64] = gammaln(counts[None, :] + alphas) - gammaln(alphas)
     return tables, np.column_stack([inverse, inverse + len(sizes)]).astype(np.int64)

@@ -129,6 +129,26 @@ def chosen_values(problem: Problem, parents: Sequence[Sequence[int]]) -> NDArray
     )
 
 
+def gadget_selection(
+    problem: Problem, dag: Sequence[Sequence[int]], values: NDArray[np.int64]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the selection of the gadgets' problem that encodes a DAG and the choices' values.
+
+    Where a family's own candidate was dominated, the set returned holds it and more: solvers take
+    the best candidate inside a start's parent set.
+    """
+    n = problem.n_variables
+    chosen = problem.option_first[:-1] + values
+    real = [(*ps, *(n + chosen).tolist()) for ps in dag]
+    artificial: list[tuple[int, ...]] = []
+    for c, r in enumerate(problem.options):
+        first = problem.option_first[c]
+        for v in range(r):
+            following = n + first + (v + 1) % r
+            artificial.append(() if v == values[c] else (*range(n), int(following)))
+    return tuple(tuple(sorted(ps)) for ps in [*real, *artificial])
+
+
 def _owners(first: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
 

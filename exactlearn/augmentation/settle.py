@@ -126,7 +126,19 @@ def _ascend(
     for i in range(n):
         for u in range(rows):
             _move_row(
-                1.0, u, i, codes, weights, cardinalities, parents, counts, sums, sizes, first, kind, a
+                1.0,
+                u,
+                i,
+                codes,
+                weights,
+                cardinalities,
+                parents,
+                counts,
+                sums,
+                sizes,
+                first,
+                kind,
+                a,
             )
     improved = True
     while improved:
@@ -138,8 +150,19 @@ def _ascend(
             for i in range(n):
                 if concerns[v, i]:
                     lost += _move_row(
-                        -1.0, u, i, codes, weights, cardinalities, parents, counts, sums, sizes,
-                        first, kind, a,
+                        -1.0,
+                        u,
+                        i,
+                        codes,
+                        weights,
+                        cardinalities,
+                        parents,
+                        counts,
+                        sums,
+                        sizes,
+                        first,
+                        kind,
+                        a,
                     )
             best, best_gain = old, least
             for x in range(cardinalities[v]):
@@ -150,14 +173,36 @@ def _ascend(
                 for i in range(n):
                     if concerns[v, i]:
                         gain += _move_row(
-                            1.0, u, i, codes, weights, cardinalities, parents, counts, sums, sizes,
-                            first, kind, a,
+                            1.0,
+                            u,
+                            i,
+                            codes,
+                            weights,
+                            cardinalities,
+                            parents,
+                            counts,
+                            sums,
+                            sizes,
+                            first,
+                            kind,
+                            a,
                         )
                 for i in range(n):
                     if concerns[v, i]:
                         _move_row(
-                            -1.0, u, i, codes, weights, cardinalities, parents, counts, sums, sizes,
-                            first, kind, a,
+                            -1.0,
+                            u,
+                            i,
+                            codes,
+                            weights,
+                            cardinalities,
+                            parents,
+                            counts,
+                            sums,
+                            sizes,
+                            first,
+                            kind,
+                            a,
                         )
                 if gain > best_gain:
                     best, best_gain = x, gain
@@ -166,6 +211,17 @@ def _ascend(
             for i in range(n):
                 if concerns[v, i]:
                     _move_row(
-                        1.0, u, i, codes, weights, cardinalities, parents, counts, sums, sizes,
-                        first, kind, a,
+                        1.0,
+                        u,
+                        i,
+                        codes,
+                        weights,
+                        cardinalities,
+                        parents,
+                        counts,
+                        sums,
+                        sizes,
+                        first,
+                        kind,
+                        a,
                     )

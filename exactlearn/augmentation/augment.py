@@ -1,0 +1,117 @@
+"""The one entry to all augmentation methods."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.exact import augment_exact, augment_gadget, reduction
+from exactlearn.augmentation.local import Task, augment_local, augment_mode
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.result import Augmentation
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.scores import Score
+from exactlearn.solvers import Problem
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import OnEvent
+
+METHODS = ("exact", "gadget", "t-local", "mode")
+"""What :func:`augment` can do, from the strongest to the weakest claim."""
+
+EXACT_STARTS = 3
+"""Starts of the climber that gives the exact methods their first incumbent."""
+
+
+def augment(
+    dataset: Dataset,
+    score: Score,
+    *,
+    method: str = "exact",
+    max_parents: int = 3,
+    t: int = 1,
+    starts: int = 10,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    seed: int = 0,
+    required: Iterable[Arc] = (),
+    forbidden: Iterable[Arc] = (),
+    on_event: OnEvent | None = None,
+) -> Augmentation:
+    """Find a DAG and a completion of the missing cells with the highest score together.
+
+    Eq. (1) of Adel and de Campos, "Learning Bayesian networks with incomplete data by
+    augmentation".
+
+    Parameters
+    ----------
+    dataset
+        The table; one without missing cells is an ordinary structure-learning problem.
+    score
+        The decomposable score to maximise.
+    method
+        ``exact`` (completions linked directly), ``gadget`` (the paper's reduction), ``t-local``
+        (the hill-climber) or ``mode`` (fill in each variable's most frequent state, then learn).
+    max_parents
+        Largest number of parents.
+    t, starts
+        Radius and number of starts of the hill-climber.
+    solver
+        Solver inside: ``auto``, ``scip`` or ``dynamic``.
+    time_limit
+        Seconds; when they are over, the best pair so far is returned.
+    seed
+        Seed of the random starts.
+    required, forbidden
+        Arcs (parent, child) by variable index.
+    on_event
+        Called with every improvement; its values are the states of the missing cells.
+
+    Returns
+    -------
+    Augmentation
+        Checked: its score is recomputed from the completed table.
+
+    Raises
+    ------
+    OptionError
+        When a method or an option is unknown.
+    TooLargeError
+        When the exact methods, or a neighbourhood, have too many completions.
+    InfeasibleError
+        When the constraints exclude every network.
+    """
+    if method not in METHODS:
+        near = get_close_matches(method, METHODS, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise OptionError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}{hint}")
+    if max_parents < 0:
+        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
+    rules = FamilyRules.of(max_parents, required, forbidden)
+    task = Task(dataset, score, rules, solver, seed)
+    incumbent = Incumbent(time_limit, on_event)
+    if method == "exact":
+        result = augment_exact(task, incumbent, starts=min(starts, EXACT_STARTS))
+    elif method == "gadget":
+        result = augment_gadget(task, incumbent, starts=min(starts, EXACT_STARTS))
+    elif method == "t-local":
+        result = augment_local(task, incumbent, t=t, starts=starts)
+    else:
+        result = augment_mode(task, incumbent)
+    result.check(dataset, score, rules, prove=False)
+    return result
+
+
+def gadget_problem(
+    dataset: Dataset,
+    score: Score,
+    *,
+    max_parents: int = 3,
+    required: Iterable[Arc] = (),
+    forbidden: Iterable[Arc] = (),
+) -> Problem:
+    """Return the paper's reduction: a plain problem with artificial variables for any solver.
+
+    Its optimum is the optimum of the augmentation minus one penalty for each missing cell.
+    """
+    rules = FamilyRules.of(max_parents, required, forbidden)
+    return reduction(Task(dataset, score, rules, "auto", 0))[1]

@@ -1,0 +1,202 @@
+"""The exact methods: the pair of DAG and completion that provably maximises the score."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.columns import all_completions, merge_rows, place_values
+from exactlearn.augmentation.completions import completion_problem, require_enumerable
+from exactlearn.augmentation.gadget import (
+    artificial_names,
+    chosen_values,
+    gadget_selection,
+    penalty,
+    read_by_cell,
+    without_choices,
+)
+from exactlearn.augmentation.local import (
+    LimitReachedError,
+    Task,
+    alternate,
+    finished,
+    starting_completions,
+)
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method, total_score
+from exactlearn.data import Dataset
+from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.result import Event
+
+_Solver = Callable[[Task, Incumbent], Result]
+_Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
+
+
+def augment_exact(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+    """Maximise over all DAGs and all completions, linking the columns' completions directly.
+
+    Parameters
+    ----------
+    task
+        The table, the score, the rules and the solver inside.
+    incumbent
+        Where the best pair, the bound and the clock are kept.
+    starts
+        Number of starts of the climber that finds the first incumbent.
+
+    Raises
+    ------
+    OptionError
+        When the solver inside knows no choices.
+    TooLargeError
+        When there are too many completions to enumerate.
+    """
+    if task.solver == "dynamic":
+        raise OptionError(
+            "solver 'dynamic' cannot link completions: use solver 'scip', the method 'gadget' on "
+            "a tiny table, or the method 't-local'"
+        )
+    work = _merged(task, incumbent)
+    require_enumerable(work.dataset, None, task.rules.max_parents)
+    return _run(work, incumbent, starts, "exact", _solve_linked)
+
+
+def augment_gadget(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+    """Maximise over all DAGs and all completions by the paper's reduction, cell by cell.
+
+    The parameters and errors are those of :func:`augment_exact`; any solver will do.
+    """
+    require_enumerable(task.dataset, None, task.rules.max_parents)
+    return _run(task, incumbent, starts, "gadget", _solve_gadget)
+
+
+def reduction(task: Task) -> tuple[Problem, Problem]:
+    """Return the problem with one choice per missing cell, and its reduction to a plain one."""
+    columns = all_completions(task.dataset)
+    linked = completion_problem(task.dataset, columns, task.score, task.rules)
+    by_cell = read_by_cell(linked, columns, task.dataset)
+    return by_cell, without_choices(by_cell, artificial_names(task.dataset, task.dataset.names))
+
+
+def _run(
+    task: Task, incumbent: Incumbent, starts: int, method: Method, solver: _Solver
+) -> Augmentation:
+    status: AugmentationStatus
+    try:
+        for values in starting_completions(task, starts):
+            alternate(task, incumbent, values)
+        if task.dataset.is_complete:
+            status, message = "optimal", ""
+            incumbent.prove(incumbent.score)
+        else:
+            result = solver(task, incumbent)
+            status, message = result.status, result.message
+    except LimitReachedError as limit:
+        status, message = limit.status, "stopped before the exact search began"
+    except KeyboardInterrupt:
+        status, message = "interrupted", "interrupted before the exact search began"
+    if incumbent.parents is None:
+        raise InfeasibleError("no network was found before the limit: allow more time")
+    if status == "optimal":
+        incumbent.bound = incumbent.score
+    return finished(incumbent, status, method, message=message)
+
+
+def _solve_linked(task: Task, incumbent: Incumbent) -> Result:
+    columns = all_completions(task.dataset)
+    problem = completion_problem(task.dataset, columns, task.score, task.rules)
+    cells = task.dataset.missing_cells
+
+    def take(parents: tuple[tuple[int, ...], ...], options: tuple[int, ...]) -> None:
+        _offer(task, incumbent, parents, columns.fill(options)[cells[:, 0], cells[:, 1]])
+
+    start = Result(
+        parents=incumbent.parents,
+        score=incumbent.score,
+        bound=np.inf,
+        status="feasible",
+        solver="start",
+        values=_options_of(task.dataset, incumbent.working_values),
+    )
+    return _solve(problem, task, incumbent, start, take, 0.0)
+
+
+def _solve_gadget(task: Task, incumbent: Incumbent) -> Result:
+    by_cell, plain = reduction(task)
+    n = task.dataset.n_variables
+    offset = penalty(by_cell) * len(by_cell.options)
+
+    def take(parents: tuple[tuple[int, ...], ...], _: tuple[int, ...]) -> None:
+        dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
+        _offer(task, incumbent, dag, chosen_values(by_cell, parents))
+
+    start = Result(
+        parents=gadget_selection(by_cell, _dag(incumbent), incumbent.working_values),
+        score=incumbent.score - offset,
+        bound=np.inf,
+        status="feasible",
+        solver="start",
+    )
+    return _solve(plain, task, incumbent, start, take, offset)
+
+
+def _solve(
+    problem: Problem,
+    task: Task,
+    incumbent: Incumbent,
+    start: Result,
+    take: _Take,
+    offset: float,
+) -> Result:
+    def listen(event: Event) -> None:
+        if event.parents is not None and event.score + offset > incumbent.score:
+            take(event.parents, event.values)
+        incumbent.prove(event.bound + offset)
+        incumbent.tick(event.nodes)
+
+    result = solve(
+        problem,
+        solver=task.solver,
+        time_limit=incumbent.remaining,
+        start=start,
+        seed=task.seed,
+        on_event=listen,
+    )
+    if result.parents is not None:
+        take(result.parents, result.values)
+    incumbent.prove(result.bound + offset)
+    incumbent.nodes += result.nodes
+    return result
+
+
+def _offer(
+    task: Task, incumbent: Incumbent, dag: tuple[tuple[int, ...], ...], values: NDArray[np.int64]
+) -> None:
+    incumbent.offer(dag, values, total_score(task.dataset.complete(values), dag, task.score))
+
+
+def _dag(incumbent: Incumbent) -> tuple[tuple[int, ...], ...]:
+    assert incumbent.parents is not None
+    return incumbent.parents
+
+
+def _merged(task: Task, incumbent: Incumbent) -> Task:
+    """Merge equal rows; from now on the incumbent hears values of the merged table's cells."""
+    merged = merge_rows(task.dataset, incomplete=True)
+    index = np.full(merged.dataset.codes.shape, -1)
+    cells = merged.dataset.missing_cells
+    index[cells[:, 0], cells[:, 1]] = np.arange(len(cells))
+    original = task.dataset.missing_cells
+    incumbent.restore = index[merged.origin[original[:, 0]], original[:, 1]]
+    return replace(task, dataset=merged.dataset)
+
+
+def _options_of(dataset: Dataset, values: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return which of :func:`all_completions`'s options each column of a completion is."""
+    columns = [values[dataset.missing_cells[:, 1] == v] for v in range(dataset.n_variables)]
+    return tuple(
+        int(column @ place_values(len(column), int(r)))
+        for column, r in zip(columns, dataset.cardinalities, strict=True)
+    )

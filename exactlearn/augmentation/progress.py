@@ -1,0 +1,89 @@
+"""The best pair so far of a running augmentation: nothing reported is ever lost."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.solvers.result import Event, OnEvent
+
+
+@dataclass
+class Incumbent:
+    """The best DAG and completion so far, with the clock and the trace of improvements.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds that the whole augmentation may take, or ``None``.
+    on_event
+        Called at each improvement, and whenever a solver inside reports.
+    restore
+        For each missing cell of the user's table, its cell in the working table of merged rows;
+        ``None`` where they are the same.
+    """
+
+    time_limit: float | None = None
+    on_event: OnEvent | None = None
+    restore: NDArray[np.int64] | None = None
+    started: float = field(default_factory=time.monotonic)
+    parents: tuple[tuple[int, ...], ...] | None = None
+    working_values: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    score: float = -inf
+    bound: float = inf
+    nodes: int = 0
+    trace: list[tuple[float, float, float]] = field(default_factory=list)
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """State of each missing cell of the user's table."""
+        return self.working_values if self.restore is None else self.working_values[self.restore]
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return time.monotonic() - self.started
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds left, never negative; ``None`` without a limit."""
+        return None if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the limit is reached."""
+        return self.remaining == 0.0
+
+    def offer(
+        self, parents: Sequence[Sequence[int]], values: NDArray[np.int64], score: float
+    ) -> bool:
+        """Keep a pair if it is the best so far, and say whether it is."""
+        if score <= self.score:
+            return False
+        self.parents = tuple(tuple(ps) for ps in parents)
+        self.working_values, self.score = values, score
+        self._report()
+        return True
+
+    def prove(self, bound: float) -> None:
+        """Keep a bound if it is the tightest so far."""
+        if bound < self.bound:
+            self.bound = bound
+            self._report()
+
+    def tick(self, nodes: int) -> None:
+        """Pass on that a solver inside is alive, at a number of nodes beyond those counted."""
+        if self.on_event is not None:
+            self.on_event(self._event(self.nodes + nodes))
+
+    def _report(self) -> None:
+        self.trace.append((self.seconds, self.score, self.bound))
+        if self.on_event is not None:
+            self.on_event(self._event(self.nodes))
+
+    def _event(self, nodes: int) -> Event:
+        values = () if self.parents is None else tuple(self.values.tolist())
+        return Event(self.seconds, self.score, self.bound, nodes, self.parents, values)
