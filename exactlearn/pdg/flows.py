@@ -102,19 +102,23 @@ def posteriors(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
     DataError
         If the table does not fit the graph, or a row is impossible under it.
     """
-    return posteriors_and_log_likelihoods(graph, codes)[0]
+    posterior, log_likelihoods = posteriors_and_log_likelihoods(graph, codes)
+    refuse_impossible(log_likelihoods)
+    return posterior
 
 
 def posteriors_and_log_likelihoods(
     graph: DecisionGraph, codes: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what `posteriors` and `log_likelihood_rows` return, for the cost of the former."""
+    """Return `posteriors` and `log_likelihood_rows` together, for the cost of the former.
+
+    An impossible row has a log-likelihood of ``-inf`` and posteriors of zero.
+    """
     rows = _rows(graph, codes)
     posterior = np.zeros((len(rows), int(graph.cardinalities.sum())))
     log_likelihoods = _expect(
         layout(graph), graph.parameters, rows, np.ones(len(rows)), NO_COUNTS, posterior
     )
-    refuse_impossible(log_likelihoods)
     return posterior, log_likelihoods
 
 

@@ -64,7 +64,7 @@ def equal_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
 
 @kernel
 def _number_sorted(values: NDArray[np.float64], tolerance: float) -> NDArray[np.int32]:
-    """Number groups of sorted values, none wider than the tolerance from its smallest value."""
+    """Give sorted values group numbers; no group reaches further than the tolerance."""
     numbers = np.empty(len(values), np.int32)
     number, smallest = 0, values[0] if len(values) else 0.0
     for i in range(len(values)):

@@ -124,6 +124,6 @@ def _top_down(
     """List the new variables of each clique (THESIS, 4.55), from the root down."""
     order: dict[int, None] = {}
     for clique in tree.top_down:
-        new = members.intersection(tree.cliques[clique])
-        order.update(dict.fromkeys(sorted(new - order.keys(), key=rank.__getitem__)))
+        new = [v for v in tree.cliques[clique] if v in members and v not in order]
+        order.update(dict.fromkeys(sorted(new, key=rank.__getitem__)))
     return tuple(order)

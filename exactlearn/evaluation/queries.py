@@ -1,0 +1,82 @@
+"""Posterior queries on networks and decision graphs, by names of variables and states."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, inf
+
+import numpy as np
+
+from exactlearn.errors import DataError
+from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.compile import compile_network
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.flows import posteriors_and_log_likelihoods
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a query.
+
+    Parameters
+    ----------
+    posterior
+        For each target, the probability of each of its states given the evidence.
+    probability_of_evidence, log_probability_of_evidence
+        The first may underflow to zero when there is much evidence, the natural logarithm not.
+    """
+
+    posterior: dict[str, dict[str, float]]
+    probability_of_evidence: float
+    log_probability_of_evidence: float
+
+
+def query(
+    model: BayesianNetwork | DecisionGraph,
+    evidence: Mapping[str, str] | None = None,
+    targets: Sequence[str] | None = None,
+) -> Answer:
+    """Return the exact posterior marginals of the targets given the evidence.
+
+    Parameters
+    ----------
+    model
+        A network is compiled first: compile it once yourself to ask many queries.
+    evidence
+        State of each observed variable.
+    targets
+        Variables asked for; all without evidence when left out.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown; near names are offered.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If a network is too large to compile.
+    """
+    evidence = evidence or {}
+    codes = np.full((1, model.n_variables), -1, np.int16)
+    for name, state in evidence.items():
+        variable = model.index(name)
+        codes[0, variable] = model.state_index(variable, state)
+    if targets is None:
+        targets = [name for name in model.names if name not in evidence]
+    wanted = [model.index(name) for name in targets]
+    graph = model if isinstance(model, DecisionGraph) else compile_network(model)
+    posterior, logs = posteriors_and_log_likelihoods(graph, codes)
+    log_probability = float(logs[0])
+    if log_probability == -inf:
+        shown = ", ".join(f"{name}={state}" for name, state in evidence.items())
+        raise DataError(
+            f"the evidence {shown} has probability zero under the model, so it has no posterior;"
+            " correct it, or use a model with smoothed parameters"
+        )
+    last = np.cumsum(graph.cardinalities).tolist()
+    marginals = posterior[0].tolist()
+    answers = {
+        name: dict(zip(states, marginals[last[v] - len(states) : last[v]], strict=True))
+        for name, v in zip(targets, wanted, strict=True)
+        for states in [graph.states[v]]
+    }
+    return Answer(answers, exp(log_probability), log_probability)

@@ -1,0 +1,153 @@
+"""Decision graphs as JSON: ``*.pdg.json``.
+
+One object: ``format`` and ``version``; ``variables``, each with name, states and the number of
+its forest parent (null for a root); ``nodes``, the number of each variable's nodes; and, variable
+after variable in the order of ``nodes``, the flat ``parameters`` and ``successors`` of
+`exactlearn.pdg.decision_graph.DecisionGraph`. Numbers are written with the digits that give the
+same float again.
+"""
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exactlearn.errors import CheckError, FormatError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.pdg.decision_graph import DecisionGraph
+
+FORMAT = "exactlearn decision graph"
+VERSION = 1
+
+_KEYS = ("variables", "nodes", "parameters", "successors")
+
+
+def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
+    """Write a decision graph, in one step; compressed if the name ends in ``.gz``.
+
+    Raises
+    ------
+    OptionError
+        If the file cannot be written.
+    """
+    atomic_write(path, json.dumps(_to_json(pdg), separators=(",", ":"), ensure_ascii=False) + "\n")
+
+
+def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
+    """Read a decision graph and check it.
+
+    Raises
+    ------
+    FormatError
+        If the file is not readable, not JSON, of another format or version, lacks a key or has a
+        wrong value, or if its arrays form no decision graph; names the place.
+    """
+    content = _load(Path(path))
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise FormatError(f'{path}: expected a JSON object with "format": "{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise FormatError(
+            f"{path}: version {content.get('version')!r} was written by another release of"
+            f" exactlearn; this one reads version {VERSION}"
+        )
+    for key in _KEYS:
+        if not isinstance(content.get(key), list):
+            raise FormatError(f"{path}: key {key!r} is missing or not a list")
+    try:
+        graph = _from_json(content)
+        graph.check()
+    except (CheckError, FormatError) as error:
+        raise FormatError(f"{path}: {error}; write the file anew") from None
+    return graph
+
+
+def _load(path: Path) -> Any:
+    try:
+        data = path.read_bytes()
+        return json.loads(gzip.decompress(data) if path.suffix.lower() == ".gz" else data)
+    except (OSError, EOFError) as error:
+        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
+    except json.JSONDecodeError as error:
+        raise FormatError(
+            f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}, byte {error.start}: not UTF-8 text") from None
+
+
+def _to_json(pdg: DecisionGraph) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "variables": [
+            {"name": name, "states": list(states), "parent": parent if parent >= 0 else None}
+            for name, states, parent in zip(pdg.names, pdg.states, pdg.forest.tolist(), strict=True)
+        ],
+        "nodes": [[v, int(pdg.node_counts[v])] for v in pdg.order.tolist()],
+        "parameters": pdg.parameters.tolist(),
+        "successors": pdg.successors.tolist(),
+    }
+
+
+def _from_json(content: dict[str, Any]) -> DecisionGraph:
+    variables = [_variable(i, entry) for i, entry in enumerate(content["variables"])]
+    n = len(variables)
+    if n == 0:
+        raise FormatError("key 'variables': expected at least one variable")
+    for name, _, parent in variables:
+        if parent >= n:
+            raise FormatError(f"key 'variables' ({name}): the parent {parent} is not below {n}")
+    names = tuple(name for name, _, _ in variables)
+    if len(set(names)) < n:
+        raise FormatError("key 'variables': two variables have the same name")
+    parameters = _numbers(content, "parameters", np.float64).ravel()
+    successors = _numbers(content, "successors", np.int64).ravel()
+    counts = _numbers(content, "nodes", np.int64)
+    if counts.shape != (n, 2) or sorted(counts[:, 0].tolist()) != list(range(n)):
+        raise FormatError(f"key 'nodes': expected pairs of variable, each 0..{n - 1} once, nodes")
+    if (counts[:, 1] < 1).any() or counts[:, 1].max() > len(parameters):
+        raise FormatError(
+            "key 'nodes': a variable has fewer than one node, or more than parameters"
+        )
+    if successors.size and not 0 <= successors.min() <= successors.max() < counts[:, 1].sum():
+        raise FormatError("key 'successors': a number is not that of a node")
+    return DecisionGraph(
+        names,
+        tuple(states for _, states, _ in variables),
+        np.array([parent for _, _, parent in variables], np.int32),
+        np.repeat(counts[:, 0], counts[:, 1]).astype(np.int32),
+        parameters,
+        successors.astype(np.int32),
+    )
+
+
+def _variable(place: int, entry: Any) -> tuple[str, tuple[str, ...], int]:
+    where = f"key 'variables', entry {place}"
+    if not isinstance(entry, dict) or set(entry) != {"name", "states", "parent"}:
+        raise FormatError(f"{where}: expected an object with name, states and parent")
+    name, states, parent = entry["name"], entry["states"], entry["parent"]
+    if not isinstance(name, str):
+        raise FormatError(f"{where}: the name {name!r} is not text")
+    if not (isinstance(states, list) and states and all(isinstance(s, str) for s in states)):
+        raise FormatError(f"{where} ({name}): the states must be a list of texts, at least one")
+    if len(set(states)) < len(states):
+        raise FormatError(f"{where} ({name}): two states have the same name")
+    if parent is not None and (not isinstance(parent, int) or parent < 0):
+        raise FormatError(f"{where} ({name}): the parent must be a variable's number or null")
+    return name, tuple(states), -1 if parent is None else parent
+
+
+def _numbers(content: dict[str, Any], key: str, dtype: type[np.number]) -> Any:
+    """Return a list of numbers as an array; integers must be written as such."""
+    try:
+        array = np.array(content[key])
+        if array.size == 0:
+            return np.empty(0, dtype)
+        if array.dtype.kind not in ("if" if dtype is np.float64 else "i"):
+            raise TypeError
+        return array.astype(dtype)
+    except (ValueError, TypeError, OverflowError):
+        raise FormatError(f"key {key!r}: expected a list of {dtype.__name__} numbers") from None
