@@ -1,0 +1,294 @@
+"""Hiding cells of a table by a known mechanism: MCAR, MAR and MNAR.
+
+A cell's amount P is a share with a decimal point or exponent (``0.1``, ``1e-2``), strictly between
+0 and 1; an amount K is a whole number of cells. Cells missing before stay so, and a share counts
+observed cells only. States of hidden cells stay declared.
+
+``mcar:P``
+    Every cell is hidden with probability P, independently of everything.
+``mcar:K``
+    K cells of every variable, drawn without replacement. The augmentation paper's "MAR" data.
+``mar:P`` or ``mar:P:NAME``
+    A driver, NAME or else the first variable without missing cells, stays complete. Every cell of
+    the other variables is hidden with a probability set by the driver's state in its row: linear
+    in the state's index, three times as high for the last state as for the first, and P on the
+    average over the rows.
+``mnar:K:S``
+    Adel & de Campos' protocol: K cells of every variable, all of them of state index S.
+``mnar:K``
+    The same, each variable with its own state, drawn among those with more than K cells.
+``mnar:P:S``
+    A share P of all the cells, of any variables, all of state index S (their SPECT experiment).
+``mnar:P``
+    The same, with one state index for the whole table drawn among those that have enough cells.
+
+No mechanism hides a whole column. MNAR also leaves a cell of the hidden state in every variable
+that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides all but one.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data import MISSING, Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.suggestion import suggestion
+
+Mechanism = Literal["mcar", "mar", "mnar"]
+
+GRAMMAR = (
+    "expected mcar:P, mcar:K, mar:P, mar:P:NAME, mnar:K, mnar:K:S, mnar:P or mnar:P:S with a share "
+    "P as in 0.1, a number of cells per variable K as in 2, a state index S as in 0"
+)
+
+_STEEPNESS = 3.0
+"""How many times likelier MAR hides a cell at the driver's last state than at its first."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to hide.
+
+    Parameters
+    ----------
+    mechanism
+        ``"mcar"``, ``"mar"`` or ``"mnar"``.
+    share
+        Share of the observed cells, or ``None``.
+    count
+        Cells per variable, or ``None``; one of the two is set.
+    driver
+        Variable that MAR depends on, or ``None`` for the first complete one.
+    state
+        State index that MNAR hides, or ``None`` for a drawn one.
+    """
+
+    mechanism: Mechanism
+    share: float | None = None
+    count: int | None = None
+    driver: str | None = None
+    state: int | None = None
+
+
+def parse_spec(text: str) -> Spec:
+    """Read a specification, as the module explains them.
+
+    Raises
+    ------
+    OptionError
+        When it does not follow the grammar, or an amount is out of range.
+
+    Examples
+    --------
+    >>> parse_spec("mnar:2:1")
+    Spec(mechanism='mnar', share=None, count=2, driver=None, state=1)
+    """
+    mechanism, amount, detail = [*text.split(":", 2), "", ""][:3]
+    fault = _fault(mechanism, amount, detail, text.count(":"))
+    if fault:
+        raise OptionError(f"missingness {text!r}: {fault}; {GRAMMAR}")
+    return Spec(
+        cast(Mechanism, mechanism),
+        share=None if amount.isdecimal() else float(amount),
+        count=int(amount) if amount.isdecimal() else None,
+        driver=detail if mechanism == "mar" and detail else None,
+        state=int(detail) if mechanism == "mnar" and detail else None,
+    )
+
+
+def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Dataset:
+    """Hide cells of a table; the module explains the mechanisms.
+
+    Parameters
+    ----------
+    dataset
+        Complete or not.
+    spec
+        Such as ``"mcar:0.1"``, ``"mar:0.1"``, ``"mnar:2"``, ``"mnar:0.03:1"``.
+    rng
+        The only source of randomness: the same state hides the same cells.
+
+    Raises
+    ------
+    OptionError
+        When the specification is wrong, or asks for more cells than the table has.
+    DataError
+        When MAR finds no complete variable, or the driver is not complete.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [1], [1], [1]]), ("smoke",), (("no", "yes"),))
+    >>> hide(table, "mnar:2:1", np.random.default_rng(0)).codes.ravel().tolist().count(-1)
+    2
+    """
+    told = parse_spec(spec) if isinstance(spec, str) else spec
+    hidden = _MECHANISMS[told.mechanism](dataset, told, rng)
+    codes = dataset.codes.copy()
+    codes[hidden] = MISSING
+    return replace(dataset, codes=codes)
+
+
+def _fault(mechanism: str, amount: str, detail: str, colons: int) -> str:
+    """Return what is wrong with the parts of a specification, or nothing."""
+    if mechanism not in _MECHANISMS:
+        return f"unknown mechanism {mechanism!r}{suggestion(mechanism, _MECHANISMS)}"
+    if not re.fullmatch(r"\d+|\d*\.\d+(e-?\d+)?|\d+e-\d+", amount):
+        return f"the amount {amount!r} is no number"
+    if amount.isdecimal() and (int(amount) < 1 or mechanism == "mar"):
+        return f"the amount {amount} is no share" if mechanism == "mar" else "nothing to hide"
+    if not amount.isdecimal() and not 0 < float(amount) < 1:
+        return f"the share {amount} is not between 0 and 1"
+    if colons > 1 and not detail:
+        return "nothing follows the last colon"
+    if detail and mechanism == "mcar":
+        return f"mcar depends on nothing, but {detail!r} follows"
+    if detail and mechanism == "mnar" and not detail.isdecimal():
+        return f"{detail!r} is no state index"
+    return ""
+
+
+def _mcar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
+    observed = _observed(dataset)
+    if spec.share is not None:
+        return _leave_one(observed, observed & (rng.random(observed.shape) < spec.share), rng)
+    count = cast(int, spec.count)
+    hidden = np.zeros_like(observed)
+    for variable, name in enumerate(dataset.names):
+        rows = np.flatnonzero(observed[:, variable])
+        if len(rows) <= count:
+            raise OptionError(
+                f"mcar:{count} of variable {name!r}: it has {len(rows)} observed cells, and "
+                "one must stay; hide fewer"
+            )
+        hidden[rng.choice(rows, count, replace=False), variable] = True
+    return hidden
+
+
+def _mar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
+    observed = _observed(dataset)
+    driver = _driver(dataset, spec, observed)
+    probability = _row_probabilities(dataset, driver, cast(float, spec.share))
+    hidden = observed & (rng.random(observed.shape) < probability[:, np.newaxis])
+    hidden[:, driver] = False
+    return _leave_one(observed, hidden, rng)
+
+
+def _driver(dataset: Dataset, spec: Spec, observed: NDArray[np.bool_]) -> int:
+    if dataset.n_variables < 2:
+        raise DataError("mar needs two variables, one to depend on and one to hide")
+    complete = np.flatnonzero(observed.all(axis=0))
+    if spec.driver is None:
+        if not len(complete):
+            raise DataError("mar needs a variable without missing cells, and there is none")
+        return int(complete[0])
+    if spec.driver not in dataset.names:
+        raise OptionError(
+            f"mar depends on {spec.driver!r}, which is no variable"
+            f"{suggestion(spec.driver, dataset.names)}"
+        )
+    driver = dataset.names.index(spec.driver)
+    if driver not in complete:
+        raise DataError(
+            f"mar depends on {spec.driver!r}, which has missing cells; name a complete variable"
+        )
+    return driver
+
+
+def _row_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray[np.float64]:
+    """Return the probability of hiding in each row, ``share`` on the average, shape (rows,)."""
+    last = max(1, int(dataset.cardinalities[driver]) - 1)
+    odds = 1 + (_STEEPNESS - 1) * dataset.codes[:, driver] / last
+    probability: NDArray[np.float64] = share * odds / odds.mean()
+    if probability.max() > 1:
+        most = odds.mean() / odds.max()
+        raise OptionError(
+            f"mar:{share:g} driven by {dataset.names[driver]!r} would hide some cells with a "
+            f"probability above 1; hide a share of at most {most:.3g}"
+        )
+    return probability
+
+
+def _mnar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
+    if spec.state is not None and (dataset.cardinalities <= spec.state).any():
+        variable = int(np.flatnonzero(dataset.cardinalities <= spec.state)[0])
+        raise OptionError(
+            f"mnar of state index {spec.state}: variable {dataset.names[variable]!r} has only the "
+            f"indices 0 to {dataset.cardinalities[variable] - 1}"
+        )
+    if spec.count is not None:
+        return _mnar_per_variable(dataset, spec.count, spec.state, rng)
+    return _mnar_overall(dataset, cast(float, spec.share), spec.state, rng)
+
+
+def _mnar_per_variable(
+    dataset: Dataset, count: int, state: int | None, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    hidden = np.zeros(dataset.codes.shape, np.bool_)
+    for variable in range(dataset.n_variables):
+        column = dataset.codes[:, variable]
+        own = _drawn_state(column, count, rng) if state is None else state
+        rows = np.flatnonzero(column == own)
+        size = min(count, max(0, len(rows) - 1))
+        hidden[rng.choice(rows, size, replace=False), variable] = True
+    return hidden
+
+
+def _drawn_state(column: NDArray[np.integer], count: int, rng: np.random.Generator) -> int:
+    """Return a state with more than ``count`` cells, or the commonest when there is none."""
+    cells = np.bincount(column[column != MISSING], minlength=1)
+    enough = np.flatnonzero(cells > count)
+    return int(rng.choice(enough)) if len(enough) else int(np.argmax(cells))
+
+
+def _mnar_overall(
+    dataset: Dataset, share: float, state: int | None, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    size = round(share * int(_observed(dataset).sum()))
+    room = _room(dataset)
+    if state is None:
+        enough = np.flatnonzero(room >= size)
+        state = int(rng.choice(enough)) if len(enough) else int(np.argmax(room))
+    if room[state] < size:
+        raise OptionError(
+            f"mnar:{share:g} asks for {size} cells of state index {state}, but only "
+            f"{room[state]} can be hidden, one staying in each variable; hide a smaller share"
+        )
+    free = dataset.codes == state
+    for variable in np.flatnonzero(free.any(axis=0)):
+        free[rng.choice(np.flatnonzero(free[:, variable])), variable] = False
+    hidden = np.zeros(free.size, np.bool_)
+    hidden[rng.choice(np.flatnonzero(free), size, replace=False)] = True
+    return hidden.reshape(free.shape)
+
+
+def _observed(dataset: Dataset) -> NDArray[np.bool_]:
+    return np.asarray(dataset.codes != MISSING, np.bool_)
+
+
+def _room(dataset: Dataset) -> NDArray[np.int64]:
+    """Return how many cells of each state index can be hidden, one staying in each variable."""
+    counts = [
+        np.count_nonzero(dataset.codes == state, axis=0)
+        for state in range(int(dataset.cardinalities.max()))
+    ]
+    return np.array([np.maximum(own - 1, 0).sum() for own in counts], np.int64)
+
+
+def _leave_one(
+    observed: NDArray[np.bool_], hidden: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Uncover one random cell of each column that would lose all."""
+    for variable in np.flatnonzero(observed.any(axis=0) & (hidden == observed).all(axis=0)):
+        hidden[rng.choice(np.flatnonzero(observed[:, variable])), variable] = False
+    return hidden
+
+
+_MECHANISMS: dict[str, Callable[[Dataset, Spec, np.random.Generator], NDArray[np.bool_]]] = {
+    "mcar": _mcar,
+    "mar": _mar,
+    "mnar": _mnar,
+}

@@ -1,0 +1,44 @@
+"""Hypothesis strategies for small tables."""
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from exactlearn.data import MISSING, Dataset
+
+awkward_names = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zl", "Zp")),
+    min_size=1,
+    max_size=6,
+).filter(lambda name: name == name.strip())
+"""Names with commas, quotes, brackets and any script; no line breaks, no outer white space."""
+
+
+@st.composite
+def datasets(
+    draw, *, rows=(1, 30), variables=(1, 5), states=(2, 4), missing=False, names=None
+) -> Dataset:
+    """Return a small random table.
+
+    ``rows``, ``variables`` and ``states`` are inclusive ranges; ``missing`` lets cells be missing;
+    ``names`` is a strategy for names of variables and states, instead of X0, X1 and s0, s1.
+    """
+    count = draw(st.integers(*variables))
+    cardinalities = draw(st.lists(st.integers(*states), min_size=count, max_size=count))
+    lowest = MISSING if missing else 0
+    shape = (draw(st.integers(*rows)),)
+    columns = [
+        draw(arrays(np.int8, shape, elements=st.integers(lowest, r - 1))) for r in cardinalities
+    ]
+    if names is None:
+        labels = [[f"s{k}" for k in range(r)] for r in cardinalities]
+        heads = [f"X{k}" for k in range(count)]
+    else:
+        heads = draw(st.lists(names, min_size=count, max_size=count, unique=True))
+        labels = [draw(st.lists(names, min_size=r, max_size=r, unique=True)) for r in cardinalities]
+    return Dataset(np.column_stack(columns), tuple(heads), tuple(map(tuple, labels)))
+
+
+def incomplete_datasets(**kwargs) -> st.SearchStrategy[Dataset]:
+    """Return small tables with at least one missing cell."""
+    return datasets(missing=True, **kwargs).filter(lambda table: not table.is_complete)
