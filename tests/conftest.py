@@ -1,7 +1,9 @@
 """Fixtures that all tests share."""
 
 import os
+import warnings
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,3 +17,14 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no public data in {folder}: set EXACTLEARN_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def pyagrum() -> ModuleType:
+    """Return the peer library.
+
+    Its import warns, and crashes the interpreter where warnings are errors.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("pyagrum")
