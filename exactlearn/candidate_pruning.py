@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
-from exactlearn.set_scores import Rows, Stack, Terms, set_term
+from exactlearn.set_scores import Rows, Stack, Terms, n_cells, set_term
 
 CLOSED = math.inf
 """Stands in place of the best score of a closed family; nothing exceeds it."""
@@ -79,16 +79,28 @@ class Found(NamedTuple):
 
 
 @kernel
-def rank_without(
+def _rank_without(
     subset: NDArray[np.int64], skip: int, skip_too: int, choose: NDArray[np.int64]
 ) -> int:
-    """Return the colexicographic rank of a set less the elements at one or two positions."""
     rank, position = 0, 0
     for i in range(len(subset)):
         if i != skip and i != skip_too:
             position += 1
             rank += choose[subset[i], position]
     return rank
+
+
+@kernel
+def _rank_smaller(
+    subset: NDArray[np.int64],
+    choose: NDArray[np.int64],
+    less_one: NDArray[np.int64],
+    less_two: NDArray[np.int64],
+) -> None:
+    for t in range(len(subset)):
+        less_one[t] = _rank_without(subset, t, t, choose)
+        for u in range(t):
+            less_two[t, u] = less_two[u, t] = _rank_without(subset, t, u, choose)
 
 
 @kernel
@@ -113,182 +125,97 @@ def next_subset(subset: NDArray[np.int64]) -> None:
 
 
 @kernel
-def _best_subset(subset: NDArray[np.int64], t: int, rules: Rules, lattice: Lattice) -> float:
+def _best_subset(
+    subset: NDArray[np.int64],
+    t: int,
+    forbidden: NDArray[np.bool_],
+    best: NDArray[np.float64],
+    less_two: NDArray[np.int64],
+) -> float:
     """Return the best score of an allowed proper subset of the parents of element ``t``."""
-    child, best = subset[t], -np.inf
+    child = subset[t]
+    highest = -math.inf
     for u in range(len(subset)):
         if u != t:
-            if rules.forbidden[subset[u], child]:
+            if forbidden[subset[u], child]:
                 return CLOSED
-            below = lattice.best[child, rank_without(subset, t, u, lattice.choose)]
-            best = max(best, below)
-    return best
+            highest = max(highest, float(best[child, less_two[t, u]]))
+    return highest
 
 
 @kernel
-def _has_required(subset: NDArray[np.int64], t: int, rules: Rules) -> bool:
-    found = 0
+def _has_required(
+    subset: NDArray[np.int64], t: int, required: NDArray[np.bool_], n_required: int
+) -> bool:
     for u in range(len(subset)):
-        if rules.required[subset[u], subset[t]]:
-            found += 1
-    return found == rules.n_required[subset[t]]
+        n_required -= required[subset[u], subset[t]]
+    return n_required == 0
 
 
 @kernel
-def _configurations(subset: NDArray[np.int64], t: int, rows: Rows) -> float:
-    """Return the number of parent configurations ``q`` of element ``t``."""
-    q = 1.0
-    for u in range(len(subset)):
-        if u != t:
-            q *= rows.cardinalities[subset[u]]
-    return q
-
-
-@kernel
-def _ceiling(subset: NDArray[np.int64], t: int, cells: int, rows: Rows, terms: Terms) -> float:
-    """Bound the scores of the parents of element ``t`` and all their supersets from above.
+def _ceiling(kind: int, b: float, q: float, r: int, cells: int) -> float:
+    """Bound the scores of a family and of all its supersets from above.
 
     ``cells`` is at most the number of observed configurations of the family.
     """
-    r = rows.cardinalities[subset[t]]
-    if terms.kind == 0:
-        return -cells * math.log(r)
-    return -terms.b * _configurations(subset, t, rows) * (r - 1)
+    return -cells * math.log(r) if kind == 0 else -b * q * (r - 1)
 
 
 @kernel
 def _entropy_closes(
-    subset: NDArray[np.int64], t: int, rules: Rules, lattice: Lattice, rows: Rows, terms: Terms
+    subset: NDArray[np.int64],
+    t: int,
+    own: float,
+    cost: float,
+    slack: float,
+    required: NDArray[np.bool_],
+    cardinalities: NDArray[np.int64],
+    terms_lower: NDArray[np.float64],
+    less_two: NDArray[np.int64],
 ) -> bool:
-    """Tell whether some parent of element ``t`` has too little entropy given the others."""
-    if terms.kind == 0:
-        return False
-    child = subset[t]
-    own = lattice.terms[rank_without(subset, t, -1, lattice.choose)]
-    q = _configurations(subset, t, rows)
+    """Tell whether some parent has too little entropy given the others.
+
+    ``own`` is the parents' term and ``cost`` the penalty of the family.
+    """
     for u in range(len(subset)):
-        if u == t or rules.required[subset[u], child]:
-            continue
-        r = rows.cardinalities[subset[u]]
-        gain = lattice.terms_lower[rank_without(subset, t, u, lattice.choose)] - own
-        cost = terms.b * (q / r) * (rows.cardinalities[child] - 1) * (r - 1)
-        if gain + rules.slack <= cost:
-            return True
+        if u != t and not required[subset[u], subset[t]]:
+            r = cardinalities[subset[u]]
+            gain = terms_lower[less_two[t, u]] - own
+            if gain + slack <= cost * (r - 1) / r:
+                return True
     return False
 
 
 @kernel
-def _ensure_counted(
-    subset: NDArray[np.int64],
-    t: int,
-    others: NDArray[np.int64],
-    lattice: Lattice,
-    rows: Rows,
-    stack: Stack,
-    terms: Terms,
-) -> int:
-    """Count the parents of element ``t`` unless done before; return the number of new tables."""
-    rank = rank_without(subset, t, -1, lattice.choose)
-    if not np.isnan(lattice.terms[rank]):
-        return 0
-    size = 0
-    for u in range(len(subset)):
-        if u != t:
-            others[size] = subset[u]
-            size += 1
-    lattice.terms[rank], lattice.cells[rank] = set_term(others, rows, stack, terms)
-    return 1
+def _without(subset: NDArray[np.int64], t: int) -> NDArray[np.int64]:
+    others = np.empty(len(subset) - 1, np.int64)
+    others[:t], others[t:] = subset[:t], subset[t + 1 :]
+    return others
 
 
 @kernel
-def _observed(subset: NDArray[np.int64], lattice: Lattice) -> int:
+def _observed(less_one: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
     """Return the most configurations seen of any set that has one element less."""
     most = 0
-    for t in range(len(subset)):
-        most = max(most, lattice.cells[rank_without(subset, t, -1, lattice.choose)])
+    for t in range(len(less_one)):
+        most = max(most, int(cells[less_one[t]]))
     return most
 
 
 @kernel
 def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None:
-    row, column = found.numbers[0], 0
+    row = found.numbers[0]
     found.child[row], found.scores[row] = subset[t], score
-    for u in range(len(subset)):
-        if u != t:
-            found.parents[row, column] = subset[u]
-            column += 1
+    for u in range(len(subset) - 1):
+        found.parents[row, u] = subset[u + (u >= t)]
     found.numbers[0] += 1
 
 
 @kernel
-def _score(
-    subset: NDArray[np.int64], t: int, term: float, lattice: Lattice, rows: Rows, terms: Terms
-) -> float:
-    difference = term - lattice.terms[rank_without(subset, t, -1, lattice.choose)]
-    if terms.kind == 0:
-        return difference
-    r = rows.cardinalities[subset[t]]
-    return difference - terms.b * _configurations(subset, t, rows) * (r - 1)
-
-
-@kernel
-def _is_wanted(
-    subset: NDArray[np.int64],
-    t: int,
-    best: NDArray[np.float64],
-    cells: int,
-    others: NDArray[np.int64],
-    rules: Rules,
-    lattice: Lattice,
-    rows: Rows,
-    stack: Stack,
-    terms: Terms,
-    numbers: NDArray[np.int64],
-) -> bool:
-    """Tell whether to score element ``t`` given the rest; note ``best``, or that it is closed."""
-    best[t] = _best_subset(subset, t, rules, lattice) if len(subset) > 1 else -np.inf
-    if best[t] == CLOSED:
-        return False
-    if rules.prune and _ceiling(subset, t, cells, rows, terms) + rules.slack <= best[t]:
-        best[t] = CLOSED
-        return False
-    if not _has_required(subset, t, rules):
-        return False
-    if len(subset) > 1:
-        numbers[2] += _ensure_counted(subset, t, others, lattice, rows, stack, terms)
-        if rules.prune and _entropy_closes(subset, t, rules, lattice, rows, terms):
-            best[t] = CLOSED
-            return False
-    return True
-
-
-@kernel
-def _settle(
-    subset: NDArray[np.int64],
-    t: int,
-    best: NDArray[np.float64],
-    term: float,
-    cells: int,
-    rules: Rules,
-    lattice: Lattice,
-    rows: Rows,
-    terms: Terms,
-    found: Found,
-) -> None:
-    """Score element ``t`` given the rest, keep it unless dominated, and close it if possible."""
-    score = _score(subset, t, term, lattice, rows, terms)
-    if score > best[t] or not rules.prune:
-        _emit(subset, t, score, found)
-    best[t] = max(best[t], score)
-    if rules.prune and _ceiling(subset, t, cells, rows, terms) + rules.slack <= best[t]:
-        best[t] = CLOSED
-
-
-@kernel
 def score_block(
-    subset: NDArray[np.int64],
     start: int,
     stop: int,
+    size: int,
     rules: Rules,
     lattice: Lattice,
     rows: Rows,
@@ -301,47 +228,83 @@ def score_block(
 
     Parameters
     ----------
-    subset
-        Scratch space, shape (m + 1,): families have ``m`` parents.
     start, stop
         Range of colexicographic ranks.
+    size
+        Number of variables of each set: families have one parent less.
     rules, lattice, rows, stack, parent_stack, terms
         See the classes; the lattice's arrays are read below and written at this size.
     found
         Receives the candidates that no subset dominates, and adds up the numbers of candidates,
         of families that are not closed, and of tables counted.
     """
-    size, last = len(subset), len(lattice.terms_upper) == 0
+    required, forbidden, n_required, prune, slack = rules
+    choose, terms_lower, set_terms, set_cells, terms_upper, cells_upper, lower, upper = lattice
+    cardinalities, kind, b = rows.cardinalities, terms.kind, terms.b
+    numbers = found.numbers
+    last = len(terms_upper) == 0
+    subset = np.empty(size, np.int64)
     best, wanted = np.empty(size), np.empty(size, np.bool_)
-    others = np.empty(size - 1, np.int64)
-    first_subset(start, subset, lattice.choose)
+    less_one, less_two = np.zeros(size, np.int64), np.zeros((size, size), np.int64)
+    first_subset(start, subset, choose)
     for rank in range(start, stop):
-        cells = _observed(subset, lattice) if terms.kind == 0 and rules.prune else 0
+        _rank_smaller(subset, choose, less_one, less_two)
+        cells = _observed(less_one, set_cells)
+        space = n_cells(subset, cardinalities)
+        needed = False
         for t in range(size):
-            wanted[t] = _is_wanted(
-                subset,
-                t,
-                best,
-                cells,
-                others,
-                rules,
-                lattice,
-                rows,
-                parent_stack,
-                terms,
-                found.numbers,
-            )
-        if wanted.any():
+            child = subset[t]
+            r = cardinalities[child]
+            wanted[t], best[t] = False, -np.inf
+            if size > 1:
+                best[t] = _best_subset(subset, t, forbidden, lower, less_two)
+            if best[t] == CLOSED:
+                continue
+            if prune and _ceiling(kind, b, space / r, r, cells) + slack <= best[t]:
+                best[t] = CLOSED
+                continue
+            if n_required[child] and not _has_required(subset, t, required, n_required[child]):
+                continue
+            own = less_one[t]
+            if np.isnan(set_terms[own]):
+                others = _without(subset, t)
+                set_terms[own], set_cells[own] = set_term(others, rows, parent_stack, terms)
+                numbers[2] += 1
+            if prune and kind == 1:
+                cost = b * (space / r) * (r - 1)
+                if _entropy_closes(
+                    subset,
+                    t,
+                    set_terms[own],
+                    cost,
+                    slack,
+                    required,
+                    cardinalities,
+                    terms_lower,
+                    less_two,
+                ):
+                    best[t] = CLOSED
+                    continue
+            wanted[t] = needed = True
+        if needed:
             term, cells = set_term(subset, rows, stack, terms)
-            found.numbers[2] += 1
+            numbers[2] += 1
             if not last:
-                lattice.terms_upper[rank], lattice.cells_upper[rank] = term, cells
+                terms_upper[rank], cells_upper[rank] = term, cells
             for t in range(size):
-                if wanted[t]:
-                    _settle(subset, t, best, term, cells, rules, lattice, rows, terms, found)
+                if not wanted[t]:
+                    continue
+                r = cardinalities[subset[t]]
+                score = term - set_terms[less_one[t]]
+                if kind == 1:
+                    score -= b * (space / r) * (r - 1)
+                if score > best[t] or not prune:
+                    _emit(subset, t, score, found)
+                best[t] = max(best[t], score)
+                if prune and _ceiling(kind, b, space / r, r, cells) + slack <= best[t]:
+                    best[t] = CLOSED
         for t in range(size):
-            found.numbers[1] += best[t] < CLOSED
+            numbers[1] += best[t] < CLOSED
             if not last:
-                set_rank = rank_without(subset, t, -1, lattice.choose)
-                lattice.best_upper[subset[t], set_rank] = best[t]
+                upper[subset[t], less_one[t]] = best[t]
         next_subset(subset)

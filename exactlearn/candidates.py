@@ -18,7 +18,6 @@ from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scores import Score
 from exactlearn.set_scores import (
-    Stack,
     Terms,
     empty_set_term,
     index_rows,
@@ -160,8 +159,7 @@ class _Enumeration:
         """Score all families with ``size`` parents, a block of variable sets at a time."""
         n_sets = math.comb(self.n, size + 1)
         block = min(n_sets, max(16, min(2**13, BLOCK_ROWS // max(1, self.rows.codes.shape[1]))))
-        subset = np.empty(size + 1, np.int64)
-        stacks = self._stack(size + 1), self._stack(max(1, size))
+        stacks = new_stack(self.rows, size + 1), new_stack(self.rows, max(1, size))
         terms = self._terms(size, n_sets)
         for start in range(0, n_sets, block):
             stop = min(n_sets, start + block)
@@ -171,11 +169,10 @@ class _Enumeration:
                 np.empty((stop - start) * (size + 1)),
                 np.zeros(3, np.int64),
             )
-            score_block(subset, start, stop, self.rules, lattice, self.rows, *stacks, terms, found)
+            score_block(
+                start, stop, size + 1, self.rules, lattice, self.rows, *stacks, terms, found
+            )
             yield found, stop
-
-    def _stack(self, depth: int) -> Stack:
-        return new_stack(self.rows, depth)
 
     def _terms(self, size: int, n_sets: int) -> Terms:
         """Tabulate terms as far as that costs less than it saves."""
@@ -192,13 +189,15 @@ class _Enumeration:
         return _Table(child, parents, found.scores[:rows].copy())
 
     def _rules(self, required: frozenset[Arc], forbidden: frozenset[Arc], prune: bool) -> Rules:
-        matrices = [np.zeros((self.n, self.n), np.bool_) for _ in range(2)]
-        for matrix, arcs in zip(matrices, (required, forbidden), strict=True):
-            for parent, child in arcs:
-                matrix[parent, child] = True
-        kept = [np.ascontiguousarray(m[np.ix_(self.order, self.order)]) for m in matrices]
         slack = 1e-11 * (1 + abs(self._empty_term()))
-        return Rules(*kept, kept[0].sum(axis=0), prune, slack)
+        needed = self._arc_matrix(required)
+        return Rules(needed, self._arc_matrix(forbidden), needed.sum(axis=0), prune, slack)
+
+    def _arc_matrix(self, arcs: frozenset[Arc]) -> NDArray[np.bool_]:
+        matrix = np.zeros((self.n, self.n), np.bool_)
+        for parent, child in arcs:
+            matrix[parent, child] = True
+        return np.ascontiguousarray(matrix[np.ix_(self.order, self.order)])
 
     def _empty_term(self) -> float:
         return empty_set_term(self.rows, tabulate_terms(self.compiled, np.ones(1), 1))

@@ -20,7 +20,7 @@ rows, so memory does not depend on cardinalities.
 import itertools
 import math
 from collections import Counter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,14 +105,18 @@ def new_stack(rows: Rows, depth: int) -> Stack:
         np.full(depth, -1, np.int64),
         np.ones(depth + 1, np.int64),
         np.zeros((depth + 1, n), np.int32),
-        np.zeros((depth + 1, width), rows.weights.dtype),
-        np.zeros(cells, rows.weights.dtype),
-        np.zeros(width, rows.weights.dtype),
+        _zeros((depth + 1, width), rows.weights),
+        _zeros(cells, rows.weights),
+        _zeros(width, rows.weights),
         np.zeros(cells, np.int32),
         np.zeros(1, np.int64),
     )
     stack.totals[0, 0] = rows.weights.sum()
     return stack
+
+
+def _zeros(shape: int | tuple[int, int], like: Weights) -> Weights:
+    return cast(Weights, np.zeros(shape, like.dtype))
 
 
 def table_sizes(cardinalities: NDArray[np.int64], depth: int) -> NDArray[np.float64]:
@@ -158,10 +162,10 @@ def _fill_terms(
 
 
 @kernel
-def _term(n, kind, alpha, table, i):  # type: ignore[no-untyped-def]
+def _term(n: float, kind: int, alpha: float, table: NDArray[np.float64], i: int) -> float:
     whole = int(n)
     if i >= 0 and whole == n and whole < table.shape[1]:
-        return table[i, whole]
+        return float(table[i, whole])
     return _exact_term(float(n), kind, alpha)
 
 
@@ -171,6 +175,22 @@ def _add(total: float, error: float, value: float) -> tuple[float, float]:
     new = total + value
     taken = new - total
     return new, error + ((total - (new - taken)) + (value - taken))
+
+
+@kernel
+def n_cells(subset: NDArray[np.int64], cardinalities: NDArray[np.int64]) -> float:
+    """Return the number of configurations of a set of variables, observed or not."""
+    cells = 1.0
+    for t in range(len(subset)):
+        cells *= float(cardinalities[subset[t]])
+    return cells
+
+
+@kernel
+def _find(sizes: NDArray[np.float64], cells: float) -> int:
+    """Return where a table size stands, or -1."""
+    i = int(np.searchsorted(sizes, cells))
+    return i if i < len(sizes) and sizes[i] == cells else -1
 
 
 @kernel
@@ -294,13 +314,9 @@ def set_term(
     """
     depth, variable = len(subset) - 1, subset[0]
     _climb(subset, rows, stack)
-    cells = 1.0
-    for v in subset:
-        cells *= rows.cardinalities[v]
-    i = 0 if terms.kind == 1 else np.searchsorted(terms.sizes, cells)
-    if terms.kind == 0 and (i == len(terms.sizes) or terms.sizes[i] != cells):
-        i = -1
+    cells = n_cells(subset, rows.cardinalities)
     alpha = terms.a / cells
+    i = 0 if terms.kind == 1 else _find(terms.sizes, cells)
     _count(rows, stack, depth, variable)
     deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
     if stack.sizes[depth] * rows.cardinalities[variable] <= 2 * deviants:
