@@ -209,8 +209,8 @@ def tabu_clusters(
             cluster[k] = True
         else:
             cluster[:] = seeds[k - n]
-        best = _tabu(child, x, member_first, members, cluster)
-        if best > LEAST:
+        violation = _tabu(child, x, member_first, members, cluster)
+        if violation > LEAST:
             found[n_found] = cluster
             n_found += 1
     return found[:n_found]
@@ -238,7 +238,7 @@ def _tabu(
             inside[s] += cluster[members[at]]
         if inside[s]:
             own[child[s]] += x[s]
-    size = cluster.sum()
+    size = int(cluster.sum())
     now = 1.0 - size
     for v in range(n):
         if cluster[v]:
@@ -281,12 +281,12 @@ def _tabu(
                     break
         since += 1
         if now > best + 1e-9:
-            best = now
+            best: float = now
             cluster[:] = current
             since = 0
         if since > steps:
             break
-    return best
+    return float(best)
 
 
 @kernel

@@ -112,7 +112,9 @@ def split(problem: Problem) -> tuple[Component, ...]:
     """
     problem = problem.select(problem.allowed)
     parts = _strong_parts(problem)
-    return tuple(_component(problem, parts, part) for part in np.unique(parts[: len(problem.names)]))
+    return tuple(
+        _component(problem, parts, part) for part in np.unique(parts[: len(problem.names)])
+    )
 
 
 def _strong_parts(problem: Problem) -> NDArray[np.int64]:

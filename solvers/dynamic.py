@@ -88,7 +88,7 @@ def _place(
 ) -> None:
     """Enter each candidate of ``v`` at its own parent set; earlier ones score higher."""
     for c in range(first[v], first[v + 1]):
-        at = squeeze(np.int64(parents[c]), v)
+        at = squeeze(int(parents[c]), v)
         best[at] = min(best[at], np.int32(c - first[v]))
 
 

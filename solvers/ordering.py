@@ -95,7 +95,11 @@ def needs_of_values(
 
 @kernel
 def first_inside(
-    needs: NDArray[np.uint64], there: NDArray[np.uint64], begin: int, end: int, work: NDArray
+    needs: NDArray[np.uint64],
+    there: NDArray[np.uint64],
+    begin: int,
+    end: int,
+    work: NDArray[np.int64],
 ) -> int:
     """Return the first candidate of a range that needs only what is there, or -1."""
     for c in range(begin, end):
@@ -219,10 +223,14 @@ def _comes_before(
     first: NDArray[np.int64],
 ) -> bool:
     if best[v] < 0 or best[other] < 0:
-        return best[v] >= 0 > best[other]
+        return bool(best[v] >= 0 > best[other])
     if abs(missing[v] - missing[other]) > 1e-6:
-        return missing[v] < missing[other]
-    return scores[first[v]] - scores[best[v]] < scores[first[other]] - scores[best[other]] - LEAST
+        return bool(missing[v] < missing[other])
+    lost, other_lost = (
+        scores[first[v]] - scores[best[v]],
+        scores[first[other]] - scores[best[other]],
+    )
+    return bool(lost < other_lost - LEAST)
 
 
 @kernel

@@ -22,7 +22,6 @@ Arc = tuple[int, int]
 """An arc ``(parent, child)`` of variable indices."""
 
 
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """Candidate parent sets with their scores, the constraints, and the choices they read.
@@ -68,7 +67,7 @@ class Problem:
     literal_first: NDArray[np.int64] | None = None
     literals: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
 
-    def __post_init__(self) -> None:
+    def __post_init__(self) -> None:  # noqa: D105
         if self.literal_first is None:
             object.__setattr__(self, "literal_first", np.zeros(self.n_candidates + 1, np.int64))
         self._validate()
@@ -116,14 +115,15 @@ class Problem:
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
         """Which candidates respect the required and the forbidden arcs, shape (m,)."""
-        allowed = np.ones(self.n_candidates, np.bool_)
-        owner = np.repeat(np.arange(self.n_candidates), np.diff(self.member_first))
-        for parent, child in self.forbidden:
-            has = np.bincount(owner[self.members == parent], minlength=self.n_candidates) > 0
-            allowed &= ~(has & (self.child == child))
-        for parent, child in self.required:
-            has = np.bincount(owner[self.members == parent], minlength=self.n_candidates) > 0
-            allowed &= has | (self.child != child)
+        n, m = self.n_variables, self.n_candidates
+        owner = np.repeat(np.arange(m), np.diff(self.member_first))
+        arcs = self.members.astype(np.int64) * n + self.child[owner]
+        forbidden = np.array([p * n + c for p, c in self.forbidden], np.int64)
+        required = np.array([p * n + c for p, c in self.required], np.int64)
+        broken = np.bincount(owner[np.isin(arcs, forbidden)], minlength=m) > 0
+        kept = np.bincount(owner[np.isin(arcs, required)], minlength=m)
+        wanted = np.bincount(required % max(n, 1), minlength=n)
+        allowed: NDArray[np.bool_] = ~broken & (kept == wanted[self.child])
         return allowed
 
     def select(self, keep: NDArray[np.bool_]) -> "Problem":
@@ -174,9 +174,9 @@ class Problem:
             raise InfeasibleError(self._conflict())
 
     def _closes(self, allowed: NDArray[np.bool_]) -> bool:
-        """Tell whether an acyclic selection exists: keep placing variables that have a candidate
-        inside the set placed so far. (Choices never exclude every selection by themselves only if
-        candidates are complete for some assignment; solvers report that case.)
+        """Tell whether an acyclic selection exists when the choices are left out of account.
+
+        Variables that have a candidate inside the set placed so far are placed, until all are.
         """
         placed = np.zeros(self.n_variables, np.bool_)
         sizes = np.diff(self.member_first)

@@ -11,8 +11,14 @@ from exactlearn.solvers.components import Component
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.result import Event, OnEvent
 
-STEADY = 0.5
+STEADY = 0.4
 """Seconds after which a running solver is heard of even when nothing improves."""
+
+SOON = 0.05
+"""Seconds between two reports of a bound that improves all the time."""
+
+LEAST = 1e-12
+"""Smallest relative change of a score that counts as one."""
 
 
 class OutOfTime(Exception):  # noqa: N818  (a signal between our own functions, not an error)
@@ -46,6 +52,7 @@ class Progress:
         self.on_event = on_event
         self.bounds = [component.relaxation for component in components]
         self.scores = [-inf for _ in components]
+        self.closed = [False for _ in components]
         self.nodes = [0 for _ in components]
         self.chosen = np.full(problem.n_variables, -1, np.int64)
         self.selected = [np.zeros(0, np.int64) for _ in components]
@@ -95,7 +102,7 @@ class Progress:
         """Take a selection of component ``k`` as the incumbent if it is better."""
         component = self.components[k]
         score = component.total(chosen)
-        if score <= self.scores[k]:
+        if score <= self.scores[k] + LEAST * abs(score):
             return False
         self.scores[k] = score
         self.selected[k] = chosen
@@ -105,13 +112,22 @@ class Progress:
         self._record()
         return True
 
-    def prove(self, k: int, bound: float, nodes: int = 0) -> None:
-        """Take a valid bound on component ``k``; it never falls below the incumbent's score."""
+    def prove(self, k: int, bound: float, nodes: int = 0, *, closed: bool = True) -> None:
+        """Take a valid bound on component ``k``; it never falls below the incumbent's score.
+
+        ``closed`` tells that the component is done.
+        """
+        self.closed[k] = closed
         self.nodes[k] = max(self.nodes[k], nodes)
         bound = max(bound, self.scores[k])
         if bound < self.bounds[k]:
             self.bounds[k] = bound
-            self._record()
+            if monotonic() - self._told >= SOON:
+                self._record()
+
+    def finish(self) -> None:
+        """Report the last state."""
+        self._record()
 
     def look(self) -> None:
         """Let the listener hear of us now and then."""
@@ -131,8 +147,9 @@ class Progress:
             raise OutOfTime
 
     def _record(self) -> None:
-        if self.score > -inf:
-            self.trace.append((self.seconds, self.score, self.bound))
+        score, bound = self.score, self.bound
+        if score > -inf and (not self.trace or self.trace[-1][1:] != (score, bound)):
+            self.trace.append((self.seconds, score, bound))
         self._tell()
 
     def _tell(self) -> None:

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import SCIP_PARAMSETTING, Model, quicksum
-from pyscipopt import SCIP_HEURTIMING as TIMING
+from pyscipopt import Model, quicksum
+from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
+from pyscipopt.scip import PY_SCIP_PARAMSETTING
 
 from exactlearn.errors import SolverError
 from exactlearn.solvers.clusters import Support, take_support
-from exactlearn.solvers.components import Component
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.result import Status
 from exactlearn.solvers.scip_primal import Rounding, round_choices
@@ -57,16 +57,14 @@ STATUSES: dict[str, Status] = {
 class Master:
     """The integer program of one component, with what its callbacks share."""
 
-    def __init__(
-        self, component: Component, k: int, progress: Progress, gap: float, seed: int
-    ) -> None:
-        self.component = component
+    def __init__(self, progress: Progress, k: int, allowance: float, seed: int) -> None:
+        self.component = component = progress.components[k]
         self.k = k
         self.progress = progress
         self.failure: BaseException | None = None
         self.losses = component.scores[component.first[component.child]] - component.scores
         self.model = Model("parent sets")
-        self._set_parameters(gap, seed)
+        self._set_parameters(allowance, seed)
         self._build()
         self._add_pair_rows()
         self.acyclicity = Acyclicity(self)
@@ -81,12 +79,12 @@ class Master:
         )  # fmt: skip
         self._begin_with_incumbent()
 
-    def _set_parameters(self, gap: float, seed: int) -> None:
+    def _set_parameters(self, allowance: float, seed: int) -> None:
         model = self.model
         model.hideOutput()
-        model.setHeuristics(SCIP_PARAMSETTING.OFF)
+        model.setHeuristics(PY_SCIP_PARAMSETTING.OFF)
         model.setParams(SETTINGS | {"randomization/randomseedshift": seed % 2**31})
-        model.setParam("limits/gap", gap)
+        model.setParam("limits/absgap", allowance)
         if self.losses.max(initial=0.0) > 1e3:
             model.setParam("numerics/feastol", 1e-9)
         if self.progress.left < 1e20:
@@ -98,7 +96,9 @@ class Master:
         self.z = [model.addVar(vtype="B") for _ in range(int(component.options.sum()))]
         for start, stop in zip(component.first[:-1], component.first[1:], strict=True):
             model.addCons(quicksum(self.x[start:stop]) == 1)
-        for start, stop in zip(component.option_first[:-1], component.option_first[1:], strict=True):
+        for start, stop in zip(
+            component.option_first[:-1], component.option_first[1:], strict=True
+        ):
             model.addCons(quicksum(self.z[start:stop]) == 1)
         owner = np.repeat(np.arange(component.n_candidates), np.diff(component.literal_first))
         pairs = component.child[owner] * len(self.z) + component.literals
@@ -143,8 +143,7 @@ class Master:
 
     def listen(self) -> None:
         """Take over SCIP's bound and let the listener hear."""
-        model = self.model
-        self.progress.prove(self.k, self._bound(model.getDualbound()), model.getNNodes())
+        self._take_bound()
         self.progress.look()
 
     def _bound(self, loss: float) -> float:
@@ -168,9 +167,7 @@ class Master:
     def support(self, x: NDArray[np.float64]) -> Support:
         """Return the positive candidates."""
         component = self.component
-        return Support(
-            *take_support(x, component.child, component.member_first, component.members)
-        )
+        return Support(*take_support(x, component.child, component.member_first, component.members))
 
     def offer(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
         """Offer a selection to the listener and to SCIP; tell whether it is better."""
@@ -182,6 +179,7 @@ class Master:
         """Solve; the incumbent and the bound go to the progress."""
         self.model.optimize()
         if self.failure is not None:
+            self._take_bound()
             raise self.failure
         told = self.model.getStatus()
         if told not in STATUSES:
@@ -192,31 +190,44 @@ class Master:
             )
         if self.model.getNSols():
             self._take_best()
-        bound = self.progress.scores[self.k]
-        if told != "optimal":
-            bound = self._bound(self.model.getDualbound())
-        self.progress.prove(self.k, bound, self.model.getNTotalNodes())
+        if told == "optimal":
+            self.progress.prove(self.k, self.progress.scores[self.k], self.model.getNTotalNodes())
+        else:
+            self._take_bound(closed=told == "gaplimit")
         return STATUSES[told]
+
+    def _take_bound(self, *, closed: bool = False) -> None:
+        bound = self._bound(self.model.getDualbound())
+        self.progress.prove(self.k, bound, self.model.getNTotalNodes(), closed=closed)
 
     def _take_best(self) -> None:
         """Read SCIP's best solution; its score is recomputed from the candidates."""
         x, z = self.solution(self.model.getBestSol())
         first = self.component.first
-        chosen = first[:-1] + [int(np.argmax(x[a:b])) for a, b in pairwise(first)]
+        chosen = np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
         self.progress.improve(self.k, chosen, round_choices(z, self.component.option_first))
 
 
-def solve_component(
-    component: Component, k: int, progress: Progress, gap: float, seed: int
-) -> Status:
+def solve_component(progress: Progress, k: int, *, allowance: float = 0.0, seed: int = 0) -> Status:
     """Solve the component number ``k`` of the progress, which holds incumbent and bound.
+
+    Parameters
+    ----------
+    progress
+        Holds the component, and takes its incumbents and bounds.
+    k
+        Number of the component.
+    allowance
+        Difference of bound and score that counts as proven.
+    seed
+        Seed of SCIP and of the rounding.
 
     Raises
     ------
     SolverError
         When SCIP stops for another reason than an optimum or a limit.
     """
-    return Master(component, k, progress, gap, seed).optimise()
+    return Master(progress, k, allowance, seed).optimise()
 
 
 def _groups(keys: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:

@@ -1,10 +1,12 @@
 """Rounding a linear program's solution to an acyclic selection, inside SCIP."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import SCIP_RESULT, Heur
+from pyscipopt import Heur
+from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from exactlearn.solvers.ordering import OrderSearch
 
@@ -15,7 +17,7 @@ EFFORT = 200
 """Candidates looked at after each rounding, for each candidate of the problem."""
 
 
-class Rounding(Heur):  # type: ignore[misc]
+class Rounding(Heur):
     """Order the variables by the solution, choose the best candidates along it, and climb."""
 
     def __init__(self, master: "Master", rng: np.random.Generator) -> None:
@@ -25,26 +27,23 @@ class Rounding(Heur):  # type: ignore[misc]
 
     def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> dict[str, Any]:
         """Offer SCIP the rounded selection when it beats the incumbent."""
-        return self.master.guarded(self._round, {"result": SCIP_RESULT.DIDNOTRUN})
+        return self.master.guarded(self._round, {"result": RESULT.DIDNOTRUN})
 
     def _round(self) -> dict[str, Any]:
         master = self.master
         count = master.model.getNLPs()
         if count == self.seen:
-            return {"result": SCIP_RESULT.DIDNOTRUN}
+            return {"result": RESULT.DIDNOTRUN}
         self.seen = count
         x, z = master.lp_solution()
         values = round_choices(z, master.component.option_first)
         order = self.search.greedy_order(values, x)
         found = self.search.improve(order, values, EFFORT * len(x), 0)
         if found is not None and master.offer(*found):
-            return {"result": SCIP_RESULT.FOUNDSOL}
-        return {"result": SCIP_RESULT.DIDNOTFIND}
+            return {"result": RESULT.FOUNDSOL}
+        return {"result": RESULT.DIDNOTFIND}
 
 
-def round_choices(
-    z: NDArray[np.float64], option_first: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def round_choices(z: NDArray[np.float64], option_first: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give every choice its most likely value, shape (c,)."""
-    ends = zip(option_first[:-1], option_first[1:], strict=True)
-    return np.array([int(np.argmax(z[start:stop])) for start, stop in ends], np.int64)
+    return np.array([int(np.argmax(z[a:b])) for a, b in pairwise(option_first)], np.int64)

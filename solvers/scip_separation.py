@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import SCIP_RESULT, Conshdlr
+from pyscipopt import Conshdlr
+from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from exactlearn.solvers.clusters import cluster_row, short_circuits, violated_clusters
 
@@ -17,7 +18,7 @@ MOST_CUTS = 200
 Answer = dict[str, Any]
 
 
-class Acyclicity(Conshdlr):  # type: ignore[misc]
+class Acyclicity(Conshdlr):
     """The chosen candidates' arcs form no directed cycle.
 
     A selection stays acyclic when candidates leave it, so the handler locks candidates upwards
@@ -42,33 +43,27 @@ class Acyclicity(Conshdlr):  # type: ignore[misc]
         completely: bool,
     ) -> Answer:
         """Accept a selection without a directed cycle."""
-        return self.master.guarded(
-            lambda: self._judge(solution), {"result": SCIP_RESULT.INFEASIBLE}
-        )
+        return self.master.guarded(lambda: self._judge(solution), {"result": RESULT.INFEASIBLE})
 
     def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Answer:
         """Cut off the linear program's selection when it has a directed cycle."""
-        return self.master.guarded(
-            lambda: self._cut(enforce=True), {"result": SCIP_RESULT.INFEASIBLE}
-        )
+        return self.master.guarded(lambda: self._cut(enforce=True), {"result": RESULT.INFEASIBLE})
 
     def consenfops(
         self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool
     ) -> Answer:
         """Accept the pseudo solution when it has no directed cycle."""
-        return self.master.guarded(lambda: self._judge(None), {"result": SCIP_RESULT.INFEASIBLE})
+        return self.master.guarded(lambda: self._judge(None), {"result": RESULT.INFEASIBLE})
 
     def conssepalp(self, constraints: Any, nusefulconss: int) -> Answer:
         """Add the most violated cluster inequalities."""
-        return self.master.guarded(
-            lambda: self._cut(enforce=False), {"result": SCIP_RESULT.DIDNOTFIND}
-        )
+        return self.master.guarded(lambda: self._cut(enforce=False), {"result": RESULT.DIDNOTFIND})
 
     def _judge(self, solution: Any) -> Answer:
         x, _ = self.master.solution(solution)
         support = self.master.support(np.round(x))
         circuits = short_circuits(*support, self.master.component.n_variables, 1)
-        return {"result": SCIP_RESULT.INFEASIBLE if len(circuits) else SCIP_RESULT.FEASIBLE}
+        return {"result": RESULT.INFEASIBLE if len(circuits) else RESULT.FEASIBLE}
 
     def _cut(self, *, enforce: bool) -> Answer:
         master = self.master
@@ -78,9 +73,9 @@ class Acyclicity(Conshdlr):  # type: ignore[misc]
         if enforce and not len(clusters):
             return self._judge(None)
         if not len(clusters):
-            return {"result": SCIP_RESULT.DIDNOTFIND}
+            return {"result": RESULT.DIDNOTFIND}
         cut_off = [self._add_row(cluster, forced=enforce) for cluster in clusters]
-        return {"result": SCIP_RESULT.CUTOFF if any(cut_off) else SCIP_RESULT.SEPARATED}
+        return {"result": RESULT.CUTOFF if any(cut_off) else RESULT.SEPARATED}
 
     def _add_row(self, cluster: NDArray[np.bool_], *, forced: bool) -> bool:
         """Add one cluster inequality; tell whether it makes the node infeasible."""
@@ -88,9 +83,9 @@ class Acyclicity(Conshdlr):  # type: ignore[misc]
         rows, at_most = cluster_row(
             cluster, component.first, component.member_first, component.members
         )
-        sides = (None, float(cluster.sum() - 1)) if at_most else (1.0, None)
+        least, most = (None, float(cluster.sum() - 1)) if at_most else (1.0, None)
         row = master.model.createEmptyRowUnspec(
-            "cluster", *sides, local=False, modifiable=False, removable=True
+            "cluster", lhs=least, rhs=most, local=False, modifiable=False, removable=True
         )
         master.model.cacheRowExtensions(row)
         for c in rows:
