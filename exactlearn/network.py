@@ -208,9 +208,7 @@ class BayesianNetwork:
                 configuration = configuration * self.cardinalities[j] + codes[j]
             flat = np.ascontiguousarray(cumulative).reshape(-1, cumulative.shape[-1])
             draw(flat, configuration, rng.random(rows), codes[i])
-        if max(self.cardinalities, default=0) <= np.iinfo(np.int8).max + 1:
-            return Dataset(np.ascontiguousarray(codes.T, np.int8), self.names, self.states)
-        return Dataset(np.ascontiguousarray(codes.T, np.int16), self.names, self.states)
+        return Dataset(codes.T, self.names, self.states)
 
 
 @kernel

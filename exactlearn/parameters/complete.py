@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.alignment import refuse_missing
-from exactlearn.counts import require_complete
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.network import BayesianNetwork
@@ -48,8 +47,7 @@ def fit_complete(
     Raises
     ------
     DataError
-        When a cell is missing, a weight is negative or not finite, or a variable stands among
-        its own parents or a parent stands twice.
+        When a cell is missing, or a variable stands among its own parents or a parent twice.
     OptionError
         When ``alpha`` is negative or not finite, there is not one parent set of column indices
         for each variable, or the parents hold a directed cycle.
@@ -74,7 +72,6 @@ def fit_complete(
         "but these parameters need complete data: complete the table first ('augment'), or "
         "estimate from incomplete rows by EM",
     )
-    require_complete(dataset)
     families = tuple(tuple(int(p) for p in family) for family in parents)
     for name, family in zip(dataset.names, families, strict=True):
         if not all(0 <= p < dataset.n_variables for p in family):

@@ -1,0 +1,238 @@
+import gzip
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats.bif import format_bif, parse_bif, read_bif, write_bif
+from exactlearn.network import BayesianNetwork
+from tests.network_oracle import random_network
+
+# Nodes, arcs and free parameters as the repository of Bayesian networks states them.
+PUBLISHED = {
+    "alarm": (37, 46, 509),
+    "andes": (223, 338, 1157),
+    "asia": (8, 8, 18),
+    "barley": (48, 84, 114005),
+    "cancer": (5, 4, 10),
+    "child": (20, 25, 230),
+    "earthquake": (5, 4, 10),
+    "hailfinder": (56, 66, 2656),
+    "hepar2": (70, 123, 1453),
+    "insurance": (27, 52, 1008),
+    "mildew": (35, 46, 540150),
+    "munin1": (186, 273, 15622),
+    "pathfinder": (109, 195, 72079),
+    "pigs": (441, 592, 5618),
+    "sachs": (11, 17, 178),
+    "survey": (6, 6, 21),
+    "water": (32, 66, 10083),
+    "win95pts": (76, 112, 574),
+}
+
+
+def assert_same(first: BayesianNetwork, second: BayesianNetwork) -> None:
+    assert (first.names, first.states, first.parents) == (
+        second.names,
+        second.states,
+        second.parents,
+    )
+    for a, b in zip(first.tables, second.tables, strict=True):
+        assert a.shape == b.shape
+        assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_public_files_load_and_come_back_bit_for_bit(data_dir, name):
+    network = read_bif(data_dir / "bif" / f"{name}.bif.gz")
+    counts = (network.n_variables, len(network.arcs), network.representational_size)
+    assert counts == PUBLISHED[name]
+    assert_same(parse_bif(format_bif(network)), network)
+
+
+def test_odd_state_names_are_read(data_dir):
+    child = read_bif(data_dir / "bif" / "child.bif.gz")
+    assert "Asy/Patch" in child.states[child.index("ChestXray")]
+    assert child.states[child.index("LowerBodyO2")] == ("<5", "5-12", "12+")
+    assert child.states[child.index("CO2Report")] == ("<7.5", ">=7.5")
+
+
+ODD_NAMES = ["Asy/Patch", "<5", "+1", "3.0", "a//b", "/*", "/", '"', "\\", 'say "no"', "table"]
+ODD_NAMES += ["default", "}", "(", ";", "a,b", "a|b", "property", "é"]
+NAMES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
+    [*ODD_NAMES, "", " ", "a b", "a\nb", "\r", "\ufeff", "\x1c"]
+)
+
+
+@given(st.data(), st.integers(0, 10**6), st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_round_trip_with_any_names_and_numbers(data, seed, n):
+    plain = random_network(np.random.default_rng(seed), n)
+    names = data.draw(st.lists(NAMES, min_size=n, max_size=n, unique=True))
+    states = [
+        data.draw(st.lists(NAMES, min_size=len(s), max_size=len(s), unique=True))
+        for s in plain.states
+    ]
+    network = BayesianNetwork(tuple(names), tuple(map(tuple, states)), plain.parents, plain.tables)
+    comment = data.draw(NAMES)
+    assert_same(parse_bif(format_bif(network, name=names[0], comment=comment)), network)
+
+
+@pytest.mark.parametrize("suffix", [".bif", ".bif.gz"])
+def test_files_are_written_and_read(tmp_path, suffix):
+    network = random_network(np.random.default_rng(2), 5)
+    path = tmp_path / f"n{suffix}"
+    write_bif(network, path, name="n", comment="From a test.\n\nTwo lines.")
+    assert_same(read_bif(path), network)
+    text = gzip.decompress(path.read_bytes()) if suffix == ".bif.gz" else path.read_bytes()
+    assert text.startswith(b"// From a test.\n//\n// Two lines.\nnetwork n {\n}\n")
+
+
+VARIABLES = """
+network test { property author "me; you" ; property version 1 ; }
+variable a { property x = (1, 2); type discrete[2] { no, "y e s" }; }
+variable b { type discrete [ 3 ] { <5, 5-9, 9+ }; property y ; }
+"""
+
+
+def test_every_kind_of_row_is_read():
+    network = parse_bif(
+        VARIABLES
+        + """
+        /* The child stands first; a comment may hold } and ; */
+        probability ( b | a ) { // rows in any order
+          property z ;
+          default 0.2 0.3 0.5;
+          ("y e s") .1, 2e-1, 0.7;
+        }
+        probability ( "a" ) { table 0.25, 0.75; }
+        """
+    )
+    assert network.names == ("a", "b")
+    assert network.states == (("no", "y e s"), ("<5", "5-9", "9+"))
+    assert network.tables[1].tolist() == [[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]]
+
+
+def test_a_table_with_parents_counts_the_parents_fastest():
+    # The example of the format's definition: P(dog-out | bowel-problem, family-out).
+    network = parse_bif(
+        """
+        variable light { type discrete [2] { true, false }; }
+        variable bowel { type discrete [2] { true, false }; }
+        variable out { type discrete [2] { true, false }; }
+        probability (light) { table 0.5 0.5; }
+        probability (bowel) { table 0.5 0.5; }
+        probability (out | bowel light) { table 0.99 0.97 0.9 0.3 0.01 0.03 0.1 0.7; }
+        """
+    )
+    assert network.tables[2][..., 0].tolist() == [[0.99, 0.97], [0.9, 0.3]]
+
+
+def test_statements_may_precede_declarations_and_rows_their_order():
+    text = format_bif(random_network(np.random.default_rng(9), 4))
+    network = parse_bif(text)
+    start = text.index("probability")
+    first = text.index("variable")
+    swapped = parse_bif(text[start:] + text[first:start])
+    assert_same(swapped, network)
+    rows = re.sub(
+        r"\{\n((?:  \(.*\n)+)\}",
+        lambda m: "{\n" + "".join(m[1].splitlines(keepends=True)[::-1]) + "}",
+        text,
+    )
+    assert rows != text
+    assert_same(parse_bif(rows), network)
+
+
+def test_rows_are_not_rescaled():
+    text = (
+        "variable a { type discrete [3] { x, y, z }; }"
+        "probability (a) { table .3333333 .3333333 .3333333; }"
+    )
+    assert parse_bif(text).tables[0].tolist() == [0.3333333] * 3
+
+
+A = "probability (a) { table 0.5 0.5; }\n"
+B = 'probability (b | a) { (no) 0.5 0.5 0; ("y e s") 1 0 0; }'
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("", "line 1, column 1", "expected at least one variable, found the end"),
+        ("variabel a", "line 1, column 1", "expected 'network', 'variable'.* found 'variabel'"),
+        ("variable a {\n  type continuous", "line 2, column 8", "expected 'discrete'"),
+        ("variable a { type discrete [0]", "line 1, column 29", "number of states, found '0'"),
+        ("variable a { type discrete [x]", "line 1, column 29", "number of states, found 'x'"),
+        ("variable { ", "line 1, column 10", "expected a variable's name, found '{'"),
+        ("variable a { type discrete [2] { no, y e s }; }", "column 34", "found 4: .*quotes"),
+        ("variable a { type discrete [2] { no, no }; }", "column 38", "'no' of 'a' stands twice"),
+        ("variable a { type discrete [2] { no, yes; }", "column 41", "or '}', found ';'"),
+        ("variable a { type discrete [2] { no, yes", "column 41", "found the end of the text"),
+        ('variable "a { type', "column 10", "found '\"', which begins a string"),
+        ("network /* x", "column 9", "string or comment that never ends"),
+        (VARIABLES + "variable a { }", "line 5, column 10", "'a' is declared twice"),
+        (VARIABLES + A, "line 6, column 1", "'b' has no probabilities: add a statement"),
+        (VARIABLES + "probability (a) {", "line 5, column 1", "expected '}' somewhere"),
+        (VARIABLES + "probability a { }", "line 5, column 13", r"expected '\(', found 'a'"),
+        (VARIABLES + "probability () { }", "line 5, column 14", r"variable's name, found '\)'"),
+        (VARIABLES + "probability (ab) { }", "line 5, column 14", "'ab' is not declared; did you"),
+        (VARIABLES + "probability (b | b) { }", "line 5, column 18", "'b' stands twice"),
+        (VARIABLES + A + A, "line 6, column 14", "of 'a' are given twice"),
+        (VARIABLES + "probability (a) { 0.5 }", "line 5, column 19", "expected 'table', 'default'"),
+        (VARIABLES + "probability (a) { table 0.5 half; }", "column 29", "or ';', found 'half'"),
+        (VARIABLES + "probability (a) { table 1_0 nan; }", "column 25", "found '1_0'"),
+        (VARIABLES + "probability (a) { table 0.5 }", "column 25", "expected ';' somewhere"),
+        (VARIABLES + "probability (a) { table 0.5; }", "column 25", "2 probabilities of 'a' here"),
+        (VARIABLES + "probability (a) { table 0.5 0.4; }", "column 19", "found the sum 0.9"),
+        (VARIABLES + "probability (a) { table 1.5 -0.5; }", "column 19", "the least -0.5"),
+        (VARIABLES + "probability (a) { (no) 0 1; }", "column 19", "each of 0 parents"),
+        (VARIABLES + "probability (b | a) { (on) 0 0 1; }", "column 24", "'a' has no state 'on'"),
+        (VARIABLES + "probability (b | a) { (no) 0 1 0; }", "column 35", '1 of 2 rows, .*"y e s"'),
+        (
+            VARIABLES + "probability (b | a) { (no) 0 0 1; (no) 0 1 0; }",
+            "line 5, column 35",
+            r"the row \(no\) is given twice",
+        ),
+        (
+            VARIABLES + "probability (b | a) { (no) 0 0 1; table 1 1 0 0 0 0; }",
+            "line 5, column 35",
+            "rows are given twice",
+        ),
+        (VARIABLES + B.replace("1 0 0", "1 0 1"), "column 39", r"\(\"y e s\"\) of 'b'.* sum 2.0"),
+    ],
+)
+def test_errors_name_the_place_and_the_fix(text, place, message):
+    with pytest.raises(FormatError, match=message) as caught:
+        parse_bif(text, "my.bif")
+    assert str(caught.value).startswith("my.bif, line ")
+    assert place + ":" in str(caught.value)
+
+
+def test_cycles_are_named():
+    with pytest.raises(OptionError, match=r"a -> b -> a|b -> a -> b"):
+        parse_bif(VARIABLES + B + "probability (a | b) { default 0.5 0.5; }")
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    with pytest.raises(OptionError, match=r"cannot read .*: No such file"):
+        read_bif(tmp_path / "none.bif")
+    (tmp_path / "a.bif.gz").write_bytes(b"network x { }")
+    with pytest.raises(FormatError, match="not a whole gzip file"):
+        read_bif(tmp_path / "a.bif.gz")
+    (tmp_path / "b.bif.gz").write_bytes(gzip.compress(b"network x { }" * 99)[:-12])
+    with pytest.raises(FormatError, match="not a whole gzip file"):
+        read_bif(tmp_path / "b.bif.gz")
+    (tmp_path / "c.bif").write_bytes("variable é".encode("latin-1"))
+    with pytest.raises(FormatError, match="byte 9 is not UTF-8"):
+        read_bif(tmp_path / "c.bif")
+
+
+def test_a_name_that_no_file_can_hold_is_refused(tmp_path):
+    network = BayesianNetwork(("\ud800",), (("x",),), ((),), (np.ones(1),))
+    with pytest.raises(DataError, match="no character of UTF-8"):
+        write_bif(network, tmp_path / "n.bif")
+    assert list(tmp_path.iterdir()) == []
