@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -23,6 +23,7 @@ numbers = arrays(
 ).filter(lambda v: len(np.unique(v[~np.isnan(v)])) >= 2)
 
 
+@settings(deadline=None, max_examples=60)
 @given(numbers, methods, st.integers(2, 8))
 def test_bins_order_values_and_keep_holes(values, method, bins):
     codes, edges, names = discretise(values, method, bins)
@@ -37,6 +38,7 @@ def test_bins_order_values_and_keep_holes(values, method, bins):
     assert len(np.unique(codes[seen])) >= 2
 
 
+@settings(deadline=None, max_examples=60)
 @given(numbers, st.integers(2, 8))
 def test_every_equal_frequency_bin_holds_a_value(values, bins):
     codes, edges, _ = discretise(values, "frequency", bins)
@@ -44,6 +46,7 @@ def test_every_equal_frequency_bin_holds_a_value(values, bins):
     assert set(edges) <= set(values)
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(2, 9), st.integers(1, 20), st.randoms(use_true_random=False))
 def test_equal_frequency_is_equal_without_ties(bins, per_bin, random):
     values = list(range(bins * per_bin))
@@ -67,6 +70,7 @@ def test_equal_width_edges():
     assert codes.tolist() == [0, 4, 0, 1, -1]
 
 
+@settings(deadline=None, max_examples=60)
 @given(numbers, methods, st.integers(2, 8))
 def test_names_of_bins_tell_their_order(values, method, bins):
     _, edges, names = discretise(values, method, bins)

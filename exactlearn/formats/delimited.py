@@ -25,7 +25,9 @@ from exactlearn.kernel import kernel
 
 WHITE_SPACE = "whitespace"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
-_CANDIDATES = (",", "\t", ";", "|", WHITE_SPACE)
+MARKS = (",", "\t", ";", "|")
+"""Separators that are found out when none is told, the preferred one first."""
+
 _SNIFFED_LINES = 100
 
 
@@ -155,7 +157,7 @@ def _sniffed(path: Path, data: bytes) -> str:
     if suffix in (".tsv", ".tab"):
         return "\t"
     lines = [line for line in _head(data) if line.strip()][:_SNIFFED_LINES]
-    candidates = _CANDIDATES[:-1] if suffix == ".csv" else _CANDIDATES
+    candidates = MARKS if suffix == ".csv" else (*MARKS, WHITE_SPACE)
     # The maximum takes the first of equals.
     return max(candidates, key=lambda separator: _evenness(lines, separator))
 
@@ -192,14 +194,14 @@ def _records(
     done = 0
     try:
         for fields in reader:
+            if reader.line_num != done + 1:
+                raise csv.Error
             done += 1
-            if reader.line_num != done:
-                raise csv.Error("a quote is opened and not closed")
             yield fields
     except csv.Error as error:
         raise FormatError(
-            f"{path}, line {at[min(done, len(at)) - 1]}: {error}; close the quote on its line, and "
-            'write a quote inside a field as "" within quotes'
+            f"{path}, line {at[min(done, len(at) - 1)]}: a quote is opened and not closed, or text "
+            'follows a closed one; close it on its line, and write a quote inside a field as ""'
         ) from error
 
 

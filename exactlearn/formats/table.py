@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.coding import Column, check_known, code_columns, number
-from exactlearn.data import MISSING, MISSING_SYMBOLS, Dataset, repeated
+from exactlearn.data import MISSING_SYMBOLS, Dataset, repeated
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.delimited import DelimitedText, read_delimited
+from exactlearn.formats.delimited import MARKS, DelimitedText, read_delimited
 from exactlearn.frame import generated_names
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -134,7 +134,7 @@ def write_dataset(
             )
     header = list(dataset.names)
     columns = [
-        _texts(codes, own, missing, separator)
+        _texts(codes, own, missing)
         for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
     ]
     if dataset.weights is not None:
@@ -142,7 +142,7 @@ def write_dataset(
             raise OptionError(f"the weights' column {weights!r} is a variable; name it otherwise")
         header.append(weights)
         columns.append([repr(weight) for weight in dataset.weights.tolist()])
-    lines = [separator.join(_quoted(name, separator) for name in header)]
+    lines = [separator.join(_quoted(name) for name in header)]
     lines.extend(map(separator.join, zip(*columns, strict=True)))
     atomic_write(path, "\n".join(lines) + "\n")
 
@@ -205,22 +205,20 @@ def _separator(path: Path) -> str:
     return _SEPARATORS[suffix]
 
 
-def _texts(
-    codes: NDArray[np.integer], states: Sequence[str], missing: str, separator: str
-) -> list[str]:
+def _texts(codes: NDArray[np.integer], states: Sequence[str], missing: str) -> list[str]:
     """Return the fields of a column, ready to write."""
-    labels = [_quoted(label, separator) for label in (*states, missing)]
+    labels = [_quoted(label) for label in (*states, missing)]
     # The code -1 reads the last label, the missing symbol.
-    assert MISSING == -1
     texts: list[str] = np.array(labels, dtype=object)[codes].tolist()
     return texts
 
 
-def _quoted(label: str, separator: str) -> str:
+def _quoted(label: str) -> str:
     if label != label.strip() or "\n" in label or "\r" in label or "\0" in label:
         raise DataError(
             f"{label!r} has a line break or outer white space, which a table cannot keep; rename it"
         )
-    if not label or separator in label or '"' in label:
+    # Every separator that a reader may guess is quoted, so that it guesses the right one.
+    if not label or any(mark in label for mark in ('"', *MARKS)):
         return '"' + label.replace('"', '""') + '"'
     return label
