@@ -197,16 +197,18 @@ def _spanning_forest(cliques: Sequence[tuple[int, ...]], n: int) -> tuple[int, .
     Among equally large separators the clique that stands first is joined first, to the clique
     of the tree that came first.
     """
-    member = np.zeros((len(cliques), n), np.int32)
+    holders: list[list[int]] = [[] for _ in range(n)]
     for c, clique in enumerate(cliques):
-        member[c, list(clique)] = 1
+        for v in clique:
+            holders[v].append(c)
     parent = np.full(len(cliques), -1)
     # The largest separator from the growing tree to each clique; -1 once it is in a tree.
-    widest = np.zeros(len(cliques), np.int32)
+    widest = np.zeros(len(cliques), np.int64)
     for _ in cliques:
         joined = int(widest.argmax())
         widest[joined] = -1
-        shared = member @ member[joined]
+        meeting = [c for v in cliques[joined] for c in holders[v]]
+        shared = np.bincount(meeting, minlength=len(cliques))
         better = (shared > widest) & (widest >= 0)
         parent[better] = joined
         widest[better] = shared[better]

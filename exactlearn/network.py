@@ -15,7 +15,7 @@ from exactlearn.alignment import aligned_codes, refuse_missing
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graph import topological_order
-from exactlearn.kernel import kernel
+from exactlearn.sampling import draw
 from exactlearn.suggestion import suggestion
 
 _COMPLETE_ROWS = (
@@ -25,6 +25,9 @@ _COMPLETE_ROWS = (
 
 ROW_TOLERANCE = 1e-6
 """How far from one a row of a conditional probability table may sum."""
+
+LARGEST_TABLE = 2**27
+"""The most entries of a table that is read or estimated (1 GiB)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +202,14 @@ class BayesianNetwork:
             Number of rows.
         rng
             Source of randomness; same generator state, same rows.
+
+        Raises
+        ------
+        OptionError
+            When ``rows`` is negative.
         """
+        if rows < 0:
+            raise OptionError(f"{rows} rows to sample: give a number that is 0 or more")
         codes = np.empty((self.n_variables, rows), np.int16)
         for i in self.order:
             cumulative = self.tables[i].cumsum(axis=-1)
@@ -209,33 +219,6 @@ class BayesianNetwork:
             flat = np.ascontiguousarray(cumulative).reshape(-1, cumulative.shape[-1])
             draw(flat, configuration, rng.random(rows), codes[i])
         return Dataset(codes.T, self.names, self.states)
-
-
-@kernel
-def draw(
-    cumulative: NDArray[np.float64],
-    configuration: NDArray[np.int64],
-    uniform: NDArray[np.float64],
-    codes: NDArray[np.int16],
-) -> None:
-    """Write into ``codes`` the state where each cumulated row passes its uniform number.
-
-    Parameters
-    ----------
-    cumulative
-        Cumulated probabilities, shape (configurations, states).
-    configuration, uniform, codes
-        Row of ``cumulative``, number in [0, 1), and drawn state: shape (rows,) each.
-    """
-    last = cumulative.shape[1] - 1
-    for row in range(len(uniform)):
-        steps = cumulative[configuration[row]]
-        # Scaling by the row's own sum keeps states of probability zero undrawn.
-        level = uniform[row] * steps[last]
-        state = 0
-        while state < last and steps[state] <= level:
-            state += 1
-        codes[row] = state
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:

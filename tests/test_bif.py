@@ -213,8 +213,16 @@ def test_errors_name_the_place_and_the_fix(text, place, message):
 
 
 def test_cycles_are_named():
-    with pytest.raises(OptionError, match=r"a -> b -> a|b -> a -> b"):
+    with pytest.raises(FormatError, match=r"BIF text: .* (a -> b -> a|b -> a -> b),"):
         parse_bif(VARIABLES + B + "probability (a | b) { default 0.5 0.5; }")
+
+
+def test_a_table_beyond_memory_is_refused_before_it_is_made():
+    parents = " ".join(f"x{v}" for v in range(70))
+    text = "".join(f"variable {v} {{ type discrete [2] {{ n y }}; }}\n" for v in parents.split())
+    text += VARIABLES + f"probability (a | {parents}) {{ default 0.5 0.5; }}"
+    with pytest.raises(FormatError, match="70 parents has 2361183241434822606848 entries"):
+        parse_bif(text)
 
 
 def test_unreadable_files_are_refused(tmp_path):

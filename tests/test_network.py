@@ -7,7 +7,8 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import path
-from exactlearn.network import BayesianNetwork, draw
+from exactlearn.network import BayesianNetwork
+from exactlearn.sampling import draw
 from tests.network_oracle import joint, random_network
 
 STATES = (("no", "yes"), ("low", "mid", "high"))
@@ -167,6 +168,8 @@ def test_same_seed_same_rows(asia):
     first, second = (asia.sample(30, np.random.default_rng(7)) for _ in range(2))
     assert first.codes.tobytes() == second.codes.tobytes()
     assert asia.sample(0, np.random.default_rng(7)).codes.shape == (0, 8)
+    with pytest.raises(OptionError, match="-1 rows to sample"):
+        asia.sample(-1, np.random.default_rng(7))
 
 
 def test_many_states_need_wider_codes():

@@ -49,11 +49,10 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     Raises
     ------
     FormatError
-        When the text is not BIF or contradicts itself; names file, line and column.
+        When the text is not BIF or contradicts itself; names file, line and column, or the
+        variables of a directed cycle.
     OptionError
         When the file cannot be opened.
-    DataError
-        When the arcs hold a directed cycle.
     """
     return parse_bif(_text(Path(path)), os.fspath(path))
 
@@ -67,7 +66,10 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
     >>> parse_bif(text).states
     (('<5', '5+'),)
     """
-    return NetworkReader(Tokens(text, source)).read()
+    try:
+        return NetworkReader(Tokens(text, source)).read()
+    except OptionError as error:
+        raise FormatError(f"{source}: {error}") from error
 
 
 def write_bif(

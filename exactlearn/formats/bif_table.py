@@ -1,5 +1,6 @@
 """The conditional probability table of one BIF statement."""
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.formats.bif_tokens import Tokens, quoted, unquoted
-from exactlearn.network import ROW_TOLERANCE
+from exactlearn.network import LARGEST_TABLE, ROW_TOLERANCE
 from exactlearn.suggestion import suggestion
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -31,9 +32,14 @@ class TableReader:
         self.tokens, self.names, self.states = tokens, names, states
         self.codes = [{state: k for k, state in enumerate(s)} for s in states[:-1]]
         self.shape = tuple(map(len, states))
-        self.strides = [int(np.prod(self.shape[k + 1 : -1])) for k in range(len(self.codes))]
-        self.start = tokens.at
-        self.rows = np.full((int(np.prod(self.shape[:-1])), self.shape[-1]), np.nan)
+        if (size := math.prod(self.shape)) > LARGEST_TABLE:
+            raise tokens.error(
+                f"the table of {names[-1]!r} given {len(self.codes)} parents has {size} entries, "
+                f"expected at most {LARGEST_TABLE}: give it fewer parents",
+                tokens.at,
+            )
+        self.strides = [math.prod(self.shape[k + 1 : -1]) for k in range(len(self.codes))]
+        self.rows = np.full((math.prod(self.shape[:-1]), self.shape[-1]), np.nan)
         # The token at which each row was given, for errors.
         self.given = np.full(len(self.rows), _UNREAD)
         self.default: tuple[int, list[float]] | None = None

@@ -19,10 +19,7 @@ from numpy.typing import NDArray
 from exactlearn.alignment import refuse_missing
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.network import BayesianNetwork
-
-LARGEST_TABLE = 2**27
-"""The most entries that one conditional probability table may have (1 GiB)."""
+from exactlearn.network import LARGEST_TABLE, BayesianNetwork
 
 
 def fit_complete(
@@ -52,7 +49,7 @@ def fit_complete(
         When ``alpha`` is negative or not finite, there is not one parent set of column indices
         for each variable, or the parents hold a directed cycle.
     TooLargeError
-        When a table would have more than :data:`LARGEST_TABLE` entries.
+        When a table would have more than :data:`~exactlearn.network.LARGEST_TABLE` entries.
 
     Examples
     --------
