@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.data import Dataset
+from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.pdg import refine as refinement
+from exactlearn.pdg.flows import log_likelihood
+from exactlearn.pdg.refine import ParameterEM, refine
+from tests.pdg_oracle import counts_by_joint, paper_example, random_graph
+
+
+def incomplete(rng, graph, rows, missing=0.3, weights=None) -> Dataset:
+    codes = rng.integers(0, graph.cardinalities, (rows, graph.n_variables)).astype(np.int8)
+    codes[rng.random(codes.shape) < missing] = -1
+    return Dataset(codes, graph.names, graph.states, weights)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.0, 0.7]))
+@settings(max_examples=15, deadline=None)
+def test_each_step_is_the_brute_force_step(seed, n, alpha):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, n, zeros=0)
+    data = incomplete(rng, graph, 12, weights=rng.exponential(size=12))
+    problem = ParameterEM(graph, data, alpha)
+    state = problem.init()
+    current = graph
+    for _ in range(3):
+        counts = counts_by_joint(current, data.codes, data.weights) + alpha
+        parameters = current.parameters.copy()
+        for start, end in zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False):
+            if counts[start:end].sum() > 0:
+                parameters[start:end] = counts[start:end] / counts[start:end].sum()
+        current = graph.with_parameters(parameters)
+        state = problem.step(state)
+        np.testing.assert_allclose(state.parameters, parameters, rtol=1e-9, atol=1e-13)
+        assert state.log_likelihood == pytest.approx(log_likelihood(current, data))
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5]), st.sampled_from([0.0, 0.4]))
+@settings(max_examples=15, deadline=None)
+def test_what_is_maximised_never_falls(seed, alpha, zeros):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 5, zeros=zeros)
+    full = random_graph(rng, 5, zeros=0)
+    data = incomplete(rng, graph if not zeros else full, 30)
+    if zeros:
+        graph = full
+    refined = refine(graph, data, iterations=25, tolerance=0.0, alpha=alpha)
+    steps = np.diff(refined.objectives)
+    assert (steps >= -1e-9 * abs(refined.objectives[0])).all()
+    assert log_likelihood(refined.pdg, data) == pytest.approx(refined.log_likelihoods[-1])
+    refined.pdg.check()
+
+
+def test_complete_data_converges_in_one_step():
+    rng = np.random.default_rng(1)
+    graph = random_graph(rng, 4, zeros=0)
+    data = incomplete(rng, graph, 200, missing=0)
+    refined = refine(graph, data)
+    assert refined.converged
+    assert refined.iterations == 2
+    assert refined.log_likelihoods[1] == pytest.approx(refined.log_likelihoods[2])
+
+
+def test_unreached_nodes_keep_their_parameters_without_alpha():
+    graph = paper_example()
+    row = np.zeros((5, 4), np.int8)  # reaches the nodes 0, 1, 4 and 6
+    data = Dataset(row, graph.names, graph.states)
+    refined = refine(graph, data)
+    kept = [2, 3, 5, 7]
+    for node in kept:
+        start = graph.parameter_offsets[node]
+        same = slice(start, start + 2)
+        assert refined.pdg.parameters[same].tolist() == graph.parameters[same].tolist()
+    smoothed = refine(graph, data, alpha=1)
+    np.testing.assert_allclose(smoothed.pdg.parameters_of(2), [[6 / 7, 1 / 7], [0.5, 0.5]])
+
+
+def test_repeated_rows_are_weights():
+    rng = np.random.default_rng(2)
+    graph = random_graph(rng, 4, zeros=0)
+    data = incomplete(rng, graph, 10)
+    times = rng.integers(0, 4, 10)
+    long = Dataset(np.repeat(data.codes, times, axis=0), graph.names, graph.states)
+    weighted = Dataset(data.codes, graph.names, graph.states, times.astype(float))
+    first = refine(graph, long, iterations=5, tolerance=0)
+    second = refine(graph, weighted, iterations=5, tolerance=0)
+    np.testing.assert_allclose(first.pdg.parameters, second.pdg.parameters)
+    assert first.log_likelihoods == pytest.approx(second.log_likelihoods)
+
+
+def test_columns_are_matched_by_name():
+    rng = np.random.default_rng(3)
+    graph = random_graph(rng, 4, zeros=0)
+    data = incomplete(rng, graph, 20)
+    turned = Dataset(data.codes[:, ::-1].copy(), data.names[::-1], data.states[::-1])
+    first, second = (refine(graph, d, iterations=3) for d in (data, turned))
+    assert first.pdg.parameters.tolist() == second.pdg.parameters.tolist()
+
+
+def test_limits_and_the_hook():
+    rng = np.random.default_rng(4)
+    graph = random_graph(rng, 4, zeros=0)
+    data = incomplete(rng, graph, 30)
+    seen = []
+    refined = refine(graph, data, iterations=4, tolerance=0, on_iteration=seen.append)
+    assert not refined.converged
+    assert [s.iteration for s in seen] == [0, 1, 2, 3, 4]
+    assert tuple(s.log_likelihood for s in seen) == refined.log_likelihoods
+    assert refine(graph, data, iterations=0).pdg.parameters.tolist() == graph.parameters.tolist()
+
+
+def test_impossible_rows_are_named():
+    graph = paper_example()
+    parameters = graph.parameters.copy()
+    parameters[:2] = 1, 0
+    codes = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]], np.int8)
+    data = Dataset(codes, graph.names, graph.states)
+    with pytest.raises(DataError, match="row 2 "):
+        refine(graph.with_parameters(parameters), data)
+
+
+def test_wrong_options_are_refused():
+    graph = paper_example()
+    data = Dataset(np.zeros((1, 4), np.int8), graph.names, graph.states)
+    with pytest.raises(OptionError, match="alpha"):
+        refine(graph, data, alpha=-1)
+    empty = Dataset(np.zeros((0, 4), np.int8), graph.names, graph.states)
+    with pytest.raises(DataError, match="no rows"):
+        refine(graph, empty)
+
+
+def test_a_fall_is_reported(monkeypatch):
+    graph = paper_example()
+    data = incomplete(np.random.default_rng(0), graph, 20)
+    monkeypatch.setattr(
+        refinement.ParameterEM, "_maximise", lambda self, s: s.parameters[::-1].copy()
+    )
+    with pytest.raises(CheckError, match="EM iteration 1 fell"):
+        refine(graph, data)
