@@ -8,29 +8,86 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exactlearn.augmentation import Augmentation, augment
+    from exactlearn.candidates import candidate_parent_sets
     from exactlearn.data import Dataset
     from exactlearn.errors import ExactlearnError
+    from exactlearn.evaluation.queries import Answer, query
+    from exactlearn.formats.bif import read_bif, write_bif
+    from exactlearn.formats.jkl import read_jkl, write_jkl
+    from exactlearn.formats.pdg_json import read_pdg, write_pdg
+    from exactlearn.formats.table import read_dataset, write_dataset
+    from exactlearn.missingness import hide
     from exactlearn.network import BayesianNetwork
+    from exactlearn.parameters.complete import fit_complete
+    from exactlearn.pdg.compile import compile_network
+    from exactlearn.pdg.decision_graph import DecisionGraph
+    from exactlearn.pdg.refine import refine
+    from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood
     from exactlearn.solvers import Problem, Result, solve
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AIC": "exactlearn.scores",
+    "Answer": "exactlearn.evaluation.queries",
+    "Augmentation": "exactlearn.augmentation",
+    "BDeu": "exactlearn.scores",
+    "BIC": "exactlearn.scores",
     "BayesianNetwork": "exactlearn.network",
     "Dataset": "exactlearn.data",
+    "DecisionGraph": "exactlearn.pdg.decision_graph",
     "ExactlearnError": "exactlearn.errors",
+    "PenalisedLikelihood": "exactlearn.scores",
     "Problem": "exactlearn.solvers",
     "Result": "exactlearn.solvers",
+    "augment": "exactlearn.augmentation",
+    "candidate_parent_sets": "exactlearn.candidates",
+    "compile_network": "exactlearn.pdg.compile",
+    "fit_complete": "exactlearn.parameters.complete",
+    "hide": "exactlearn.missingness",
+    "query": "exactlearn.evaluation.queries",
+    "read_bif": "exactlearn.formats.bif",
+    "read_dataset": "exactlearn.formats.table",
+    "read_jkl": "exactlearn.formats.jkl",
+    "read_pdg": "exactlearn.formats.pdg_json",
+    "refine": "exactlearn.pdg.refine",
     "solve": "exactlearn.solvers",
+    "write_bif": "exactlearn.formats.bif",
+    "write_dataset": "exactlearn.formats.table",
+    "write_jkl": "exactlearn.formats.jkl",
+    "write_pdg": "exactlearn.formats.pdg_json",
 }
 
 __all__ = [
+    "AIC",
+    "BIC",
+    "Answer",
+    "Augmentation",
+    "BDeu",
     "BayesianNetwork",
     "Dataset",
+    "DecisionGraph",
     "ExactlearnError",
+    "PenalisedLikelihood",
     "Problem",
     "Result",
+    "augment",
+    "candidate_parent_sets",
+    "compile_network",
+    "fit_complete",
+    "hide",
+    "query",
+    "read_bif",
+    "read_dataset",
+    "read_jkl",
+    "read_pdg",
+    "refine",
     "solve",
+    "write_bif",
+    "write_dataset",
+    "write_jkl",
+    "write_pdg",
 ]
 
 

@@ -6,7 +6,7 @@ Graphviz's program ``dot`` is installed, it does.
 
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
@@ -57,8 +57,8 @@ def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> D
 def decision_graph_drawing(graph: "DecisionGraph") -> Drawing:
     """Return the drawing of a decision graph: a box per node, an arc per successor.
 
-    States that lead to the same successor share an arc, and arcs of states of probability zero
-    are left out.
+    States that lead to the same successor share an arc. Arcs of states of probability zero are
+    left out, and so are the nodes that no row of positive probability reaches.
     """
     states_of: dict[tuple[int, int], list[str]] = {}
     for v, name_states in enumerate(graph.states):
@@ -67,9 +67,14 @@ def decision_graph_drawing(graph: "DecisionGraph") -> Drawing:
             if parameters[k, s] > 0:
                 arc = (int(graph.first_nodes[v]) + k, int(to))
                 states_of.setdefault(arc, []).append(name_states[s])
-    labels = tuple(_node_label(graph, node) for node in range(graph.n_nodes))
-    told = (_states_told(graph, a, states) for (a, _), states in states_of.items())
-    return Drawing(labels, tuple(states_of), tuple(told))
+    shown = _reached(graph, states_of)
+    place = {node: k for k, node in enumerate(shown)}
+    kept = {(a, b): states for (a, b), states in states_of.items() if a in place}
+    return Drawing(
+        tuple(_node_label(graph, node) for node in shown),
+        tuple((place[a], place[b]) for a, b in kept),
+        tuple(_states_told(graph, a, states) for (a, _), states in kept.items()),
+    )
 
 
 def to_dot(drawing: Drawing) -> str:
@@ -231,10 +236,18 @@ def _height(label: str) -> float:
     return 0.15 + LINE * len(label.split("\n"))
 
 
+def _reached(graph: "DecisionGraph", arcs: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the nodes on a way from a root; arcs and nodes run from parents to children."""
+    reached = graph.forest[graph.variable] < 0
+    for a, b in sorted(arcs):
+        reached[b] |= reached[a]
+    return [int(node) for node in np.flatnonzero(reached)]
+
+
 def _node_label(graph: "DecisionGraph", node: int) -> str:
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    lines = (f"{s} {p:.3g}" for s, p in zip(graph.states[v], row, strict=True))
+    lines = (f"{s} {p:.3f}" for s, p in zip(graph.states[v], row, strict=True))
     return "\n".join([graph.names[v], *lines])
 
 

@@ -3,14 +3,16 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from exactlearn.data import Dataset
-from exactlearn.pdg.compile import Compilation
+if TYPE_CHECKING:
+    from exactlearn.data import Dataset
+    from exactlearn.pdg.compile import Compilation
 
 PIPED_WIDTH = 120
 """Width of tables when standard output is no terminal."""
@@ -114,7 +116,7 @@ def facts(**entries: str) -> Table:
     return table
 
 
-def completion_record(dataset: Dataset, values: Sequence[int]) -> list[dict[str, Any]]:
+def completion_record(dataset: "Dataset", values: Sequence[int]) -> list[dict[str, Any]]:
     """Return the value of each missing cell by name, in row-major order; rows count from 0."""
     return [
         {"row": int(row), "variable": dataset.names[v], "value": dataset.states[v][int(value)]}
@@ -128,7 +130,7 @@ def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
     return plain_table(("row", "variable", "value"), rows, right=("row",))
 
 
-def compilation_record(compiled: Compilation) -> dict[str, Any]:
+def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
     return {
         "effective_size": compiled.effective_size,
@@ -149,6 +151,27 @@ def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:
     """Return the table of a network's parent sets."""
     rows = ((name, ", ".join(family) or "-") for name, family in parents.items())
     return plain_table(("variable", "parents"), rows)
+
+
+def run_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the tables of a run's record, in the order of the pipeline."""
+    refined = record["refinement"]
+    gain = refined["log_likelihood"] - refined["log_likelihood_before"]
+    learned = facts(
+        missing_cells=str(len(record["completion"])) if "completion" in record else "",
+        completed_rightly=percent(record.get("imputation_accuracy")),
+    )
+    em = facts(
+        log_likelihood=f"{number(refined['log_likelihood'])} ({gain:+.4f} by EM)",
+        iterations=f"{refined['iterations']}{'' if refined['converged'] else ' (limit reached)'}",
+    )
+    tables = [Text("Network", "bold"), *learning_tables(record), learned, ""]
+    tables += [Text("Decision graph", "bold"), compilation_table(record["decision_graph"]), em]
+    for answer in record["queries"]:
+        given = ", ".join(f"{name} = {state}" for name, state in answer["evidence"].items())
+        tables += ["", Text(f"Posterior given {given}" if given else "Marginals", "bold")]
+        tables.append(posterior_table(answer["posterior"]))
+    return tables
 
 
 def posterior_table(posterior: Mapping[str, Mapping[str, float]]) -> Table:

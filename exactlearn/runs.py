@@ -150,7 +150,7 @@ class NetworkParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refinement:
+class GraphParameters:
     """Section ``[decision_graph]``: EM refinement of the compiled graph on the incomplete data.
 
     Parameters
@@ -160,12 +160,12 @@ class Refinement:
     tolerance
         EM ends when the log-likelihood gains less than this.
     smoothing
-        Pseudo-count of every parameter of the graph.
+        Pseudo-count of every parameter of the graph; without it the log-likelihood never falls.
     """
 
     iterations: int = 100
     tolerance: float = 1e-6
-    smoothing: float = 1.0
+    smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
@@ -220,7 +220,7 @@ class Run:
     score: Criterion = field(default_factory=Criterion)
     search: Search = field(default_factory=Search)
     network: NetworkParameters = field(default_factory=NetworkParameters)
-    decision_graph: Refinement = field(default_factory=Refinement)
+    decision_graph: GraphParameters = field(default_factory=GraphParameters)
     queries: tuple[Queries, ...] = ()
     figures: Figures = field(default_factory=Figures)
 

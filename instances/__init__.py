@@ -61,9 +61,11 @@ def locate(name: str, suffix: str) -> Path:
     given = Path(name)
     if given.is_file():
         return given
+    if given.parent != Path():
+        raise OptionError(f"{name}: no such file")
     known = {p.stem: p for p in bundled() if p.suffix == suffix}
     wanted = given.name.removesuffix(suffix)
-    if given.parent == Path() and wanted in known:
+    if wanted in known:
         return known[wanted]
     raise OptionError(
         f"{name}: no such file, nor a bundled instance with suffix {suffix}"

@@ -76,13 +76,26 @@ def test_dot_text_names_every_box_and_arc():
 
 def test_a_decision_graph_joins_states_and_leaves_out_the_impossible(graph):
     drawing = decision_graph_drawing(graph)
-    assert drawing.labels[0] == "a\nno 0.2\nyes 0.8"
+    assert drawing.labels[0] == "a\nno 0.200\nyes 0.800"
     assert dict(zip(drawing.arcs, drawing.arc_labels, strict=True)) == {
         (0, 1): "no",
         (0, 2): "yes",
         (1, 3): "",  # every state leads there
         (2, 3): "no",  # the other state has probability zero
     }
+
+
+def test_nodes_that_nothing_reaches_are_not_drawn():
+    graph = assemble(
+        ("a", "b"),
+        (STATES, STATES),
+        np.array([-1, 0], np.int32),
+        [np.array([[0.0, 1.0]]), np.array([[0.3, 0.7], [0.6, 0.4]])],
+        [np.array([[[0], [1]]]), np.zeros((2, 2, 0), int)],
+    )
+    drawing = decision_graph_drawing(graph)
+    assert drawing.labels == ("a\nno 0.000\nyes 1.000", "b\nno 0.600\nyes 0.400")
+    assert drawing.arcs == ((0, 1),)
 
 
 @pytest.fixture

@@ -7,14 +7,13 @@ from typing import Any, get_args
 import click
 import numpy as np
 
-from exactlearn.commands.learned import write_json
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
     reading_options,
     solver_options,
 )
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import Output, require_suffix, write_json
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.metrics import Comparison, Mean

@@ -2,9 +2,8 @@
 
 import click
 
-from exactlearn.commands.learned import FIGURES, write_json
 from exactlearn.commands.options import output_options, seed_option
-from exactlearn.commands.output import Output, is_folder, suffix_of
+from exactlearn.commands.output import FIGURES, Output, is_folder, suffix_of, write_json
 from exactlearn.errors import OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif import read_bif

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import click
 
-from exactlearn.commands.learned import FIGURES, TABLES
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
     reading_options,
     solver_options,
 )
-from exactlearn.commands.output import Output, is_folder, suffix_of
+from exactlearn.commands.output import FIGURES, TABLES, Output, is_folder, suffix_of
 from exactlearn.errors import OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif import read_bif, write_bif

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from exactlearn.commands.options import output_options, reading_options, smoothing_option
+from exactlearn.commands.options import output_options, reading_options
 from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.refining import refined
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import write_bif
 from exactlearn.formats.model import Model, read_model
@@ -16,11 +17,9 @@ from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.refine import refine
 from exactlearn.pipeline import load_for
-from exactlearn.progress import Narration
 from exactlearn.report import facts, number
-from exactlearn.runs import Reading, Refinement
+from exactlearn.runs import GraphParameters, Reading
 
 
 @click.command("fit")
@@ -37,18 +36,22 @@ from exactlearn.runs import Reading, Refinement
 @click.option(
     "--iterations",
     type=click.IntRange(0),
-    default=Refinement.iterations,
+    default=GraphParameters.iterations,
     show_default=True,
     help="em: most iterations.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
-    default=Refinement.tolerance,
+    default=GraphParameters.tolerance,
     show_default=True,
     help="em: least gain of the log-likelihood to go on.",
 )
-@smoothing_option
+@click.option(
+    "--smoothing",
+    type=click.FloatRange(0),
+    help="Pseudo-count of every parameter.  [default: 1 for complete, 0 for em]",
+)
 def command(
     source: str,
     table: str,
@@ -57,7 +60,7 @@ def command(
     method: str | None,
     iterations: int,
     tolerance: float,
-    smoothing: float,
+    smoothing: float | None,
 ) -> None:
     """Estimate the parameters of a model with a given structure.
 
@@ -71,22 +74,19 @@ def command(
     fitted: Model
     record: dict[str, Any]
     if method == "complete":
-        fitted = fit_complete(dataset, _network(model).parents, alpha=smoothing)
+        fitted = fit_complete(
+            dataset, _network(model).parents, alpha=1.0 if smoothing is None else smoothing
+        )
         record = {"log_likelihood": fitted.log_likelihood(dataset), "iterations": 1}
     else:
-        with Narration("EM", quiet=output.quiet, verbose=output.verbose) as narration:
-            refined = refine(
-                _decision_graph(model),
-                dataset,
-                iterations=iterations,
-                tolerance=tolerance,
-                alpha=smoothing,
-                on_iteration=lambda k, value: narration.tell(f"iteration {k}  {value:.4f}"),
-            )
-        fitted = refined.pdg
+        options = GraphParameters(
+            iterations=iterations, tolerance=tolerance, smoothing=smoothing or 0.0
+        )
+        result = refined(_decision_graph(model), dataset, options, output)
+        fitted = result.pdg
         record = {
-            "log_likelihood": refined.log_likelihoods[-1],
-            "iterations": len(refined.log_likelihoods) - 1,
+            "log_likelihood": result.log_likelihoods[-1],
+            "iterations": len(result.log_likelihoods) - 1,
         }
     record["seconds"] = monotonic() - begun
     if output.path is not None:

@@ -27,7 +27,7 @@ def command(names: tuple[str, ...], output: Output) -> None:
     if output.path is not None:
         _copy(chosen, output)
     elif names and not output.as_json:
-        output.answer({}, *(path.read_text(encoding="utf-8") for path in chosen))
+        output.answer({}, *(path.read_text(encoding="utf-8").rstrip("\n") for path in chosen))
         return
     record = {
         "instances": [{"name": p.stem, "kind": KINDS[p.suffix], "file": str(p)} for p in chosen]

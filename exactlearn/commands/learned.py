@@ -1,6 +1,5 @@
 """What learning commands write: one selection of parent sets in the format of a file's suffix."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +8,17 @@ from typing import Any, TypeVar
 import click
 
 from exactlearn.commands.output import (
+    FIGURES,
     FINISHED,
     INFEASIBLE,
     INTERRUPTED,
     LIMITED,
+    TABLES,
     Output,
     is_folder,
     require_suffix,
     suffix_of,
+    write_json,
 )
 from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError, MissingExtraError, OptionError, TooLargeError
@@ -25,16 +27,13 @@ from exactlearn.formats.bif import write_bif
 from exactlearn.formats.jkl import write_jkl
 from exactlearn.formats.table import write_dataset
 from exactlearn.parameters.complete import fit_complete
-from exactlearn.plot import draw, network_drawing
+from exactlearn.plot import Drawing, draw, network_drawing
 from exactlearn.progress import Incumbent, Narration
-from exactlearn.report import Learned, learning_record, learning_tables, strict
+from exactlearn.report import Learned, learning_record, learning_tables
 from exactlearn.solvers import Problem
 from exactlearn.solvers.result import Event, OnEvent, Result
 
 L = TypeVar("L", bound=Learned)
-
-TABLES = (".csv", ".tsv", ".tab")
-FIGURES = (".svg", ".png", ".pdf", ".dot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Findings:
     data
         The complete or completed table; ``None`` when only scores were given.
     problem
-        Returns the local scores behind the selection.
+        Returns the local scores behind the selection; ``None`` when they are not to be written.
     smoothing
         Pseudo-count of the network's parameters.
     """
@@ -61,7 +60,7 @@ class Findings:
     parents: tuple[tuple[int, ...], ...]
     record: Mapping[str, Any]
     data: Dataset | None
-    problem: Callable[[], Problem]
+    problem: Callable[[], Problem] | None
     smoothing: float
 
 
@@ -84,6 +83,7 @@ def _write_figure(found: Findings, path: Path) -> None:
 
 
 def _write_scores(found: Findings, path: Path) -> None:
+    assert found.problem is not None
     write_jkl(found.problem(), path)
 
 
@@ -97,12 +97,6 @@ WRITERS: dict[str, Callable[[Findings, Path], None]] = {
 """Suffix of an output to the function that writes it."""
 
 NEEDS_DATA = (".bif", *TABLES)
-
-
-def write_json(record: Mapping[str, Any], path: Path) -> None:
-    """Write a record as one JSON object."""
-    text = json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=2)
-    atomic_write(path, text + "\n")
 
 
 def writable(output: Output, *, with_data: bool, completes: bool) -> None:
@@ -124,23 +118,26 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
         )
 
 
-def write_findings(found: Findings, path: Path, output: Output, *, completed: bool) -> None:
-    """Write the file of a path's suffix; in a folder, network, record, table and figure."""
+def write_findings(found: Findings, output: Output, *, completed: bool) -> None:
+    """Write the file of the output's suffix; into a folder, network, record, table and figure."""
+    path = output.path
+    assert path is not None
     if not is_folder(path):
         WRITERS[suffix_of(path)](found, path)
         output.wrote(path)
         return
-    path.mkdir(parents=True, exist_ok=True)
-    _write_record(found, path / "result.json")
-    if found.data is not None:
-        _write_network(found, path / "network.bif")
+    write_incumbent(found, path)
     if completed:
         _write_table(found, path / "completed.csv")
+
+
+def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> None:
+    """Write a drawing to files, or tell why there is none."""
     try:
-        _write_figure(found, path / "network.svg")
+        for path in paths:
+            atomic_write(path, draw(drawing, suffix_of(path)))
     except (MissingExtraError, TooLargeError) as error:
-        output.note(f"No figure: {error}")
-    output.wrote(path)
+        output.note(f"No figure {paths[0].stem}: {error}")
 
 
 def write_incumbent(found: Findings, path: Path) -> None:
@@ -214,11 +211,21 @@ def conclude(
         found = findings(learned)
         record = dict(found.record)
         if output.path is not None:
-            write_findings(found, output.path, output, completed=completed)
+            write_findings(found, output, completed=completed)
+            if is_folder(output.path):
+                drawing = network_drawing(found.names, found.parents)
+                write_figures(drawing, [output.path / "network.svg"], output)
+                output.wrote(output.path)
     output.answer(record, *tables(record))
-    if learned.message:
-        output.note(learned.message)
+    tell_message(learned, output)
     leave(learned.status)
+
+
+def tell_message(learned: Learned, output: Output) -> None:
+    """Tell what the method says: always when it did not prove what it is for, else with -v."""
+    if learned.message:
+        proven = learned.status in ("optimal", "t-local")
+        (output.detail if proven else output.note)(learned.message)
 
 
 def leave(status: str) -> None:

@@ -9,9 +9,15 @@ from typing import Any
 import click
 
 from exactlearn.errors import OptionError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.report import console, strict
 
 FINISHED, LIMITED, INFEASIBLE, INTERRUPTED = 0, 3, 4, 130
 """Exit statuses of a command that ends without an error."""
+
+TABLES = (".csv", ".tsv", ".tab")
+FIGURES = (".svg", ".png", ".pdf", ".dot")
+"""Suffixes of tables and of drawings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +41,6 @@ class Output:
 
     def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
         """Print the result: the record as JSON, or its tables (texts or rich's)."""
-        from exactlearn.report import console, strict
-
         if self.as_json:
             click.echo(json.dumps(strict(record), ensure_ascii=False, allow_nan=False))
             return
@@ -83,3 +87,9 @@ def require_suffix(path: Path | None, known: Mapping[str, Any] | tuple[str, ...]
         f"--output {path}: expected a file name ending in one of {', '.join(known)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
+
+
+def write_json(record: Mapping[str, Any], path: Path) -> None:
+    """Write a record as one JSON object."""
+    text = json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=2)
+    atomic_write(path, text + "\n")

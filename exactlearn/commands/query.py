@@ -2,9 +2,8 @@
 
 import click
 
-from exactlearn.commands.learned import write_json
 from exactlearn.commands.options import output_options, pairs
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import Output, require_suffix, write_json
 from exactlearn.evaluation.queries import query
 from exactlearn.formats.model import read_model
 from exactlearn.instances import locate

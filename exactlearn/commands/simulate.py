@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from exactlearn.commands.learned import TABLES
 from exactlearn.commands.options import output_options, seed_option
-from exactlearn.commands.output import Output, is_folder, require_suffix
+from exactlearn.commands.output import TABLES, Output, is_folder, require_suffix
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.table import write_dataset

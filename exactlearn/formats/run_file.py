@@ -130,7 +130,7 @@ def _told(kind: Any) -> str:
 
 
 def _shown(found: Any) -> str:
-    kinds = {dict: "a table", list: "a list", str: "the text"}
+    kinds: dict[type, str] = {dict: "a table", list: "a list", str: "the text"}
     told = kinds.get(type(found), "the value")
     return told if isinstance(found, dict) else f"{told} {found!r}"
 
@@ -138,7 +138,7 @@ def _shown(found: Any) -> str:
 def _lines(declared: Any, at: str) -> list[str]:
     """Return plain keys first, then the sub-tables, as TOML demands."""
     plain, nested = [], []
-    for field in fields(declared):
+    for field in sorted(fields(declared), key=lambda f: not _is_required(f)):
         key, value = _key(field), getattr(declared, field.name)
         place = _join(at, _quoted(key))
         if is_dataclass(value):

@@ -1,0 +1,199 @@
+"""``exactlearn run``: the declared pipeline, from a table with holes to answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exactlearn.commands.learned import (
+    Findings,
+    leave,
+    searched,
+    tell_message,
+    write_figures,
+    write_findings,
+)
+from exactlearn.commands.options import output_options
+from exactlearn.commands.output import INTERRUPTED, Output, write_json
+from exactlearn.commands.refining import refined
+from exactlearn.data import Dataset
+from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.evaluation.metrics import imputation_accuracy
+from exactlearn.evaluation.queries import query
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.run_file import to_toml
+from exactlearn.instances import locate
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.pdg.compile import compile_and_check
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pipeline import learn_complete, learn_incomplete, learning_problem, load
+from exactlearn.plot import decision_graph_drawing, network_drawing
+from exactlearn.report import (
+    Learned,
+    compilation_record,
+    completion_record,
+    learning_record,
+    run_tables,
+)
+from exactlearn.runs import Queries, Run, read_run
+from exactlearn.solvers.result import OnEvent
+from exactlearn.suggestion import suggestion
+
+RESULTS = Path("results")
+
+
+@click.command("run")
+@click.argument("source", metavar="RUN.toml")
+@output_options
+@click.option("--seed", type=click.IntRange(0), help="Seed, in place of the run file's.")
+@click.option("--time-limit", type=click.FloatRange(0), help="Seconds for the search.")
+def command(source: str, output: Output, seed: int | None, time_limit: float | None) -> None:
+    """Run a run file, or a bundled one by its name, and write everything into a folder.
+
+    The pipeline: read the table; learn the network (and the values of missing cells); compile it
+    to a decision graph; refine that by EM on the table as it was read; answer the queries. The
+    folder is results/NAME unless -o names another; result.json there holds what --json prints.
+    """
+    path = locate(source, ".toml")
+    run = _overridden(read_run(path), seed, time_limit)
+    data = load(Path(run.data.file), run.data)
+    truth = load(Path(run.data.truth), replace(run.data, states={})) if run.data.truth else None
+    for queries in run.queries:
+        _check_names(queries, data)
+    folder = output.path or RESULTS / path.stem
+    output = replace(output, path=_made(folder))
+    atomic_write(folder / "run.toml", to_toml(run))
+    output.note(run.title or f"Run {path}")
+    output.note(_told(data))
+    network, record = _learn(run, data, truth, output)
+    if record["status"] == "interrupted":
+        output.note(f"Interrupted: the best so far lies in {folder}")
+        raise click.exceptions.Exit(INTERRUPTED)
+    graph = _decision_graph(run, network, data, record, output)
+    write_pdg(graph, folder / "model.pdg.json")
+    record["queries"] = [_answer(graph, queries) for queries in run.queries]
+    _draw(run, network, graph, folder, output)
+    write_json(record, folder / "result.json")
+    output.answer(record, *run_tables(record))
+    output.note(f"Results lie in {folder.resolve()}")
+    leave(record["status"])
+
+
+def _overridden(run: Run, seed: int | None, time_limit: float | None) -> Run:
+    search = run.search
+    if seed is not None:
+        search = replace(search, seed=seed)
+    if time_limit is not None:
+        search = replace(search, time_limit=time_limit)
+    return replace(run, search=search)
+
+
+def _made(folder: Path) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"--output {folder}: expected a folder, found a file")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _told(data: Dataset) -> str:
+    holes = len(data.missing_cells)
+    return f"{data.n_rows} rows, {data.n_variables} variables, {holes} missing cells"
+
+
+def _check_names(queries: Queries, data: Dataset) -> None:
+    """Refuse a query about unknown things before anything is computed."""
+    states = dict(zip(data.names, data.states, strict=True))
+    for name in (*queries.evidence, *queries.targets):
+        if name not in states:
+            raise OptionError(f"queries: no variable {name!r}{suggestion(name, states)}")
+    for name, state in queries.evidence.items():
+        if state not in states[name]:
+            raise OptionError(
+                f"queries: variable {name!r} has no state {state!r}"
+                f"{suggestion(state, states[name])}"
+            )
+
+
+def _learn(
+    run: Run, data: Dataset, truth: Dataset | None, output: Output
+) -> tuple[BayesianNetwork, dict[str, Any]]:
+    """Learn the network, write it with the completed table, and return it with its record."""
+    smoothing = run.network.smoothing
+
+    def findings(learned: Learned) -> Findings:
+        assert learned.parents is not None
+        record = learning_record(data.names, learned)
+        completed = data.complete(list(learned.values)) if not data.is_complete else data
+        if not data.is_complete:
+            record["completion"] = completion_record(data, learned.values)
+        if truth is not None:
+            record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
+        return Findings(data.names, learned.parents, record, completed, None, smoothing)
+
+    learned = _searched(run, data, output, findings)
+    if learned.status == "infeasible":
+        raise InfeasibleError(learned.message)
+    if learned.parents is None:
+        output.note("No network was found within the limit.")
+        leave(learned.status)
+    tell_message(learned, output)
+    found = findings(learned)
+    write_findings(found, output, completed=not data.is_complete)
+    assert found.data is not None
+    return fit_complete(found.data, found.parents, alpha=smoothing), dict(found.record)
+
+
+def _searched(run: Run, data: Dataset, output: Output, findings: Any) -> Learned:
+    if data.is_complete:
+        problem = learning_problem(data, run.score, run.search)
+
+        def solve(on_event: OnEvent) -> Learned:
+            return learn_complete(problem, run.search, on_event)
+
+        return searched(output, "solving", solve, findings)
+
+    def augment(on_event: OnEvent) -> Learned:
+        return learn_incomplete(data, run.score, run.search, on_event)
+
+    return searched(output, run.search.method, augment, findings)
+
+
+def _decision_graph(
+    run: Run, network: BayesianNetwork, data: Dataset, record: dict[str, Any], output: Output
+) -> DecisionGraph:
+    """Compile and refine, and add both to the record."""
+    compiled = compile_and_check(network)
+    record["decision_graph"] = compilation_record(compiled)
+    result = refined(compiled.graph, data, run.decision_graph, output)
+    record["refinement"] = {
+        "log_likelihood": result.log_likelihoods[-1],
+        "log_likelihood_before": result.log_likelihoods[0],
+        "iterations": len(result.log_likelihoods) - 1,
+        "converged": result.converged,
+    }
+    return result.pdg
+
+
+def _answer(graph: DecisionGraph, queries: Queries) -> Mapping[str, Any]:
+    answer = query(graph, queries.evidence, queries.targets or None)
+    return {
+        "evidence": dict(queries.evidence),
+        "posterior": answer.posterior,
+        "probability_of_evidence": answer.probability_of_evidence,
+    }
+
+
+def _draw(
+    run: Run, network: BayesianNetwork, graph: DecisionGraph, folder: Path, output: Output
+) -> None:
+    drawings = {
+        "network": network_drawing(network.names, network.parents),
+        "model": decision_graph_drawing(graph),
+    }
+    formats: Sequence[str] = run.figures.formats
+    for name, drawing in drawings.items():
+        write_figures(drawing, [folder / f"{name}.{suffix}" for suffix in formats], output)
