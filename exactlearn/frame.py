@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from exactlearn.coding import Column, code_columns
+from exactlearn.coding import code_columns
+from exactlearn.column import Column
 from exactlearn.data import MISSING, Dataset, repeated
 from exactlearn.errors import DataError, OptionError
 
@@ -58,7 +59,7 @@ def code_array(
         states = dict(zip(names, states, strict=True))
     frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
     if np.issubdtype(array.dtype, np.signedinteger):
-        frame = frame.astype(object).where(array != MISSING, None)
+        missing = (*missing, str(MISSING))
     return code_frame(frame, states=states, missing=missing, discretise=None)
 
 

@@ -5,11 +5,9 @@ the first, so that the parser never guesses. Quotes follow RFC 4180, but end on 
 """
 
 import csv
-import gzip
 import io
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from exactlearn.coding import Column
+from exactlearn.column import Column
 from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.text_file import read_utf8
 from exactlearn.kernel import kernel
 
 WHITE_SPACE = "whitespace"
@@ -61,7 +60,7 @@ def read_delimited(
     Parameters
     ----------
     path
-        The file, in UTF-8; gzip is recognised by its content.
+        The file, in UTF-8, compressed by gzip or not.
     header
         Whether the first line holds names.
     separator
@@ -76,7 +75,7 @@ def read_delimited(
         When the file does not exist, or the separator is not one character.
     """
     path = Path(path)
-    data = _read_text(path)
+    data = read_utf8(path)
     separator = _separator(path, data, separator)
     lines, counts = _lines_and_counts(path, data, separator)
     if not len(lines):
@@ -93,51 +92,6 @@ def read_delimited(
             )
     columns = _parse(path, data, separator, len(lines), int(counts[0]))
     return DelimitedText(path, names, columns, lines)
-
-
-def _read_text(path: Path) -> bytes:
-    """Return the file's text with one kind of line end, checked to be UTF-8."""
-    data = _read_bytes(path)
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FormatError(f"{path}: the text is UTF-16; save it as UTF-8")
-    if b"\0" in data or data.startswith(b"PK\x03\x04"):
-        raise FormatError(f"{path}: not a text file; expected a table in CSV, TSV or white space")
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    _check_utf8(path, data)
-    return data
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise OptionError(f"there is no file {path}") from error
-    except IsADirectoryError as error:
-        raise OptionError(f"{path} is a folder; name a file in it") from error
-    except OSError as error:
-        raise OptionError(f"cannot read {path}: {error.strerror}") from error
-    if not data.startswith(b"\x1f\x8b"):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: damaged gzip file ({error}); fetch it again") from error
-
-
-def _check_utf8(path: Path, data: bytes) -> None:
-    if data.isascii():
-        return
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-        raise FormatError(
-            f"{path}, line {line}, byte {column}: 0x{data[error.start]:02x} is not UTF-8; save the "
-            "file as UTF-8 (it may be in Latin-1)"
-        ) from error
 
 
 def _separator(path: Path, data: bytes, asked: str | None) -> str:
@@ -271,7 +225,7 @@ def _check_even(
     if len(other) == len(counts) - 1 and len(set(counts[1:])) == 1:
         hint = (
             "the lines seem to begin with row names: name that column too"
-            if header and counts[1] == width + 1
+            if header and counts[1] == width + 1 > 2
             else f"if line {first} is a remark, remove it"
         )
     else:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.coding import Column, check_known, code_columns, number
+from exactlearn.coding import check_known, code_columns
+from exactlearn.column import Column
 from exactlearn.data import MISSING_SYMBOLS, Dataset, repeated
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
@@ -183,8 +184,7 @@ def _without_weights(
         return columns, None
     check_known("weights are asked of", [name], [column.name for column in columns])
     column = next(column for column in columns if column.name == name)
-    values = np.array([number(label) for label in column.labels], np.float64)
-    weights: NDArray[np.float64] = values[column.codes]
+    weights: NDArray[np.float64] = column.numbers()[column.codes]
     bad = np.flatnonzero(~(weights >= 0))
     if len(bad):
         row = int(bad[0])
