@@ -1,0 +1,155 @@
+"""Decision graphs: sizes and times of compilation, and of inference beside pyAgrum.
+
+Run as ``python benchmarks/decision_graphs.py [--data-dir FOLDER] [NETWORK ...]``; the folder, or
+the environment variable EXACTLEARN_DATA, holds ``bif/*.bif.gz``. Every time is the best of some
+repetitions in this process; compiled kernels are warm.
+"""
+
+import argparse
+import gzip
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from exactlearn.errors import TooLargeError
+from exactlearn.evaluation.queries import query
+from exactlearn.formats.bif import read_bif
+from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.compile import compile_and_check, compile_network
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.flows import expected_counts, log_likelihood_rows, posteriors
+
+REFERENCE = {
+    "asia": (40, 60, 58, 42),
+    "child": (642, 1488, 1415, 683),
+    "alarm": (996, 1789, 1376, 1115),
+    "insurance": (23880, 47132, 22887, 15472),
+    "hailfinder": (9406, 55619, 54129, 8092),
+    "win95pts": (2684, 6570, 4712, 2408),
+    "pathfinder": (182641, 543991, 96796, 19274),
+    "water": (3465948, 5967764, 115280, 67522),
+    "andes": (274750, 751896, 299286, 239546),
+}
+"""Sizes that a prototype reached: clique tree, expanded, merged, merged after 80 s of search."""
+
+OTHERS = ("cancer", "earthquake", "survey", "sachs", "hepar2", "pigs", "mildew", "munin1")
+
+READ_BY_PYAGRUM = ("asia", "alarm")
+
+
+def best(function: Callable[[], object], repetitions: int = 5) -> float:
+    """Return the shortest time of a call in seconds."""
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def print_compilation(name: str, network: BayesianNetwork) -> None:
+    """Print one network's sizes and compile time beside the prototype's sizes."""
+    try:
+        seconds = best(lambda: compile_network(network), 2)
+    except TooLargeError as error:
+        print(f"{name:11} refused: {error}")
+        return
+    found = compile_and_check(network)
+    _, _, first, searched = REFERENCE.get(name, (0, 0, 0, 0))
+    beside = f"{first:8,} {searched:8,}" if first else f"{'-':>8} {'-':>8}"
+    print(
+        f"{name:11} {found.clique_tree_size:10,} {found.expanded_size:10,}"
+        f" {found.effective_size:9,} {beside} {found.effective_size / found.clique_tree_size:7.2f}"
+        f" {found.nodes:8,} {found.max_error:9.1e} {seconds:8.3f}",
+        flush=True,
+    )
+
+
+def print_rows_per_second(network: BayesianNetwork, graph: DecisionGraph, rows: int) -> None:
+    """Print the throughput of the batch kernels for several rates of missing cells."""
+    rng = np.random.default_rng(0)
+    complete = network.sample(rows, rng).codes.astype(np.int16)
+    print(f"\nmillion rows a second, ALARM, {rows:,} rows")
+    print("missing  log-likelihood  posteriors  expected counts")
+    for rate in (0.0, 0.1, 0.3, 0.5, 0.9):
+        codes = np.where(rng.random(complete.shape) < rate, np.int16(-1), complete)
+        speeds = [
+            rows / best(lambda f=f, codes=codes: f(graph, codes)) / 1e6  # type: ignore[misc]
+            for f in (log_likelihood_rows, posteriors, expected_counts)
+        ]
+        print(f"{rate:7.0%}  {speeds[0]:14.2f}  {speeds[1]:10.2f}  {speeds[2]:15.2f}")
+
+
+def print_queries(name: str, path: Path, network: BayesianNetwork, queries: int = 30) -> None:
+    """Print the time of one belief update beside pyAgrum's, on the same evidence."""
+    import pyagrum
+
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / f"{name}.bif"
+        plain.write_bytes(gzip.decompress(path.read_bytes()))
+        peer = pyagrum.LazyPropagation(pyagrum.loadBN(str(plain)))
+    graph = compile_network(network)
+    ends = np.cumsum(graph.cardinalities)
+    rng = np.random.default_rng(1)
+    ours, update, theirs = [], [], []
+    worst = 0.0
+    for row in network.sample(queries, rng).codes:
+        seen = rng.choice(network.n_variables, network.n_variables // 8 + 1, replace=False)
+        evidence = {network.names[v]: network.states[v][row[v]] for v in seen}
+        codes = np.full((1, network.n_variables), -1, np.int16)
+        codes[0, seen] = row[seen]
+
+        def ask_peer(evidence: dict[str, str] = evidence) -> list[np.ndarray]:
+            peer.setEvidence(evidence)
+            peer.makeInference()
+            return [peer.posterior(v).toarray() for v in network.names]
+
+        def ask_us(evidence: dict[str, str] = evidence) -> object:
+            return query(graph, evidence, network.names)
+
+        ours.append(best(ask_us))
+        update.append(best(lambda codes=codes: posteriors(graph, codes)))  # type: ignore[misc]
+        theirs.append(best(ask_peer, 3))
+        mine = np.split(posteriors(graph, codes)[0], ends[:-1])
+        worst = max(worst, *(abs(a - b).max() for a, b in zip(mine, ask_peer(), strict=True)))
+    mean_ours, mean_update, mean_theirs = (float(np.mean(x)) for x in (ours, update, theirs))
+    print(
+        f"{name}: query {mean_ours * 1e6:.0f} us, belief update {mean_update * 1e6:.0f} us;"
+        f" pyAgrum {pyagrum.__version__} {mean_theirs * 1e6:.0f} us; ratio"
+        f" {mean_theirs / mean_ours:.1f} and {mean_theirs / mean_update:.1f};"
+        f" largest difference of a posterior {worst:.1e}"
+    )
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("networks", nargs="*", default=[*OTHERS[:3], *REFERENCE, *OTHERS[3:]])
+    parser.add_argument("--data-dir", type=Path, default=os.environ.get("EXACTLEARN_DATA"))
+    parser.add_argument("--rows", type=int, default=100_000)
+    arguments = parser.parse_args()
+    if arguments.data_dir is None:
+        parser.error("name the folder of public data with --data-dir or EXACTLEARN_DATA")
+    folder = Path(arguments.data_dir) / "bif"
+    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}")
+    print(
+        "effective sizes: clique tree, graph before and after merging, prototype's first order"
+        " and 80 s search; ratio to the clique tree"
+    )
+    compile_network(read_bif(folder / "asia.bif.gz"))
+    for name in arguments.networks:
+        print_compilation(name, read_bif(folder / f"{name}.bif.gz"))
+    for name in READ_BY_PYAGRUM:
+        path = folder / f"{name}.bif.gz"
+        print_queries(name, path, read_bif(path))
+    alarm = read_bif(folder / "alarm.bif.gz")
+    print_rows_per_second(alarm, compile_network(alarm), arguments.rows)
+
+
+if __name__ == "__main__":
+    main()
