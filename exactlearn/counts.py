@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data import Dataset
-from exactlearn.errors import DataError
+from exactlearn.errors import DataError, TooLargeError
 
 LARGEST_EXACT_TOTAL = 2.0**53
 """Up to this total, sums of integer weights are exact in float64."""
@@ -41,9 +41,21 @@ def total_weight(dataset: Dataset) -> float:
     return float(dataset.n_rows if dataset.weights is None else dataset.weights.sum())
 
 
-def n_configurations(dataset: Dataset, variables: Sequence[int]) -> int:
-    """Return the number of joint configurations of some variables, seen in the data or not."""
-    return math.prod(int(dataset.cardinalities[v]) for v in variables)
+def n_configurations(dataset: Dataset, variables: Sequence[int]) -> float:
+    """Return the number of joint configurations of some variables, seen in the data or not.
+
+    Raises
+    ------
+    TooLargeError
+        When the number exceeds what a float can hold.
+    """
+    number = math.prod(float(dataset.cardinalities[v]) for v in variables)
+    if math.isinf(number):
+        raise TooLargeError(
+            f"{len(variables)} variables have more than 1e308 configurations; score smaller "
+            "parent sets"
+        )
+    return number
 
 
 def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:

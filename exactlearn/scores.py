@@ -215,7 +215,7 @@ def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Sc
     True
     """
     counts = family_counts(dataset, child, parents)
-    q, r = float(n_configurations(dataset, parents)), counts.shape[1]
+    q, r = n_configurations(dataset, parents), counts.shape[1]
     kind, a, b = score.compiled(total_weight(dataset))
     n_j = counts.sum(axis=1)
     if kind == LIKELIHOOD:
