@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
+from exactlearn.graph import topological_order
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.runs import Criterion, Reading, Search
@@ -18,6 +20,13 @@ from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 from exactlearn.suggestion import suggestion
+
+
+class Constraints(TypedDict):
+    """Arcs that every network must, or must not, have, as pairs of variable indices."""
+
+    required: frozenset[Arc]
+    forbidden: frozenset[Arc]
 
 
 def load(path: Path, reading: Reading) -> Dataset:
@@ -69,14 +78,34 @@ def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
     return tuple(_arc(entry, list(names)) for entry in entries)
 
 
+def constraints(search: Search, names: Sequence[str]) -> Constraints:
+    """Return the declared constraints as the keywords ``required`` and ``forbidden``.
+
+    Raises
+    ------
+    OptionError
+        When an arc names no two variables.
+    InfeasibleError
+        When required arcs close a directed cycle.
+    """
+    required, forbidden = arcs(search.required, names), arcs(search.forbidden, names)
+    parents: list[list[int]] = [[] for _ in names]
+    for parent, child in set(required):
+        parents[child].append(parent)
+    try:
+        topological_order(parents, names)
+    except OptionError as error:
+        raise InfeasibleError(f"required arcs: {error}; drop one of them") from None
+    return Constraints(required=frozenset(required), forbidden=frozenset(forbidden))
+
+
 def learning_problem(dataset: Dataset, criterion: Criterion, search: Search) -> Problem:
     """Return the candidate parent sets of complete data with the declared constraints."""
     return candidate_parent_sets(
         dataset,
         score_of(criterion),
         max_parents=criterion.max_parents,
-        required=arcs(search.required, dataset.names),
-        forbidden=arcs(search.forbidden, dataset.names),
+        **constraints(search, dataset.names),
     )
 
 
@@ -105,8 +134,7 @@ def learn_incomplete(
         solver=search.solver,
         time_limit=search.time_limit,
         seed=search.seed,
-        required=arcs(search.required, dataset.names),
-        forbidden=arcs(search.forbidden, dataset.names),
+        **constraints(search, dataset.names),
         on_event=on_event,
     )
 

@@ -18,7 +18,7 @@ from exactlearn.commands.options import (
 )
 from exactlearn.commands.output import Output
 from exactlearn.instances import locate
-from exactlearn.pipeline import arcs, learn_incomplete, load, score_of
+from exactlearn.pipeline import constraints, learn_incomplete, load, score_of
 from exactlearn.report import (
     Learned,
     completion_record,
@@ -89,8 +89,7 @@ def command(
         data,
         score_of(criterion),
         max_parents=criterion.max_parents,
-        required=arcs(search.required, data.names),
-        forbidden=arcs(search.forbidden, data.names),
+        **constraints(search, data.names),
     )
 
     def findings(learned: Learned) -> Findings:

@@ -17,10 +17,9 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.instances import locate
-from exactlearn.pipeline import arcs, learn_complete, learning_problem, load
+from exactlearn.pipeline import constraints, learn_complete, learning_problem, load
 from exactlearn.report import Learned, learning_record
 from exactlearn.runs import Criterion, Reading, Search
-from exactlearn.solvers import Problem
 
 
 @click.command("solve")
@@ -49,7 +48,8 @@ def command(
     writable(output, with_data=not scored, completes=False)
     data = None if scored else _complete(load(path, reading), source)
     if data is None:
-        problem = _constrained(read_jkl(path), search)
+        problem = read_jkl(path)
+        problem = replace(problem, **constraints(search, problem.names))
     else:
         problem = learning_problem(data, criterion, search)
     output.detail(
@@ -75,12 +75,4 @@ def _complete(data: Dataset, source: str) -> Dataset:
         f"{source}: {len(data.missing_cells)} cells are missing (the first: row {row}, column "
         f"{data.names[variable]!r}), but 'solve' needs complete data; learn network and missing "
         f"cells together with 'exactlearn augment {source}'"
-    )
-
-
-def _constrained(problem: Problem, search: Search) -> Problem:
-    return replace(
-        problem,
-        required=frozenset(arcs(search.required, problem.names)),
-        forbidden=frozenset(arcs(search.forbidden, problem.names)),
     )

@@ -1,0 +1,431 @@
+"""The command line: its contract of options, streams, JSON keys, files and exit statuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exactlearn.__main__ import COMMANDS, main
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.formats.table import read_dataset
+from exactlearn.instances import bundled, folder
+
+ROOT = Path(__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def run(*words, status=0):
+    """Run a command in this process; return standard output."""
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == status, done.output
+    assert "Traceback" not in done.output
+    return done.stdout
+
+
+def run_json(*words, status=0):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not strict JSON")
+
+    return json.loads(run(*words, "--json", status=status), parse_constant=refuse)
+
+
+def fails(*words, status=2):
+    """Run a command that must fail; return the one line of its message."""
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == status, done.output
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def start(*words, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "exactlearn", *map(str, words)],
+        env=ENVIRONMENT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Return a folder with an incomplete and a complete table of the CANCER network."""
+    made = tmp_path_factory.mktemp("tables")
+    run("simulate", "cancer", "--rows", 200, "--hide", "mcar:0.01", "--seed", 3,
+        "-o", made / "holes.csv", "--complete", made / "full.csv")  # fmt: skip
+    return made
+
+
+@pytest.fixture(scope="module")
+def hard_scores(tmp_path_factory):
+    """Return scores that keep a solver busy for long: random ones of 40 variables."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    lines = ["40"]
+    for i in range(40):
+        sets = {(): 0.0}
+        for _ in range(150):
+            parents = rng.choice([j for j in range(40) if j != i], 3, replace=False)
+            sets[tuple(sorted(parents.tolist()))] = float(rng.gamma(2.0))
+        lines.append(f"{i} {len(sets)}")
+        lines += [f"{s:.6f} {len(p)} {' '.join(map(str, p))}".strip() for p, s in sets.items()]
+    path = tmp_path_factory.mktemp("scores") / "hard.jkl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+class TestOverview:
+    def test_help_imports_nothing_but_click(self):
+        code = (
+            "import sys; before = set(sys.modules)\n"
+            "from exactlearn.__main__ import main\n"
+            "main(['--help'], standalone_mode=False)\n"
+            "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
+            "new -= set(sys.stdlib_module_names)\n"
+            "print(sorted(new))\n"
+            "print(sorted(m for m in sys.modules if m.startswith('exactlearn')))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=ENVIRONMENT,
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+        assert done.stdout.splitlines()[-2:] == [
+            "['click', 'exactlearn']",
+            "['exactlearn', 'exactlearn.__main__', 'exactlearn.errors', 'exactlearn.suggestion']",
+        ]
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_every_command_has_help_and_the_common_options(self, name):
+        told = run(name, "--help")
+        for option in ("--output", "--json", "--quiet", "--verbose", "--debug"):
+            assert option in told
+
+    def test_a_mistyped_command_gets_a_suggestion(self):
+        assert "did you mean 'solve'?" in fails("slove")
+
+    def test_a_mistyped_option_is_a_usage_error(self):
+        assert "No such option" in fails("solve", "cancer-mcar", "--max-parent-sets", "3")
+
+    def test_the_launcher_runs_a_checkout(self, tmp_path):
+        words = [sys.executable, ROOT / "cli.py", "--version"]
+        done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=True)
+        assert done.stdout.startswith("exactlearn ")
+
+
+class TestSolve:
+    def test_json_has_the_contract_s_keys(self, tables):
+        record = run_json("solve", tables / "full.csv")
+        assert list(record) == ["status", "score", "bound", "gap", "seconds", "parents"]
+        assert record["status"] == "optimal"
+        assert record["score"] == pytest.approx(record["bound"])
+        assert set(record["parents"]) == {"Pollution", "Smoker", "Cancer", "Xray", "Dyspnoea"}
+
+    @pytest.mark.parametrize("solver", ["scip", "dynamic"])
+    @pytest.mark.parametrize("criterion", ["bic", "aic", "bdeu"])
+    def test_solvers_agree(self, tables, solver, criterion):
+        given = ("solve", tables / "full.csv", "--criterion", criterion)
+        scores = [run_json(*given, "--solver", s)["score"] for s in (solver, "auto")]
+        assert scores[0] == pytest.approx(scores[1])
+
+    def test_constraints_by_name(self, tables):
+        given = ("--require", "Pollution->Smoker", "--forbid", "Cancer -> Xray")
+        parents = run_json("solve", tables / "full.csv", *given)["parents"]
+        assert "Pollution" in parents["Smoker"]
+        assert "Cancer" not in parents["Xray"]
+
+    def test_conflicting_constraints_are_named(self, tables):
+        told = fails("solve", tables / "full.csv", "--require", "Smoker->Cancer",
+                     "--require", "Cancer->Smoker", status=4)  # fmt: skip
+        assert "Smoker -> Cancer" in told
+        assert "Cancer -> Smoker" in told
+
+    def test_an_unknown_arc_gets_a_suggestion(self, tables):
+        told = fails("solve", tables / "full.csv", "--require", "Smoke->Cancer")
+        assert "no variable 'Smoke'; did you mean 'Smoker'?" in told
+
+    def test_missing_cells_are_pointed_to_augment(self, tables):
+        told = fails("solve", tables / "holes.csv")
+        assert "cells are missing" in told
+        assert "exactlearn augment" in told
+
+    def test_scores_give_what_their_data_give(self, tables, tmp_path):
+        scores = tmp_path / "scores.jkl"
+        run("convert", tables / "full.csv", "-o", scores)
+        assert read_jkl(scores).n_variables == 5
+        from_scores, from_data = (run_json("solve", s) for s in (scores, tables / "full.csv"))
+        assert from_scores["score"] == pytest.approx(from_data["score"], abs=1e-4)
+
+    def test_parameters_need_data(self, tables, tmp_path):
+        run("convert", tables / "full.csv", "-o", tmp_path / "s.jkl")
+        assert "parameters need data" in fails("solve", tmp_path / "s.jkl", "-o", "net.bif")
+
+    def test_the_suffix_decides_the_format(self, tables, tmp_path):
+        for suffix in ("bif", "json", "jkl", "dot"):
+            run("solve", tables / "full.csv", "-o", tmp_path / f"x.{suffix}")
+        network = read_bif(tmp_path / "x.bif")
+        record = json.loads((tmp_path / "x.json").read_text())
+        found = {
+            n: [network.names[p] for p in f]
+            for n, f in zip(network.names, network.parents, strict=True)
+        }
+        assert found == record["parents"]
+        assert (tmp_path / "x.dot").read_text().startswith("digraph")
+        assert read_jkl(tmp_path / "x.jkl").n_candidates > 5
+
+    def test_an_unknown_suffix_is_refused_before_the_work(self, tables):
+        told = fails("solve", tables / "full.csv", "-o", "x.xls")
+        assert "found '.xls'" in told
+        assert ".bif, .json" in told
+
+    def test_a_limit_leaves_a_feasible_answer_and_status_3(self, hard_scores, tmp_path):
+        words = ("solve", hard_scores, "--solver", "scip", "--time-limit", 2)
+        record = run_json(*words, "-o", tmp_path / "x.json", status=3)
+        assert record["status"] == "feasible"
+        assert record["bound"] > record["score"]
+        assert json.loads((tmp_path / "x.json").read_text())["parents"] == record["parents"]
+
+
+class TestAugment:
+    def test_json_has_a_completion_of_every_missing_cell(self, tables):
+        record = run_json("augment", tables / "holes.csv")
+        holes = read_dataset(tables / "holes.csv")
+        assert list(record)[-2:] == ["parents", "completion"]
+        assert record["status"] == "optimal"
+        assert [(c["row"], c["variable"]) for c in record["completion"]] == [
+            (row, holes.names[v]) for row, v in holes.missing_cells.tolist()
+        ]
+        assert all(
+            c["value"] in holes.states[holes.names.index(c["variable"])]
+            for c in record["completion"]
+        )
+
+    def test_methods_keep_their_order(self, tables):
+        scores = {
+            method: run_json("augment", tables / "holes.csv", "--method", method, "--starts", 2)
+            for method in ("exact", "t-local", "mode")
+        }
+        assert scores["exact"]["score"] >= scores["t-local"]["score"] - 1e-6
+        assert scores["t-local"]["score"] >= scores["mode"]["score"] - 1e-6
+        assert scores["mode"]["bound"] is None
+
+    def test_a_folder_holds_everything(self, tables, tmp_path):
+        run("augment", tables / "holes.csv", "-o", tmp_path / "all")
+        names = {p.name for p in (tmp_path / "all").iterdir()}
+        assert {"completed.csv", "network.bif", "result.json"} <= names
+        assert read_dataset(tmp_path / "all" / "completed.csv").is_complete
+
+    def test_the_reduction_is_exported(self, tables, tmp_path):
+        run("augment", tables / "holes.csv", "--max-parents", 1, "-o", tmp_path / "gadget.jkl")
+        problem = read_jkl(tmp_path / "gadget.jkl")
+        assert problem.n_variables > 5
+
+
+def test_compare_judges_every_method(tables):
+    truth = ("--truth", tables / "full.csv")
+    rows = run_json("compare", tables / "holes.csv", *truth, "--starts", 2)["rows"]
+    assert [row["method"] for row in rows] == ["exact", "t-local", "mode"]
+    for row in rows:
+        assert 0 <= row["accuracy"] <= 1
+        assert {"score", "bound", "gap", "seconds", "status"} <= set(row)
+
+
+def test_compare_repeats_over_seeds():
+    words = ("compare", "--network", "cancer", "--repeat", 3, "--rows", 60, "--hide", "mnar:1")
+    rows = run_json(*words, "--methods", "exact,mode")["rows"]
+    assert [(row["method"], row["tables"]) for row in rows] == [("exact", 3), ("mode", 3)]
+    assert rows[0]["proven"] == 3
+    assert rows[0]["accuracy_error"] is not None
+
+
+def test_compare_refuses_what_does_not_exist(tables):
+    told = fails("compare", tables / "holes.csv", "--methods", "exact,structural-em")
+    assert "no method 'structural-em'" in told
+
+
+def test_fit_complete_and_em(tables, tmp_path):
+    complete = run_json("fit", "cancer", tables / "full.csv", "-o", tmp_path / "net.bif")
+    assert list(complete) == ["log_likelihood", "iterations", "seconds"]
+    run("compile", tmp_path / "net.bif", "-o", tmp_path / "model.pdg.json")
+    em = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv", "--method", "em",
+                  "-o", tmp_path / "refined.pdg.json")  # fmt: skip
+    assert em["iterations"] > 0
+    assert em["log_likelihood"] > complete["log_likelihood"]  # fewer cells, fitted to them
+    assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
+    assert "compile the network" in fails("fit", "cancer", tables / "holes.csv", "--method", "em")
+
+
+def test_compile_and_query(tmp_path):
+    record = run_json("compile", "asia", "-o", tmp_path / "asia.pdg.json")
+    assert list(record) == [
+        "effective_size", "representational_size", "nodes", "clique_tree_size", "max_error",
+    ]  # fmt: skip
+    assert record["max_error"] < 1e-12
+    words = ("--evidence", "smoke=yes", "--target", "lung")
+    answers = [run_json("query", m, *words) for m in ("asia", tmp_path / "asia.pdg.json")]
+    for answer in answers:
+        assert answer["posterior"]["lung"]["yes"] == pytest.approx(0.1)
+        assert answer["probability_of_evidence"] == pytest.approx(0.5)
+    assert list(answers[0]["posterior"]) == ["lung"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("query", "asia", "-e", "smoke=maybe"), "no state 'maybe'"),
+        (("query", "asia", "-e", "smoek=yes"), "did you mean 'smoke'"),
+        (("query", "asia", "-e", "smoke"), "expected NAME=VALUE"),
+        (("query", "asia", "-e", "smoke=yes", "-e", "smoke=no"), "give it once"),
+        (("query", "aisa"), "did you mean 'asia'"),
+        (("query", "missing/net.bif"), "missing/net.bif: no such file"),
+        (("compile", "asia", "-o", "x.bif"), "expected a file name ending in .pdg.json"),
+        (("simulate", "asia"), "expected the table to write"),
+        (("simulate", "asia", "--hide", "mcr:2", "-o", "x.csv"), "mcar"),
+        (("convert", "asia"), "expected the file to write"),
+        (("convert", "asia", "-o", "x.jkl"), "cannot write asia.bif as '.jkl'"),
+        (("instances", "aisa"), "did you mean 'asia'"),
+        (("compare",), "either an incomplete table or --network"),
+        (("run", "aisa"), "did you mean 'asia'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(words, told):
+    message = fails(*words)
+    assert told in message
+    assert message.count("\n") == 1
+
+
+def test_debug_shows_the_traceback():
+    done = CliRunner().invoke(main, ["query", "asia", "-e", "smoke", "--debug"])
+    assert done.exit_code == 2
+    assert "Traceback" in done.stderr
+
+
+def test_simulate_is_repeatable(tmp_path):
+    for name in ("a", "b"):
+        run("simulate", "asia", "--hide", "mar:0.1", "--seed", 5, "-o", tmp_path / f"{name}.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_convert_draws_and_compiles(tmp_path):
+    run("convert", "cancer", "-o", tmp_path / "c.pdg.json")
+    run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.dot")
+    assert (tmp_path / "c.dot").read_text().count("label") >= 5
+    run("convert", folder() / "asia-mnar.csv", "-o", tmp_path / "a.tsv.gz")
+    assert len(read_dataset(tmp_path / "a.tsv.gz").missing_cells) == 16
+
+
+class TestInstances:
+    def test_list_show_and_copy(self, tmp_path):
+        listed = {entry["name"] for entry in run_json("instances")["instances"]}
+        assert {"asia", "cancer", "earthquake", "survey", "lucas", "asia-mnar"} <= listed
+        assert "network asia" in run("instances", "asia.bif")
+        run("instances", "asia", "-o", tmp_path / "copy")
+        assert {p.name for p in (tmp_path / "copy").iterdir()} == {"asia.bif", "asia.toml"}
+
+    @pytest.mark.parametrize("run_file", [p for p in bundled() if p.suffix == ".toml"],
+                             ids=lambda p: p.stem)  # fmt: skip
+    def test_bundled_data_come_from_the_command_in_their_run_file(
+        self, run_file, tmp_path, monkeypatch
+    ):
+        lines = run_file.read_text().splitlines()
+        words = next(line for line in lines if "exactlearn simulate" in line).split()[2:]
+        monkeypatch.chdir(tmp_path)
+        run(*words)
+        made = sorted(p.name for p in tmp_path.iterdir())
+        assert len(made) == 2
+        for name in made:
+            assert (tmp_path / name).read_bytes() == (folder() / name).read_bytes()
+
+
+class TestRun:
+    def test_the_bundled_asia_run(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        record = run_json("run", "asia")
+        results = tmp_path / "results" / "asia"
+        assert json.loads((results / "result.json").read_text()) == record
+        assert record["status"] == "optimal"
+        assert len(record["completion"]) == 16
+        assert 0 <= record["imputation_accuracy"] <= 1
+        refinement = record["refinement"]
+        assert refinement["log_likelihood"] >= refinement["log_likelihood_before"]
+        assert set(record["queries"][0]["posterior"]) == {"lung", "bronc"}
+        assert {"completed.csv", "network.bif", "model.pdg.json", "run.toml"} <= {
+            p.name for p in results.iterdir()
+        }
+        again = run_json("run", results / "run.toml", "-o", tmp_path / "again")
+        assert again["completion"] == record["completion"]
+
+    def test_complete_data_are_solved(self, tables, tmp_path):
+        file = tmp_path / "full.toml"
+        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n[figures]\nformats = []\n')
+        record = run_json("run", file, "-o", tmp_path / "out")
+        assert "completion" not in record
+        assert record["status"] == "optimal"
+        assert not (tmp_path / "out" / "completed.csv").exists()
+
+    def test_queries_are_checked_before_the_work(self, tables, tmp_path):
+        file = tmp_path / "x.toml"
+        file.write_text(
+            f'[data]\nfile = "{tables / "full.csv"}"\n[[queries]]\nevidence = {{ Xry = "a" }}\n'
+        )
+        assert "no variable 'Xry'; did you mean 'Xray'?" in fails("run", file)
+
+    def test_an_unknown_key_is_an_error_with_a_suggestion(self, tmp_path):
+        file = tmp_path / "x.toml"
+        file.write_text('[data]\nfile = "a.csv"\n[score]\nmax_parnets = 3\n')
+        told = fails("run", file)
+        assert "unknown key 'score.max_parnets'; did you mean 'max_parents'?" in told
+
+
+class TestStreams:
+    def test_results_go_to_stdout_and_narration_to_stderr(self, tables):
+        done = CliRunner().invoke(main, ["augment", str(tables / "holes.csv"), "--json", "-v"])
+        assert json.loads(done.stdout)["status"] == "optimal"
+        assert "score" in done.stderr
+
+    def test_quiet_says_nothing_beside_the_result(self, tables, tmp_path):
+        words = ["augment", str(tables / "holes.csv"), "-q", "-o", str(tmp_path / "x.csv")]
+        assert CliRunner().invoke(main, words).stderr == ""
+
+    def test_a_closed_pipe_is_no_traceback(self):
+        pipe = start("instances", "lucas-mcar.csv", "asia.bif", "lucas.bif")
+        assert pipe.stdout is not None
+        pipe.stdout.close()
+        _, told = pipe.communicate(timeout=60)
+        assert "Traceback" not in told
+        assert "Exception" not in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+class TestSignals:
+    @pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGKILL", -9)])
+    def test_the_incumbent_survives(self, hard_scores, tmp_path, sent, status):
+        target = tmp_path / "x.json"
+        words = ("solve", hard_scores, "--solver", "scip", "--json")
+        solving = start(*words, "-o", target, start_new_session=True)
+        deadline = time.monotonic() + 60
+        while not target.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1)
+        solving.send_signal(getattr(signal, sent))
+        out, told = solving.communicate(timeout=60)
+        assert solving.returncode == status, told
+        assert "Traceback" not in told
+        record = json.loads(target.read_text())
+        assert len(record["parents"]) == 40
+        if sent == "SIGINT":
+            assert record["status"] == "interrupted"
+            assert json.loads(out) == record
