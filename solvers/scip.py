@@ -9,8 +9,12 @@ SCIP minimises the score lost against each variable's best candidate, so the lin
 numbers stay small whatever the scores' offset.
 """
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +33,7 @@ from exactlearn.solvers.scip_separation import Acyclicity
 T = TypeVar("T")
 
 SETTINGS: dict[str, Any] = {
+    "misc/catchctrlc": False,  # SCIP's own handler prints on standard output
     "misc/usesymmetry": 0,
     "presolving/maxrestarts": 0,
     "estimation/restarts/restartpolicy": "n",
@@ -177,7 +182,8 @@ class Master:
 
     def optimise(self) -> Status:
         """Solve; the incumbent and the bound go to the progress."""
-        self.model.optimize()
+        with self._stopped_by_interrupt():
+            self.model.optimize()
         if self.failure is not None:
             self._take_bound()
             raise self.failure
@@ -195,6 +201,24 @@ class Master:
         else:
             self._take_bound(closed=told == "gaplimit")
         return STATUSES[told]
+
+    @contextmanager
+    def _stopped_by_interrupt(self) -> Iterator[None]:
+        """Let Ctrl-C end SCIP: raised inside a callback's wrapper, the exception would be lost."""
+        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if not usual or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.failure = KeyboardInterrupt()
+            self.model.interruptSolve()
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _take_bound(self, *, closed: bool = False) -> None:
         bound = self._bound(self.model.getDualbound())
