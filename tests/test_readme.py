@@ -1,0 +1,58 @@
+"""Every block of the README runs, in order, in one folder, as a newcomer would run it."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from exactlearn.__main__ import main
+from exactlearn.formats.run_file import from_table
+from exactlearn.runs import Run
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SET_UP = "pip install"  # installing is CI's part: .ci/run takes its command from here
+
+
+def run_command(line):
+    program, *words = shlex.split(line)
+    assert program == "exactlearn"
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, f"{line}\n{done.output}"
+
+
+def test_blocks_run_in_order(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ran = []
+    for language, text in BLOCKS:
+        if language == "python":
+            exec(compile(text, "README.md", "exec"), {"__name__": "__main__"})
+        elif language == "sh" and SET_UP not in text:
+            for line in text.strip().splitlines():
+                run_command(line)
+        else:
+            continue
+        ran.append(language)
+    assert set(ran) == {"python", "sh"}
+    assert "optimal" in capsys.readouterr().out
+
+
+def test_run_files_are_valid():
+    runs = [from_table(tomllib.loads(text), Run) for language, text in BLOCKS if language == "toml"]
+    assert runs
+
+
+def test_the_two_set_up_commands_are_one_line_each():
+    commands = [text.strip() for language, text in BLOCKS if SET_UP in text and language == "sh"]
+    assert len(commands) == 2
+    assert all("\n" not in command for command in commands)
+    assert commands[0].endswith("exactlearn run asia")
+    assert commands[1].endswith("-m pytest")
+
+
+def test_links_lead_to_files():
+    for target in re.findall(r"\]\(([^):]+)\)", README):
+        assert (ROOT / target).exists(), target
