@@ -14,7 +14,6 @@ from exactlearn.pdg.flows import (
     log_likelihood_rows,
     posteriors,
 )
-from exactlearn.pdg.layout import layout
 from exactlearn.pdg.log_flows import log_expectation
 from tests.pdg_oracle import (
     completions,
@@ -44,7 +43,7 @@ def expect_by_logarithms(arrays, parameters, rows, weights, counts, posterior):
 def by_logarithms(graph, codes):
     rows = np.array(codes, np.int16)
     return expect_by_logarithms(
-        layout(graph), graph.parameters, rows, np.ones(len(rows)), np.empty(0), np.empty((1, 0))
+        graph.layout, graph.parameters, rows, np.ones(len(rows)), np.empty(0), np.empty((1, 0))
     )
 
 

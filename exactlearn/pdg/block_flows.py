@@ -60,13 +60,14 @@ def block_expectation(
     out_flow = np.empty((len(layout.variable), block))
     in_flow = np.empty((len(layout.variable), block))
     marginal = np.empty((posterior.shape[1], block))
-    work = np.empty((layout.n_children.max() + 2, block))
+    product = np.empty(block)
+    work = np.empty((layout.n_children.max() + 1, block))
     total = np.empty(block)
     observed = np.empty(len(layout.order), np.bool_)
     for start in range(0, len(codes), block):
         rows = codes[start : start + block]
         _enter_evidence(layout, rows, evidence, observed)
-        _out_flows(layout, parameters, evidence, observed, len(rows), out_flow, work[0])
+        _out_flows(layout, parameters, evidence, observed, len(rows), out_flow, product)
         _root_product(layout, out_flow, len(rows), total)
         for b in range(len(rows)):
             result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
@@ -111,37 +112,38 @@ def _out_flows(
     out_flow: NDArray[np.float64],
     product: NDArray[np.float64],
 ) -> None:
+    # Elements are addressed as out_flow[node, b]: a view of a row costs more than the arithmetic.
     for variable in layout.order[::-1]:
-        r, k = layout.cardinality[variable], layout.n_children[variable]
+        k = layout.n_children[variable]
         first = layout.first_node[variable]
-        if not observed[variable]:
-            out_flow[first : first + layout.n_nodes[variable], :n] = 1.0
-            continue
         p = layout.first_parameter[variable]
         s = layout.first_successor[variable]
         for node in range(first, first + layout.n_nodes[variable]):
-            flow = out_flow[node]
-            flow[:n] = 0.0
-            for h in range(r):
-                if parameters[p] > 0.0:
-                    indicator = evidence[layout.first_state[variable] + h]
-                    if k == 0:
+            if not observed[variable]:
+                for b in range(n):
+                    out_flow[node, b] = 1.0
+                continue
+            for b in range(n):
+                out_flow[node, b] = 0.0
+            for h in range(layout.cardinality[variable]):
+                theta, state = parameters[p], layout.first_state[variable] + h
+                if theta > 0.0 and k == 0:
+                    for b in range(n):
+                        out_flow[node, b] += theta * evidence[state, b]
+                elif theta > 0.0 and k == 1:
+                    child = layout.successors[s]
+                    for b in range(n):
+                        out_flow[node, b] += theta * evidence[state, b] * out_flow[child, b]
+                elif theta > 0.0:
+                    for b in range(n):
+                        product[b] = theta * evidence[state, b]
+                    for c in range(k - 1):
+                        child = layout.successors[s + c]
                         for b in range(n):
-                            flow[b] += parameters[p] * indicator[b]
-                    elif k == 1:
-                        child = out_flow[layout.successors[s]]
-                        for b in range(n):
-                            flow[b] += parameters[p] * indicator[b] * child[b]
-                    else:
-                        for b in range(n):
-                            product[b] = parameters[p] * indicator[b]
-                        for c in range(k - 1):
-                            child = out_flow[layout.successors[s + c]]
-                            for b in range(n):
-                                product[b] *= child[b]
-                        child = out_flow[layout.successors[s + k - 1]]
-                        for b in range(n):
-                            flow[b] += product[b] * child[b]
+                            product[b] *= out_flow[child, b]
+                    child = layout.successors[s + k - 1]
+                    for b in range(n):
+                        out_flow[node, b] += product[b] * out_flow[child, b]
                 p += 1
                 s += k
 
@@ -191,23 +193,22 @@ def _in_flows(
     marginal: NDArray[np.float64],
 ) -> None:
     for variable in layout.order:
-        r, k = layout.cardinality[variable], layout.n_children[variable]
+        k = layout.n_children[variable]
         p = layout.first_parameter[variable]
         s = layout.first_successor[variable]
         first = layout.first_node[variable]
         for node in range(first, first + layout.n_nodes[variable]):
-            for h in range(r):
-                if parameters[p] > 0.0:
-                    state = layout.first_state[variable] + h
-                    prefix = work[k]
+            for h in range(layout.cardinality[variable]):
+                theta, state = parameters[p], layout.first_state[variable] + h
+                if theta > 0.0:
                     for b in range(n):
-                        prefix[b] = in_flow[node, b] * parameters[p] * evidence[state, b]
-                    _share(layout.successors[s : s + k], n, out_flow, in_flow, work)
+                        work[0, b] = in_flow[node, b] * theta * evidence[state, b]
+                    _share(layout.successors, s, k, n, out_flow, in_flow, work)
                     if marginal.size > 0:
                         for b in range(n):
-                            marginal[state, b] += prefix[b]
+                            marginal[state, b] += work[0, b]
                     if counts.size > 0:
-                        counts[p] += _sum(prefix, n)
+                        counts[p] += _sum_first(work, n)
                 p += 1
                 s += k
 
@@ -215,47 +216,48 @@ def _in_flows(
 @kernel
 def _share(
     successors: NDArray[np.int32],
+    s: int,
+    k: int,
     n: int,
     out_flow: NDArray[np.float64],
     in_flow: NDArray[np.float64],
     work: NDArray[np.float64],
 ) -> None:
-    """Pass ``work[k]`` on to each of k successors times its siblings' out-flows (equation 19).
+    """Pass ``work[0]`` on to k successors, to each times its siblings' out-flows (equation 19).
 
-    Afterwards ``work[k]`` is the product with all of them. Row c of ``work`` holds the product of
-    the out-flows after successor c.
+    Afterwards ``work[0]`` is the product with all of them. Row c of ``work`` holds the product of
+    the out-flows from successor c on.
     """
-    k = len(successors)
-    prefix = work[k]
-    for c in range(k - 2, -1, -1):
-        child = out_flow[successors[c + 1]]
-        if c == k - 2:
-            work[c, :n] = child[:n]
-        else:
-            for b in range(n):
-                work[c, b] = work[c + 1, b] * child[b]
-    for c in range(k):
-        child_in, child_out = in_flow[successors[c]], out_flow[successors[c]]
+    for c in range(k - 1, 0, -1):
+        child = successors[s + c]
         if c == k - 1:
             for b in range(n):
-                child_in[b] += prefix[b]
+                work[c, b] = out_flow[child, b]
         else:
             for b in range(n):
-                child_in[b] += prefix[b] * work[c, b]
-        for b in range(n):
-            prefix[b] *= child_out[b]
+                work[c, b] = work[c + 1, b] * out_flow[child, b]
+    for c in range(k):
+        child = successors[s + c]
+        if c == k - 1:
+            for b in range(n):
+                in_flow[child, b] += work[0, b]
+                work[0, b] *= out_flow[child, b]
+        else:
+            for b in range(n):
+                in_flow[child, b] += work[0, b] * work[c + 1, b]
+                work[0, b] *= out_flow[child, b]
 
 
 @kernel
-def _sum(values: NDArray[np.float64], n: int) -> float:
-    """Sum with four independent partial sums: they do not wait for each other."""
+def _sum_first(values: NDArray[np.float64], n: int) -> float:
+    """Sum the first row with four independent partial sums: they do not wait for each other."""
     a = b = c = d = 0.0
     whole = n - n % 4
     for i in range(0, whole, 4):
-        a += values[i]
-        b += values[i + 1]
-        c += values[i + 2]
-        d += values[i + 3]
+        a += values[0, i]
+        b += values[0, i + 1]
+        c += values[0, i + 2]
+        d += values[0, i + 3]
     for i in range(whole, n):
-        a += values[i]
+        a += values[0, i]
     return (a + b) + (c + d)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import CheckError, OptionError
+from exactlearn.pdg.layout import Layout
 from exactlearn.suggestion import suggestion
 
 SUM_TOLERANCE = 1e-9
@@ -136,14 +137,36 @@ class DecisionGraph:
         """Number of free parameters, THESIS (3.53)."""
         return int(((self.cardinalities - 1) * self.node_counts).sum())
 
+    @cached_property
+    def layout(self) -> Layout:
+        """The arrays that the inference kernels read."""
+        return Layout(
+            self.order,
+            self.forest,
+            self.cardinalities,
+            self.child_counts,
+            self.first_nodes,
+            self.node_counts,
+            self.first_parameters,
+            self.first_successors,
+            np.cumsum(self.cardinalities) - self.cardinalities,
+            self.variable,
+            self.parameter_offsets,
+            self.successor_offsets,
+            self.successors,
+        )
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
     def index(self, name: str) -> int:
         """Return the number of the variable called ``name``."""
-        try:
-            return self.names.index(name)
-        except ValueError:
+        if name not in self._index:
             raise OptionError(
                 f"no variable {name!r} in the decision graph{suggestion(name, self.names)}"
-            ) from None
+            )
+        return self._index[name]
 
     def state_index(self, variable: int, state: str) -> int:
         """Return the code of a state of the variable with this number."""

@@ -5,8 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.pdg.decision_graph import DecisionGraph
-
 
 class Layout(NamedTuple):
     """Structure of a decision graph without its parameters: per variable, then per node.
@@ -38,22 +36,3 @@ class Layout(NamedTuple):
     parameter: NDArray[np.int64]
     successor: NDArray[np.int64]
     successors: NDArray[np.int32]
-
-
-def layout(graph: DecisionGraph) -> Layout:
-    """Return the arrays of ``graph`` that the kernels read."""
-    return Layout(
-        graph.order,
-        graph.forest,
-        graph.cardinalities,
-        graph.child_counts,
-        graph.first_nodes,
-        graph.node_counts,
-        graph.first_parameters,
-        graph.first_successors,
-        np.cumsum(graph.cardinalities) - graph.cardinalities,
-        graph.variable,
-        graph.parameter_offsets,
-        graph.successor_offsets,
-        graph.successors,
-    )

@@ -105,12 +105,12 @@ def _in_flows(
         for h in range(first, last):
             if parameters[p + h] > 0.0 and in_flow[node] > -np.inf:
                 flow = in_flow[node] + np.log(parameters[p + h])
-                successors = layout.successors[s + h * k : s + h * k + k]
+                q = s + h * k
                 suffix[k] = 0.0
                 for c in range(k - 1, -1, -1):
-                    suffix[c] = suffix[c + 1] + out_flow[successors[c]]
+                    suffix[c] = suffix[c + 1] + out_flow[layout.successors[q + c]]
                 for c in range(k):
-                    child = successors[c]
+                    child = layout.successors[q + c]
                     in_flow[child] = _log_add(in_flow[child], flow + suffix[c + 1])
                     flow += out_flow[child]
                 if counts.size > 0:

@@ -18,7 +18,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import expect_counts, refuse_impossible
-from exactlearn.pdg.layout import Layout, layout
+from exactlearn.pdg.layout import Layout
 from exactlearn.pdg.merge import group_rows
 
 FALL = 1e-9
@@ -91,7 +91,7 @@ class ParameterEM:
             raise OptionError(f"alpha must be 0 or more, got {alpha}")
         self.graph = graph
         self.alpha = alpha
-        self._layout: Layout = layout(graph)
+        self._layout: Layout = graph.layout
         codes = aligned_codes(dataset, graph.names, graph.states)
         self._codes, self._weights, self._first = _distinct(codes, dataset.weights)
         self.total_weight = float(self._weights.sum())

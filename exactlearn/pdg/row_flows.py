@@ -178,13 +178,14 @@ def _in_flows(
         for h in range(first, last):
             flow = in_flow[node] * parameters[p + h]
             if flow > 0.0:
-                successors = layout.successors[s + h * k : s + h * k + k]
+                q = s + h * k
                 suffix[k] = 1.0
                 for c in range(k - 1, -1, -1):
-                    suffix[c] = suffix[c + 1] * out_flow[successors[c]]
+                    suffix[c] = suffix[c + 1] * out_flow[layout.successors[q + c]]
                 for c in range(k):
-                    in_flow[successors[c]] += flow * suffix[c + 1]
-                    flow *= out_flow[successors[c]]
+                    child = layout.successors[q + c]
+                    in_flow[child] += flow * suffix[c + 1]
+                    flow *= out_flow[child]
                 if counts.size > 0:
                     counts[p + h] += flow
                 if marginal.size > 0:
