@@ -61,6 +61,8 @@ def locate(name: str, suffix: str) -> Path:
     given = Path(name)
     if given.is_file():
         return given
+    if given.is_dir():
+        raise OptionError(f"{name}: expected a file, found a folder")
     if given.parent != Path():
         raise OptionError(f"{name}: no such file")
     known = {p.stem: p for p in bundled() if p.suffix == suffix}
@@ -68,6 +70,6 @@ def locate(name: str, suffix: str) -> Path:
     if wanted in known:
         return known[wanted]
     raise OptionError(
-        f"{name}: no such file, nor a bundled instance with suffix {suffix}"
+        f"{name}: no such file here, and no bundled {suffix} instance of that name"
         f"{suggestion(wanted, known)}"
     )

@@ -3,7 +3,14 @@
 import click
 
 from exactlearn.commands.options import output_options, seed_option
-from exactlearn.commands.output import FIGURES, Output, is_folder, suffix_of, write_json
+from exactlearn.commands.output import (
+    FIGURES,
+    Output,
+    is_folder,
+    require_parent,
+    suffix_of,
+    write_json,
+)
 from exactlearn.errors import OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif import read_bif
@@ -44,6 +51,7 @@ def _require_writable(output: Output) -> None:
             f"--output {output.path}: expected a file name ending in .pdg.json, .json, "
             f"{', '.join(FIGURES)}"
         )
+    require_parent(output.path)
 
 
 def _write(compiled: Compilation, output: Output) -> None:

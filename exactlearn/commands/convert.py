@@ -11,7 +11,7 @@ from exactlearn.commands.options import (
     reading_options,
     solver_options,
 )
-from exactlearn.commands.output import FIGURES, TABLES, Output, is_folder, suffix_of
+from exactlearn.commands.output import FIGURES, TABLES, Output, is_folder, require_parent, suffix_of
 from exactlearn.errors import OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif import read_bif, write_bif
@@ -50,6 +50,7 @@ def command(
         raise OptionError(
             f"cannot write {path.name} as '{wanted}'; expected one of {', '.join(writers)}"
         )
+    require_parent(output.path)
     writers[wanted](path, output.path)
     output.wrote(output.path)
     output.answer({"file": str(output.path)}, facts(file=str(output.path)))

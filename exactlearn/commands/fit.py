@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from exactlearn.commands.options import output_options, reading_options
-from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.commands.refining import refined
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import write_bif
@@ -122,6 +122,7 @@ def _require_writable(model: Model, output: Output) -> None:
         return
     if is_folder(path) or not path.name.lower().removesuffix(".gz").endswith(wanted):
         raise OptionError(f"--output {path}: expected a file name ending in {wanted}")
+    require_parent(path)
 
 
 def _write(model: Model, path: Path) -> None:

@@ -81,12 +81,21 @@ def is_folder(path: Path) -> bool:
 
 def require_suffix(path: Path | None, known: Mapping[str, Any] | tuple[str, ...]) -> None:
     """Refuse, before any work is done, an output whose suffix says no known format."""
-    if path is None or is_folder(path) or suffix_of(path) in known:
+    if path is None or is_folder(path):
+        return
+    if suffix_of(path) in known:
+        require_parent(path)
         return
     raise OptionError(
         f"--output {path}: expected a file name ending in one of {', '.join(known)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
+
+
+def require_parent(path: Path) -> None:
+    """Refuse, before any work is done, a file in a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise OptionError(f"--output {path}: there is no folder {path.parent}; make it first")
 
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:
