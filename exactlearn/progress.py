@@ -79,11 +79,12 @@ class Narration:
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
-        told = f"score {number(event.score) or '?'}  bound {number(event.bound) or '?'}"
+        told = {"score": number(event.score), "bound": number(event.bound)}
         if event.parents is not None:
             gap = max(0.0, event.bound - event.score) / max(abs(event.score), 1e-9)
-            told += f"  gap {percent(gap)}"
-        self.tell(told, f"{event.seconds:8.1f} s  {event.nodes} nodes")
+            told["gap"] = percent(gap)
+        known = "  ".join(f"{name} {value}" for name, value in told.items() if value)
+        self.tell(known, f"{event.seconds:.1f} s  {event.nodes} nodes")
 
     def tell(self, told: str, clock: str = "") -> None:
         """Show any other state, such as an iteration's likelihood."""
