@@ -106,7 +106,8 @@ class Enumeration:
             depths = range(max(1, size), size + 2)
             sizes = np.unique([s for d in depths for s in table_sizes(self.rows.cardinalities, d)])
         length = min(TERM_LIMIT, 64 * n_sets) // max(1, len(sizes))
-        return tabulate_terms(self.compiled, sizes, int(min(self.rows.total + 1, length)))
+        length = int(min(self.rows.total + 1, length))
+        return tabulate_terms(self.compiled, self.rows.total, sizes, length)
 
     def _table(self, found: Found) -> SizedCandidates:
         rows = int(found.numbers[0])
@@ -115,7 +116,7 @@ class Enumeration:
         return SizedCandidates(child, parents, found.scores[:rows].copy())
 
     def _rules(self, required: frozenset[Arc], forbidden: frozenset[Arc], prune: bool) -> Rules:
-        slack = 1e-11 * (1 + abs(self._empty_term()))
+        slack = 1e-11 * (1 + self.rows.total * math.log1p(self.rows.total))
         needed = self._arc_matrix(required)
         return Rules(needed, self._arc_matrix(forbidden), needed.sum(axis=0), prune, slack)
 
@@ -126,7 +127,8 @@ class Enumeration:
         return np.ascontiguousarray(matrix[np.ix_(self.order, self.order)])
 
     def _empty_term(self) -> float:
-        return empty_set_term(self.rows, tabulate_terms(self.compiled, np.zeros(0), 0))
+        terms = tabulate_terms(self.compiled, self.rows.total, np.zeros(0), 0)
+        return empty_set_term(self.rows, terms)
 
     def _first_level(self) -> Lattice:
         return Lattice(

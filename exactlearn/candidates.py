@@ -58,7 +58,7 @@ def candidate_parent_sets(
     Raises
     ------
     DataError
-        When a cell is missing or a weight is unusable.
+        When a cell is missing, or the score cannot be had from so few rows.
     OptionError
         When ``max_parents`` or an arc is none.
     InfeasibleError

@@ -20,19 +20,13 @@ LARGEST_EXACT_TOTAL = 2.0**53
 
 
 def require_complete(dataset: Dataset) -> None:
-    """Raise :class:`DataError` unless every cell has a value and every weight is usable."""
+    """Raise :class:`DataError` unless every cell has a value."""
     if not dataset.is_complete:
         row, variable = dataset.missing_cells[0].tolist()
         raise DataError(
             f"scores need complete data, but {len(dataset.missing_cells)} cells are missing, the "
             f"first at row {row}, variable {dataset.names[variable]!r}; fill them, or learn from "
             "the incomplete table with `augment` or `fit`"
-        )
-    weights = dataset.weights
-    if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
-        row = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
-        raise DataError(
-            f"row {row} has the weight {weights[row]}; weights must be finite and at least 0"
         )
 
 
@@ -77,7 +71,7 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
     Raises
     ------
     DataError
-        When a cell is missing or a weight is negative or not finite.
+        When a cell is missing.
     """
     require_complete(dataset)
     configurations, row_configuration = np.unique(
@@ -103,7 +97,7 @@ def distinct_rows(
     Raises
     ------
     DataError
-        When a cell is missing or a weight is negative or not finite.
+        When a cell is missing.
     """
     require_complete(dataset)
     weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights

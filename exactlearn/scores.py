@@ -219,7 +219,8 @@ def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Sc
     kind, a, b = score.compiled(total_weight(dataset))
     n_j = counts.sum(axis=1)
     if kind == LIKELIHOOD:
-        log_likelihood = xlogy(counts, counts).sum() - xlogy(n_j, n_j).sum()
+        shares = counts / np.maximum(n_j, np.finfo(np.float64).tiny)[:, None]
+        log_likelihood = xlogy(counts, shares).sum()
         return float(a * log_likelihood - b * q * (r - 1))
     states = gammaln(counts + a / (q * r)) - gammaln(a / (q * r))
     configurations = gammaln(n_j + a / q) - gammaln(a / q)

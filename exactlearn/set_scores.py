@@ -4,7 +4,7 @@ Both kinds of scores are differences of one number per *set* of variables. With 
 of configurations of ``S`` and ``n_c`` the counts of its contingency table, let
 
 - BDeu: ``F(S) = sum_c lgamma(n_c + a / m(S)) - lgamma(a / m(S))``,
-- likelihood: ``F(S) = a * sum_c n_c log n_c``.
+- likelihood: ``F(S) = a * sum_c n_c log(n_c / N)``.
 
 Since ``q r`` is the number of configurations of the family, the score of child ``x`` with parents
 ``P`` is ``F(P + x) - F(P)``, less the penalty. So one table over ``k + 1`` variables serves its
@@ -54,33 +54,34 @@ def table_sizes(cardinalities: NDArray[np.int64], depth: int) -> NDArray[np.floa
 
 
 def tabulate_terms(
-    compiled: tuple[int, float, float], sizes: NDArray[np.float64], length: int
+    compiled: tuple[int, float, float], total: float, sizes: NDArray[np.float64], length: int
 ) -> Terms:
-    """Tabulate the terms of counts below ``length`` for tables of these sizes.
+    """Tabulate the terms of counts below ``length``, out of ``total``, for tables of these sizes.
 
     The likelihood's terms do not depend on the size: they stand under size 0.
     """
     kind, a, b = compiled
     table = np.zeros((len(sizes), length))
-    _fill_terms(kind, a, sizes, table)
+    _fill_terms(kind, a, total, sizes, table)
     return Terms(kind, a, b, sizes, table)
 
 
 @kernel
 def _exact_term(n: float, kind: int, alpha: float) -> float:
+    """Return a cell's term; ``alpha`` is BDeu's pseudo-count, or N for the likelihood."""
     if n <= 0.0:
         return 0.0
     if kind == 0:
         return math.lgamma(n + alpha) - math.lgamma(alpha)
-    return n * math.log(n)
+    return n * math.log(n / alpha)
 
 
 @kernel
 def _fill_terms(
-    kind: int, a: float, sizes: NDArray[np.float64], table: NDArray[np.float64]
+    kind: int, a: float, total: float, sizes: NDArray[np.float64], table: NDArray[np.float64]
 ) -> None:
     for i in range(table.shape[0]):
-        alpha = a / sizes[i] if kind == 0 else 0.0
+        alpha = a / sizes[i] if kind == 0 else total
         for n in range(table.shape[1]):
             table[i, n] = _exact_term(float(n), kind, alpha)
 
@@ -166,7 +167,7 @@ def set_term(
     depth, variable = len(subset) - 1, subset[0]
     climb(subset, rows, stack)
     cells = n_cells(subset, rows.cardinalities)
-    alpha = terms.a / cells
+    alpha = terms.a / cells if terms.kind == 0 else rows.total
     i = _find(terms.sizes, 0.0 if terms.kind == 1 else cells)
     count(rows, stack, depth, variable)
     deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
@@ -181,5 +182,4 @@ def set_term(
 @kernel
 def empty_set_term(rows: Rows, terms: Terms) -> float:
     """Return ``F`` of the empty set: the term of one cell that holds all rows."""
-    value = _exact_term(rows.total, terms.kind, terms.a)
-    return value if terms.kind == 0 else terms.a * value
+    return _exact_term(rows.total, terms.kind, terms.a) if terms.kind == 0 else 0.0
