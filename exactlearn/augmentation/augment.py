@@ -5,9 +5,10 @@ from difflib import get_close_matches
 
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.exact import augment_exact, augment_gadget, reduction
-from exactlearn.augmentation.local import Task, augment_local, augment_mode
+from exactlearn.augmentation.local import augment_local, augment_mode
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.task import Task
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scores import Score

@@ -102,16 +102,27 @@ class Columns:
 
     def column(self, variable: int, option: int) -> NDArray[np.int64]:
         """Return a variable's column under one of its options (a row of ``distance``)."""
-        column = self.base[variable].astype(np.int64)
+        column: NDArray[np.int64] = self.base[variable].astype(np.int64)
         change = slice(self.deviation_first[option], self.deviation_first[option + 1])
         column[self.deviation_row[change]] = self.deviation_value[change]
         return column
 
-    def fill(self, options: Sequence[int]) -> NDArray[np.int64]:
+    def variable_of(self, option: int) -> int:
+        """Return the variable whose column an option completes."""
+        return int(np.searchsorted(self.first, option, side="right")) - 1
+
+    def fill(self, options: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the table in which each variable's column has its option, (rows, variables)."""
         return np.column_stack(
-            [self.column(v, int(self.first[v]) + option) for v, option in enumerate(options)]
+            [self.column(v, int(self.first[v] + option)) for v, option in enumerate(options)]
         )
+
+
+def at_missing(table: NDArray[np.int64], dataset: Dataset) -> NDArray[np.int64]:
+    """Read the values of a dataset's missing cells off a filled table, (rows, variables)."""
+    cells = dataset.missing_cells
+    values: NDArray[np.int64] = table[cells[:, 0], cells[:, 1]]
+    return values
 
 
 def all_completions(dataset: Dataset) -> Columns:
@@ -150,7 +161,8 @@ def completions_within(dataset: Dataset, values: NDArray[np.integer], radius: in
 
 def place_values(cells: int, states: int) -> NDArray[np.int64]:
     """Return what each cell adds to the number of an option of :func:`all_completions`."""
-    return states ** np.arange(cells - 1, -1, -1, dtype=np.int64)
+    values: NDArray[np.int64] = states ** np.arange(cells - 1, -1, -1, dtype=np.int64)
+    return values
 
 
 def n_options(cells: int, states: int, radius: int | None) -> int:

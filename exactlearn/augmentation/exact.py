@@ -1,12 +1,16 @@
 """The exact methods: the pair of DAG and completion that provably maximises the score."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.columns import all_completions, merge_rows, place_values
+from exactlearn.augmentation.columns import (
+    all_completions,
+    at_missing,
+    merge_rows,
+    place_values,
+)
 from exactlearn.augmentation.completions import completion_problem, require_enumerable
 from exactlearn.augmentation.gadget import (
     artificial_names,
@@ -16,15 +20,10 @@ from exactlearn.augmentation.gadget import (
     read_by_cell,
     without_choices,
 )
-from exactlearn.augmentation.local import (
-    LimitReachedError,
-    Task,
-    alternate,
-    finished,
-    starting_completions,
-)
+from exactlearn.augmentation.local import alternate, starting_completions
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method, total_score
+from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
+from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import Problem, Result, solve
@@ -101,16 +100,16 @@ def _run(
         raise InfeasibleError("no network was found before the limit: allow more time")
     if status == "optimal":
         incumbent.bound = incumbent.score
-    return finished(incumbent, status, method, message=message)
+    return Augmentation.of(incumbent, status, method, message=message)
 
 
 def _solve_linked(task: Task, incumbent: Incumbent) -> Result:
     columns = all_completions(task.dataset)
     problem = completion_problem(task.dataset, columns, task.score, task.rules)
-    cells = task.dataset.missing_cells
 
     def take(parents: tuple[tuple[int, ...], ...], options: tuple[int, ...]) -> None:
-        _offer(task, incumbent, parents, columns.fill(options)[cells[:, 0], cells[:, 1]])
+        values = at_missing(columns.fill(options), task.dataset)
+        incumbent.offer(task.pair(parents, values))
 
     start = Result(
         parents=incumbent.parents,
@@ -130,7 +129,7 @@ def _solve_gadget(task: Task, incumbent: Incumbent) -> Result:
 
     def take(parents: tuple[tuple[int, ...], ...], _: tuple[int, ...]) -> None:
         dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
-        _offer(task, incumbent, dag, chosen_values(by_cell, parents))
+        incumbent.offer(task.pair(dag, chosen_values(by_cell, parents)))
 
     start = Result(
         parents=gadget_selection(by_cell, _dag(incumbent), incumbent.working_values),
@@ -171,12 +170,6 @@ def _solve(
     return result
 
 
-def _offer(
-    task: Task, incumbent: Incumbent, dag: tuple[tuple[int, ...], ...], values: NDArray[np.int64]
-) -> None:
-    incumbent.offer(dag, values, total_score(task.dataset.complete(values), dag, task.score))
-
-
 def _dag(incumbent: Incumbent) -> tuple[tuple[int, ...], ...]:
     assert incumbent.parents is not None
     return incumbent.parents
@@ -190,7 +183,7 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
     index[cells[:, 0], cells[:, 1]] = np.arange(len(cells))
     original = task.dataset.missing_cells
     incumbent.restore = index[merged.origin[original[:, 0]], original[:, 1]]
-    return replace(task, dataset=merged.dataset)
+    return task.on(merged.dataset)
 
 
 def _options_of(dataset: Dataset, values: NDArray[np.int64]) -> tuple[int, ...]:

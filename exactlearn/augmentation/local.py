@@ -9,71 +9,21 @@ DAG for the completion, then single cells for the DAG.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.columns import completions_within
-from exactlearn.augmentation.completions import (
-    FamilyRules,
-    completion_problem,
-    require_enumerable,
-)
+from exactlearn.augmentation.neighbourhood import better_pair
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method, total_score
+from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.settle import settle
-from exactlearn.candidates import candidate_parent_sets
+from exactlearn.augmentation.task import LimitReachedError, Pair, Task, require_proof
 from exactlearn.data import Dataset
-from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
-from exactlearn.scores import Score
-from exactlearn.solvers import Result, solve
-from exactlearn.solvers.result import Event, OnEvent
-
-IMPROVEMENT = 1e-7
-"""Least improvement, relative to the score, that a step must bring: less is rounding."""
-
-MAX_NEIGHBOURS = 20_000
-"""Most completions that are solved one by one where the solver knows no choices."""
+from exactlearn.errors import InfeasibleError, OptionError
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What an augmentation is asked: the table, the score, the rules and the solver inside."""
-
-    dataset: Dataset
-    score: Score
-    rules: FamilyRules
-    solver: str
-    seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A DAG and a completion with their score."""
-
-    parents: tuple[tuple[int, ...], ...]
-    values: NDArray[np.int64]
-    score: float
-
-    def beats(self, score: float) -> bool:
-        """Whether the pair is better by more than rounding."""
-        return self.score > score + IMPROVEMENT * max(1.0, abs(score))
-
-
-class LimitReachedError(Exception):
-    """Raised inside when the time is up; carries whether the user interrupted."""
-
-    def __init__(self, status: AugmentationStatus) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-def augment_local(
-    task: Task, incumbent: Incumbent, *, t: int, starts: int, first: NDArray[np.int64] | None = None
-) -> Augmentation:
-    """Climb from the mode start and random starts; return the best t-local optimum.
+def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> Augmentation:
+    """Climb from the mode completion and random ones; return the best t-local optimum.
 
     Parameters
     ----------
@@ -85,8 +35,6 @@ def augment_local(
         Radius of the neighbourhood, at least 1.
     starts
         Number of starts: the mode completion and ``starts - 1`` random ones.
-    first
-        A completion to start from instead of the mode.
 
     Raises
     ------
@@ -100,58 +48,58 @@ def augment_local(
     status: AugmentationStatus = "t-local"
     message = ""
     try:
-        for start in starting_completions(task, starts, first):
-            _climb(task, incumbent, start, t)
+        for start in starting_completions(task, starts):
+            climb(task, incumbent, start, t)
     except LimitReachedError as limit:
-        status = limit.status
-        message = "stopped before t-local optimality was proven"
+        status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
         status, message = "interrupted", "interrupted before t-local optimality was proven"
     if incumbent.parents is None:
         raise InfeasibleError("no network was found before the limit: allow more time")
     if status == "t-local" and t >= len(task.dataset.missing_cells):
         status, incumbent.bound = "optimal", incumbent.score
-    return finished(incumbent, status, "t-local", t=t, message=message)
+    return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
 
 
 def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     """Fill in each variable's most frequent state, then learn the best DAG: the baseline."""
-    status: AugmentationStatus = "heuristic"
-    message = ""
     values = mode_completion(task.dataset)
-    result = best_network(task, incumbent, values, None)
+    result = task.solve(task.families(values), incumbent)
     assert result.parents is not None
-    total = total_score(task.dataset.complete(values), result.parents, task.score)
-    incumbent.offer(result.parents, values, total)
-    if result.status != "optimal":
-        status, message = result.status, "stopped before the best network was proven"
-    elif task.dataset.is_complete:
+    incumbent.offer(task.pair(result.parents, values))
+    status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status
+    if status == "heuristic" and task.dataset.is_complete:
         status, incumbent.bound = "optimal", incumbent.score
-    return finished(incumbent, status, "mode", message=message)
+    return Augmentation.of(incumbent, status, "mode", message=result.message)
 
 
-def finished(
-    incumbent: Incumbent,
-    status: AugmentationStatus,
-    method: Method,
-    *,
-    t: int | None = None,
-    message: str = "",
-) -> Augmentation:
-    """Turn the incumbent into the answer."""
-    return Augmentation(
-        parents=incumbent.parents,
-        values=incumbent.values,
-        score=incumbent.score,
-        bound=incumbent.bound,
-        status=status,
-        method=method,
-        t=t,
-        seconds=incumbent.seconds,
-        nodes=incumbent.nodes,
-        trace=tuple(incumbent.trace),
-        message=message,
-    )
+def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -> Pair:
+    """Climb from a completion to a t-local optimum."""
+    pair = alternate(task, incumbent, values)
+    while True:
+        if incumbent.out_of_time:
+            raise LimitReachedError("feasible")
+        better = better_pair(task, incumbent, pair, t)
+        if better is None:
+            return pair
+        incumbent.offer(better)
+        pair = alternate(task, incumbent, better.values)
+
+
+def alternate(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Pair:
+    """Alternate the best DAG for the completion and single cells for the DAG until both stay."""
+    pair: Pair | None = None
+    while True:
+        result = task.solve(task.families(values), incumbent, pair)
+        assert result.parents is not None
+        settled = settle(task.dataset, values, result.parents, task.score)
+        found = task.pair(result.parents, settled)
+        incumbent.offer(found)
+        require_proof(result)
+        stays = np.array_equal(settled, values)
+        if stays or (pair is not None and found.score <= pair.target):
+            return found if stays else _optimal_for(task, incumbent, found)
+        values, pair = settled, found
 
 
 def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
@@ -165,177 +113,21 @@ def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
     return modes[dataset.missing_cells[:, 1]]
 
 
-def alternate(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Pair:
-    """Alternate the best DAG for the completion and single cells for the DAG until both stay."""
-    pair: Pair | None = None
-    while True:
-        result = best_network(task, incumbent, values, pair)
-        assert result.parents is not None
-        settled = settle(task.dataset, values, result.parents, task.score)
-        score = total_score(task.dataset.complete(settled), result.parents, task.score)
-        found = Pair(result.parents, settled, score)
-        incumbent.offer(found.parents, found.values, found.score)
-        if result.status != "optimal":
-            raise LimitReachedError("interrupted" if result.status == "interrupted" else "feasible")
-        if np.array_equal(settled, values) or (pair is not None and not found.beats(pair.score)):
-            return found
-        values, pair = settled, found
-
-
-def best_network(
-    task: Task, incumbent: Incumbent, values: NDArray[np.int64], pair: Pair | None
-) -> Result:
-    """Learn the best DAG for a completion."""
-    rules = task.rules
-    problem = candidate_parent_sets(
-        task.dataset.complete(values),
-        task.score,
-        max_parents=rules.max_parents,
-        required=rules.required,
-        forbidden=rules.forbidden,
-    )
-    result = solve(
-        problem,
-        solver=task.solver,
-        time_limit=incumbent.remaining,
-        seed=task.seed,
-        on_event=_ticker(incumbent),
-    )
-    incumbent.nodes += result.nodes
-    if result.parents is None:
-        raise InfeasibleError(result.message or "no network satisfies the constraints")
-    return result
-
-
-def best_neighbour(
-    pair: Pair | Augmentation,
-    dataset: Dataset,
-    score: Score,
-    rules: FamilyRules,
-    t: int,
-    *,
-    solver: str = "auto",
-    seed: int = 0,
-    incumbent: Incumbent | None = None,
-) -> Augmentation:
-    """Return the best pair within distance ``t`` of a completion, proven if the time allows.
-
-    The neighbourhood holds at least all completions within distance ``t``; it holds more where no
-    single family sees the difference (the transformation restricts each family by itself).
-    """
-    assert pair.parents is not None
-    incumbent = Incumbent() if incumbent is None else incumbent
-    task = Task(dataset, score, rules, solver, seed)
-    if solver == "dynamic":
-        return _best_by_enumeration(pair, task, incumbent, t)
-    require_enumerable(dataset, t, rules.max_parents)
-    columns = completions_within(dataset, pair.values, t)
-    problem = completion_problem(dataset, columns, score, rules)
-    result = solve(
-        problem,
-        solver=solver,
-        time_limit=incumbent.remaining,
-        start=Result(
-            parents=pair.parents,
-            score=pair.score,
-            bound=np.inf,
-            status="feasible",
-            solver="start",
-            values=(0,) * dataset.n_variables,
-        ),
-        seed=seed,
-        on_event=_ticker(incumbent),
-    )
-    incumbent.nodes += result.nodes
-    assert result.parents is not None
-    cells = dataset.missing_cells
-    values = columns.fill(result.values)[cells[:, 0], cells[:, 1]]
-    total = total_score(dataset.complete(values), result.parents, score)
-    return Augmentation(
-        parents=result.parents,
-        values=values,
-        score=total,
-        bound=result.bound,
-        status=result.status,
-        method="t-local",
-        t=t,
-        message=result.message,
-    )
-
-
-def _climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -> None:
-    if incumbent.out_of_time:
-        raise LimitReachedError("feasible")
-    pair = alternate(task, incumbent, values)
-    while len(task.dataset.missing_cells):
-        best = best_neighbour(
-            pair, task.dataset, task.score, task.rules, t,
-            solver=task.solver, seed=task.seed, incumbent=incumbent,
-        )  # fmt: skip
-        assert best.parents is not None
-        found = Pair(best.parents, best.values, best.score)
-        incumbent.offer(found.parents, found.values, found.score)
-        if best.status != "optimal":
-            raise LimitReachedError(best.status)
-        if not found.beats(pair.score):
-            return
-        pair = alternate(task, incumbent, found.values)
-
-
-def _best_by_enumeration(
-    pair: Pair | Augmentation, task: Task, incumbent: Incumbent, t: int
-) -> Augmentation:
-    assert pair.parents is not None
-    best = Pair(pair.parents, pair.values, pair.score)
-    for values in _ball(task.dataset, pair.values, t):
-        result = best_network(task, incumbent, values, None)
-        assert result.parents is not None
-        score = total_score(task.dataset.complete(values), result.parents, task.score)
-        if score > best.score:
-            best = Pair(result.parents, values, score)
-        if result.status != "optimal":
-            raise LimitReachedError("interrupted" if result.status == "interrupted" else "feasible")
-    return Augmentation(
-        parents=best.parents, values=best.values, score=best.score, bound=best.score,
-        status="optimal", method="t-local", t=t,
-    )  # fmt: skip
-
-
-def _ball(dataset: Dataset, values: NDArray[np.int64], t: int) -> Iterator[NDArray[np.int64]]:
-    states = dataset.cardinalities[dataset.missing_cells[:, 1]]
-    counts = np.zeros(t + 1)
-    counts[0] = 1.0
-    for r in states:
-        counts[1:] += counts[:-1] * (r - 1)
-    if counts.sum() > MAX_NEIGHBOURS:
-        raise TooLargeError(
-            f"{counts.sum():.3g} completions lie within distance {t}, and solver 'dynamic' must "
-            f"solve each by itself (limit {MAX_NEIGHBOURS:,}); use solver 'scip' or a smaller t"
-        )
-    for e in range(1, min(t, len(values)) + 1):
-        for cells in combinations(range(len(values)), e):
-            for change in product(
-                *([v for v in range(states[c]) if v != values[c]] for c in cells)
-            ):
-                neighbour = values.copy()
-                neighbour[list(cells)] = change
-                yield neighbour
-
-
-def starting_completions(
-    task: Task, starts: int, first: NDArray[np.int64] | None = None
-) -> Iterator[NDArray[np.int64]]:
-    """Yield the mode completion (or the one given) and then random ones."""
+def starting_completions(task: Task, starts: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the mode completion and then random ones."""
     dataset = task.dataset
-    yield mode_completion(dataset) if first is None else first
+    yield mode_completion(dataset)
     rng = np.random.default_rng(task.seed)
     states = dataset.cardinalities[dataset.missing_cells[:, 1]]
     for _ in range(starts - 1 if len(states) else 0):
         yield rng.integers(states)
 
 
-def _ticker(incumbent: Incumbent) -> OnEvent:
-    def tick(event: Event) -> None:
-        incumbent.tick(event.nodes)
-
-    return tick
+def _optimal_for(task: Task, incumbent: Incumbent, pair: Pair) -> Pair:
+    """Return the pair of a completion with its proven best DAG."""
+    result = task.solve(task.families(pair.values), incumbent, pair)
+    assert result.parents is not None
+    require_proof(result)
+    found = task.pair(result.parents, pair.values)
+    incumbent.offer(found)
+    return found

@@ -1,14 +1,17 @@
 """The best pair so far of a running augmentation: nothing reported is ever lost."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.solvers.result import Event, OnEvent
+
+if TYPE_CHECKING:
+    from exactlearn.augmentation.task import Pair
 
 
 @dataclass
@@ -57,16 +60,12 @@ class Incumbent:
         """Whether the limit is reached."""
         return self.remaining == 0.0
 
-    def offer(
-        self, parents: Sequence[Sequence[int]], values: NDArray[np.int64], score: float
-    ) -> bool:
-        """Keep a pair if it is the best so far, and say whether it is."""
-        if score <= self.score:
-            return False
-        self.parents = tuple(tuple(ps) for ps in parents)
-        self.working_values, self.score = values, score
-        self._report()
-        return True
+    def offer(self, pair: "Pair") -> None:
+        """Keep a pair if it is the best so far."""
+        if pair.score > self.score:
+            self.parents, self.working_values = pair.parents, pair.values
+            self.score = pair.score
+            self._report()
 
     def prove(self, bound: float) -> None:
         """Keep a bound if it is the tightest so far."""

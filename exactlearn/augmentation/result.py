@@ -1,7 +1,7 @@
 """What an augmentation method answers, and how the answer is checked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, isclose
 from typing import Literal
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.progress import Incumbent
 from exactlearn.data import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.graph import topological_order
@@ -65,6 +66,31 @@ class Augmentation:
     trace: tuple[tuple[float, float, float], ...] = ()
     message: str = ""
 
+    @classmethod
+    def of(
+        cls,
+        incumbent: Incumbent,
+        status: AugmentationStatus,
+        method: Method,
+        *,
+        t: int | None = None,
+        message: str = "",
+    ) -> "Augmentation":
+        """Turn the best pair of a finished search into the answer."""
+        return cls(
+            parents=incumbent.parents,
+            values=incumbent.values,
+            score=incumbent.score,
+            bound=incumbent.bound,
+            status=status,
+            method=method,
+            t=t,
+            seconds=incumbent.seconds,
+            nodes=incumbent.nodes,
+            trace=tuple(incumbent.trace),
+            message=message,
+        )
+
     @property
     def gap(self) -> float:
         """Relative gap ``(bound - score) / |score|``; infinite without a bound."""
@@ -113,20 +139,19 @@ class Augmentation:
         if self.status == "optimal" and self.bound > self.score + slack:
             raise CheckError(f"'optimal' was claimed with the gap {self.gap:.3g}")
         if self.status == "t-local" and prove:
-            self._check_neighbourhood(dataset, score, rules, slack)
+            self._check_neighbourhood(dataset, score, rules)
 
-    def _check_neighbourhood(
-        self, dataset: Dataset, score: Score, rules: FamilyRules, slack: float
-    ) -> None:
-        from exactlearn.augmentation.local import best_neighbour
+    def _check_neighbourhood(self, dataset: Dataset, score: Score, rules: FamilyRules) -> None:
+        from exactlearn.augmentation.neighbourhood import better_pair
+        from exactlearn.augmentation.task import Pair, Task
 
         assert self.t is not None
-        best = best_neighbour(replace(self), dataset, score, rules, self.t)
-        if best.status != "optimal":
-            raise CheckError(f"t-local optimality could not be proven: {best.message}")
-        if best.score > self.score + slack:
+        assert self.parents is not None
+        pair = Pair(self.parents, self.values, self.score)
+        better = better_pair(Task(dataset, score, rules), Incumbent(), pair, self.t)
+        if better is not None:
             raise CheckError(
-                f"a pair within distance {self.t} scores {best.score!r}, more than {self.score!r}"
+                f"a pair within distance {self.t} scores {better.score!r}, more than {self.score!r}"
             )
 
 

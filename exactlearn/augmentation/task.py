@@ -1,0 +1,115 @@
+"""What an augmentation is asked, and the pairs it moves through."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.result import AugmentationStatus, total_score
+from exactlearn.candidates import candidate_parent_sets
+from exactlearn.data import Dataset
+from exactlearn.errors import InfeasibleError
+from exactlearn.scores import Score
+from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.result import Event
+
+IMPROVEMENT = 1e-7
+"""Least improvement, relative to the score, that a step must bring: less is rounding."""
+
+
+class LimitReachedError(Exception):
+    """Raised inside when the time is up or the user interrupts; never leaves the package."""
+
+    def __init__(self, status: AugmentationStatus) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A DAG and a completion with their score."""
+
+    parents: tuple[tuple[int, ...], ...]
+    values: NDArray[np.int64]
+    score: float
+
+    @property
+    def target(self) -> float:
+        """What a pair must score more than to count as better."""
+        return self.score + IMPROVEMENT * max(1.0, abs(self.score))
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The table, the score, the rules and the solver inside.
+
+    Parameters
+    ----------
+    dataset
+        The incomplete table.
+    score
+        The score to maximise.
+    rules
+        The parent sets to consider.
+    solver, seed
+        The solver of every network problem inside, and the seed of all that is random.
+    """
+
+    dataset: Dataset
+    score: Score
+    rules: FamilyRules
+    solver: str = "auto"
+    seed: int = 0
+
+    def on(self, dataset: Dataset) -> "Task":
+        """Return the same task on another table."""
+        return replace(self, dataset=dataset)
+
+    def families(self, values: NDArray[np.int64]) -> Problem:
+        """Return the candidate parent sets of the table completed with some values."""
+        return candidate_parent_sets(
+            self.dataset.complete(values),
+            self.score,
+            max_parents=self.rules.max_parents,
+            required=self.rules.required,
+            forbidden=self.rules.forbidden,
+        )
+
+    def pair(self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]) -> Pair:
+        """Score a DAG with a completion."""
+        return Pair(
+            parents, values, total_score(self.dataset.complete(values), parents, self.score)
+        )
+
+    def solve(self, problem: Problem, incumbent: Incumbent, start: Pair | None = None) -> Result:
+        """Solve a problem inside within the time that is left.
+
+        Raises
+        ------
+        InfeasibleError
+            When the constraints exclude every network.
+        """
+        result = solve(
+            problem,
+            solver=self.solver,
+            time_limit=incumbent.remaining,
+            start=None if start is None else start.parents,
+            seed=self.seed,
+            on_event=lambda event: _tick(incumbent, event),
+        )
+        incumbent.nodes += result.nodes
+        if result.parents is None:
+            raise InfeasibleError(result.message or "no network satisfies the constraints")
+        return result
+
+
+def _tick(incumbent: Incumbent, event: Event) -> None:
+    incumbent.tick(event.nodes)
+
+
+def require_proof(result: Result) -> None:
+    """Raise :class:`LimitReachedError` unless a result is proven."""
+    if result.status != "optimal":
+        raise LimitReachedError("interrupted" if result.status == "interrupted" else "feasible")

@@ -1,0 +1,158 @@
+"""Multipliers of cluster inequalities: an upper bound that needs no search.
+
+For clusters C with multipliers ``l_C >= 0`` (Jaakkola et al. 2010, "Learning Bayesian network
+structure using LP relaxations", by weak duality)::
+
+    max over DAGs of sum_i s_i(PA_i)
+        <= sum_i max_PA [ s_i(PA) + sum of l_C : i in C, PA disjoint from C ] - sum_C l_C
+
+because in every DAG each cluster has a member without parents in it. The inner maximum holds for
+*any* local scores, so multipliers found for one problem bound its relatives as well.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, vstack
+
+from exactlearn.kernel import kernel
+from exactlearn.solvers.clusters import Support, take_support, violated_clusters
+from exactlearn.solvers.problem import Problem
+
+MOST_CUTS = 200
+"""Clusters added in one round."""
+
+MOST_ROUNDS = 200
+"""Rounds after which the multipliers so far are taken: they are valid at any time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Clusters of variables with their multipliers.
+
+    Parameters
+    ----------
+    clusters
+        Members of each cluster, shape (clusters, n).
+    values
+        Multiplier of each cluster, none negative, shape (clusters,).
+    """
+
+    clusters: NDArray[np.bool_]
+    values: NDArray[np.float64]
+
+    @property
+    def total(self) -> float:
+        """Sum of the multipliers, which the bound subtracts."""
+        return float(self.values.sum())
+
+    def adjusted(self, problem: Problem) -> NDArray[np.float64]:
+        """Return each candidate's score plus the multipliers of the clusters it satisfies."""
+        return problem.scores + _satisfied(
+            problem.child, problem.member_first, problem.members, self.clusters, self.values
+        )
+
+    def bound(self, problem: Problem) -> float:
+        """Return the upper bound on every acyclic selection's score."""
+        adjusted = np.where(problem.allowed, self.adjusted(problem), -np.inf)
+        return float(np.maximum.reduceat(adjusted, problem.first[:-1]).sum()) - self.total
+
+
+def root_multipliers(
+    problem: Problem, *, clusters: NDArray[np.bool_] | None = None, enough: float = -np.inf
+) -> Multipliers:
+    """Solve the linear relaxation by cutting planes and return its clusters' dual values.
+
+    Parameters
+    ----------
+    problem
+        A problem without choices.
+    clusters
+        Clusters to begin with, such as those of a related problem, shape (clusters, n).
+    enough
+        Stop as soon as the bound is at most this.
+    """
+    problem = problem.select(problem.allowed)
+    n = problem.n_variables
+    clusters = np.zeros((0, n), np.bool_) if clusters is None else clusters
+    rows = _rows(problem, clusters)
+    duals = np.zeros(len(clusters))
+    for _ in range(MOST_ROUNDS):
+        solved = _relaxation(problem, rows)
+        if solved is None:
+            break
+        x, bound, duals = solved
+        if bound <= enough:
+            break
+        support = take_support(
+            x,
+            problem.child.astype(np.int64),
+            problem.member_first,
+            problem.members.astype(np.int64),
+        )
+        found = violated_clusters(Support(*support), n, MOST_CUTS)
+        if not len(found):
+            break
+        tight = duals > 1e-9
+        clusters = np.concatenate([clusters[tight], found])
+        duals = np.concatenate([duals[tight], np.zeros(len(found))])
+        rows = vstack([rows[tight], _rows(problem, found)], format="csr")
+    return Multipliers(clusters, np.maximum(duals, 0.0))
+
+
+def _relaxation(
+    problem: Problem, rows: csr_array
+) -> tuple[NDArray[np.float64], float, NDArray[np.float64]] | None:
+    """Return the candidates' values, the objective and the duals of the cluster rows."""
+    n, m = problem.n_variables, problem.n_candidates
+    assign = csr_array((np.ones(m), (problem.child, np.arange(m))), shape=(n, m))
+    solved: Any = linprog(  # the published stubs do not know sparse matrices
+        -problem.scores,
+        A_ub=-rows,  # type: ignore[arg-type]
+        b_ub=-np.ones(rows.shape[0]),
+        A_eq=assign,  # type: ignore[arg-type]
+        b_eq=np.ones(n),
+        method="highs",
+    )
+    if not solved.success:
+        return None
+    return solved.x, -float(solved.fun), -np.asarray(solved.ineqlin.marginals)
+
+
+def _rows(problem: Problem, clusters: NDArray[np.bool_]) -> csr_array:
+    """Return which candidates satisfy each cluster, shape (clusters, m)."""
+    meets = np.zeros((len(clusters), problem.n_candidates), np.bool_)
+    owner = np.repeat(np.arange(problem.n_candidates), np.diff(problem.member_first))
+    for k, cluster in enumerate(clusters):
+        blocked = np.bincount(owner[cluster[problem.members]], minlength=problem.n_candidates) > 0
+        meets[k] = cluster[problem.child] & ~blocked
+    return csr_array(meets.astype(np.float64))
+
+
+@kernel
+def _satisfied(
+    child: NDArray[np.int32],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int32],
+    clusters: NDArray[np.bool_],
+    values: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    total = np.zeros(len(child))
+    for k in range(len(values)):
+        if values[k] <= 0.0:
+            continue
+        cluster = clusters[k]
+        for c in range(len(child)):
+            if not cluster[child[c]]:
+                continue
+            disjoint = True
+            for at in range(member_first[c], member_first[c + 1]):
+                if cluster[members[at]]:
+                    disjoint = False
+                    break
+            if disjoint:
+                total[c] += values[k]
+    return total
