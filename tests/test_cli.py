@@ -251,6 +251,13 @@ def test_compare_repeats_over_seeds():
     assert rows[0]["accuracy_error"] is not None
 
 
+def test_compare_hides_cells_of_a_complete_table(tables):
+    words = ("--hide", "mcar:1", "--repeat", 2, "--methods", "mode")
+    (row,) = run_json("compare", tables / "full.csv", *words)["rows"]
+    assert row["tables"] == 2
+    assert 0 <= row["accuracy"] <= 1
+
+
 def test_compare_refuses_what_does_not_exist(tables):
     told = fails("compare", tables / "holes.csv", "--methods", "exact,structural-em")
     assert "no method 'structural-em'" in told
@@ -300,7 +307,7 @@ def test_compile_and_query(tmp_path):
         (("solve", "nothing.csv"), "no such file here, and no bundled .csv instance"),
         (("solve", str(ROOT)), "expected a file, found a folder"),
         (("compile", "asia", "-o", "no/where/x.json"), "there is no folder no/where"),
-        (("compare",), "either an incomplete table or --network"),
+        (("compare",), "either a table or --network"),
         (("run", "aisa"), "did you mean 'asia'"),
     ],
 )

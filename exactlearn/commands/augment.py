@@ -15,6 +15,8 @@ from exactlearn.commands.options import (
     reading_options,
     smoothing_option,
     solver_options,
+    starts_option,
+    t_option,
 )
 from exactlearn.commands.output import Output
 from exactlearn.instances import locate
@@ -44,21 +46,8 @@ SHOWN_CELLS = 40
     show_default=True,
     help="How missing cells are completed.",
 )
-@click.option(
-    "--t",
-    "t",
-    type=click.IntRange(1),
-    default=Search.t,
-    show_default=True,
-    help="t-local: cells that may change in one step.",
-)
-@click.option(
-    "--starts",
-    type=click.IntRange(0),
-    default=Search.starts,
-    show_default=True,
-    help="t-local: random starts, beside the most frequent values.",
-)
+@t_option
+@starts_option
 @solver_options
 @smoothing_option
 def command(

@@ -1,17 +1,20 @@
 """``exactlearn compare``: methods of completing missing cells, side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, get_args
 
 import click
 import numpy as np
 
+from exactlearn.commands.learned import leave
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
     reading_options,
     solver_options,
+    starts_option,
+    t_option,
 )
 from exactlearn.commands.output import Output, require_suffix, write_json
 from exactlearn.data import Dataset
@@ -20,7 +23,6 @@ from exactlearn.evaluation.metrics import Comparison, Mean
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.missingness import hide
-from exactlearn.network import BayesianNetwork
 from exactlearn.pipeline import learn_incomplete, load
 from exactlearn.progress import Narration
 from exactlearn.report import number, percent, plain_table
@@ -43,29 +45,9 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
     help=f"Methods to compare, of {', '.join(METHODS)}.",
 )
 @click.option("--truth", metavar="COMPLETE.csv", help="The table before cells were hidden.")
-@click.option(
-    "--t",
-    "t",
-    type=click.IntRange(1),
-    default=Search.t,
-    show_default=True,
-    help="t-local: cells that may change in one step.",
-)
-@click.option(
-    "--starts",
-    type=click.IntRange(0),
-    default=Search.starts,
-    show_default=True,
-    help="t-local: random starts.",
-)
-@click.option("--network", metavar="NETWORK.bif", help="Draw tables from a network instead.")
-@click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="With --network: tables to draw, with the seeds that follow --seed.",
-)
+@t_option
+@starts_option
+@click.option("--network", metavar="NETWORK.bif", help="Draw complete tables from a network.")
 @click.option(
     "--rows",
     type=click.IntRange(1),
@@ -76,10 +58,15 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
 @click.option(
     "--hide",
     "spec",
-    default="mnar:2",
-    show_default=True,
     metavar="MECHANISM:AMOUNT",
-    help="With --network: how cells are hidden.",
+    help="Hide cells of complete tables, as 'simulate' does.  [default with --network: mnar:2]",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="With --hide or --network: tables, with the seeds that follow --seed.",
 )
 @solver_options
 def command(
@@ -92,41 +79,48 @@ def command(
     t: int,
     starts: int,
     network: str | None,
-    repeat: int,
     rows: int,
-    spec: str,
+    spec: str | None,
+    repeat: int,
     search: Search,
 ) -> None:
-    """Compare methods on one incomplete table, or on tables drawn from a network.
+    """Compare methods on an incomplete table, or on tables in which cells are hidden.
 
-    Prints for each method imputation accuracy (when the truth is known), score, bound, gap and
+    Give an incomplete table, with --truth if it is known; or a complete one with --hide; or a
+    --network to draw from. Prints for each method imputation accuracy, score, bound, gap and
     seconds; over several tables, means with standard errors. -o writes the rows as .json.
     """
     require_suffix(output.path, (".json",))
-    chosen = _methods(methods)
-    search = replace(search, t=t, starts=starts)
     if (source is None) == (network is None):
-        raise OptionError("compare: expected either an incomplete table or --network, not both")
-    if source is not None:
+        raise OptionError("compare: expected either a table or --network, not both")
+    search = replace(search, t=t, starts=starts)
+
+    def compare(pair: Pair, seed: int) -> list[Comparison]:
+        return _compare(pair, chosen, criterion, replace(search, seed=seed), output)
+
+    chosen = _methods(methods)
+    if source is not None and spec is None:
         data = load(locate(source, ".csv"), reading)
-        known = load(locate(truth, ".csv"), _for_truth(reading)) if truth else None
-        compared = _compare(data, known, chosen, criterion, search, output)
-        record: Mapping[str, Any] = {"rows": [asdict(row) for row in compared]}
-        table = plain_table(_HEAD, map(_cells, compared), right=_HEAD[2:])
+        known = load(locate(truth, ".csv"), replace(reading, states={})) if truth else None
+        tables = [compare((data, known), search.seed)]
+        record: dict[str, Any] = {"rows": [asdict(row) for row in tables[0]]}
+        table = plain_table(_HEAD, map(_cells, tables[0]), right=_HEAD[2:])
     else:
-        assert network is not None
-        tables = [
-            _compare(data, full, chosen, criterion, replace(search, seed=seed), output)
-            for seed in range(search.seed, search.seed + repeat)
-            for data, full in [_drawn(read_bif(locate(network, ".bif")), rows, spec, seed)]
-        ]
+        draw = _from_network(network, rows) if network else _from_table(source or "", reading)
+        seeds = range(search.seed, search.seed + repeat)
+        tables = [compare(_hidden(draw, spec or "mnar:2", seed), seed) for seed in seeds]
         record = {"rows": _means(tables)}
         table = plain_table(_MEAN_HEAD, map(_mean_cells, record["rows"]), right=_MEAN_HEAD[1:])
     if output.path is not None:
         write_json(record, output.path)
         output.wrote(output.path)
     output.answer(record, table)
+    limited = any(row.status == "feasible" for compared in tables for row in compared)
+    leave("feasible" if limited else "optimal")
 
+
+Pair = tuple[Dataset, Dataset | None]
+"""An incomplete table, and its truth if it is known."""
 
 _HEAD = ("method", "status", "accuracy", "score", "bound", "gap", "seconds")
 _MEAN_HEAD = ("method", "tables", "proven", "accuracy", "score", "gap", "seconds")
@@ -143,26 +137,31 @@ def _methods(told: str) -> list[MethodName]:
     return chosen
 
 
-def _for_truth(reading: Reading) -> Reading:
-    """Read the truth like the data: a state that only a hidden cell had is welcome there."""
-    return replace(reading, states={})
+def _from_network(name: str, rows: int) -> Callable[[np.random.Generator], Dataset]:
+    network = read_bif(locate(name, ".bif"))
+    return lambda rng: network.sample(rows, rng)
 
 
-def _drawn(network: BayesianNetwork, rows: int, spec: str, seed: int) -> tuple[Dataset, Dataset]:
-    """Return an incomplete table and its truth, the same as 'simulate' draws with the seed."""
+def _from_table(source: str, reading: Reading) -> Callable[[np.random.Generator], Dataset]:
+    table = load(locate(source, ".csv"), reading)
+    return lambda rng: table
+
+
+def _hidden(draw: Callable[[np.random.Generator], Dataset], spec: str, seed: int) -> Pair:
+    """Return an incomplete table and its truth: of a network, what 'simulate' draws."""
     rng = np.random.default_rng(seed)
-    full = network.sample(rows, rng)
+    full = draw(rng)
     return hide(full, spec, rng), full
 
 
 def _compare(
-    data: Dataset,
-    truth: Dataset | None,
+    pair: Pair,
     methods: Sequence[MethodName],
     criterion: Criterion,
     search: Search,
     output: Output,
 ) -> list[Comparison]:
+    data, truth = pair
     compared = []
     for method in methods:
         task = f"{method}, seed {search.seed}"

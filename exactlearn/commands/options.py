@@ -171,6 +171,23 @@ def solver_options(command: F) -> F:
     )
 
 
+t_option = click.option(
+    "--t",
+    "t",
+    type=click.IntRange(1),
+    default=_SEARCH.t,
+    show_default=True,
+    help="t-local: cells that may change in one step.",
+)
+
+starts_option = click.option(
+    "--starts",
+    type=click.IntRange(0),
+    default=_SEARCH.starts,
+    show_default=True,
+    help="t-local: random starts, beside the most frequent states.",
+)
+
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0),
