@@ -281,7 +281,7 @@ def _tabu(
                     break
         since += 1
         if now > best + 1e-9:
-            best: float = now
+            best = now
             cluster[:] = current
             since = 0
         if since > steps:

@@ -8,7 +8,7 @@ Inside a component the candidates of a variable are sorted by falling score, and
 dropped when a better one needs a subset of its parents and of its literals.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -110,11 +110,11 @@ def split(problem: Problem) -> tuple[Component, ...]:
     Every variable must have an allowed candidate (see :meth:`Problem.require_feasible`). A choice
     that no allowed candidate reads belongs to no component.
     """
+    numbers = np.flatnonzero(problem.allowed)
     problem = problem.select(problem.allowed)
     parts = _strong_parts(problem)
-    return tuple(
-        _component(problem, parts, part) for part in np.unique(parts[: len(problem.names)])
-    )
+    components = [_component(problem, parts, k) for k in np.unique(parts[: problem.n_variables])]
+    return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
 
 def _strong_parts(problem: Problem) -> NDArray[np.int64]:

@@ -123,7 +123,7 @@ def first_inside_with(
     end: int,
     word: int,
     bit: np.uint64,
-    work: NDArray,
+    work: NDArray[np.int64],
 ) -> int:
     """Return the first such candidate that also needs one given bit, or -1."""
     for c in range(begin, end):
