@@ -19,8 +19,9 @@ from exactlearn.pdg.compile import (
     normalised,
 )
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors
+from exactlearn.pdg.forest_climb import climb, order_size
 from exactlearn.pdg.merge import equal_values, group_rows, merge_equivalent
-from exactlearn.pdg.variable_forest import components, variable_forest
+from exactlearn.pdg.variable_forest import chained, components, variable_forest
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint, random_graph
 
@@ -55,7 +56,7 @@ def test_alarm_on_sampled_and_uniform_rows(alarm):
     compiled = compile_and_check(alarm, seed=1)
     compiled.graph.check()
     assert compiled.max_error < 1e-12
-    assert compiled.effective_size <= 1376
+    assert compiled.effective_size <= 1376  # the prototype's first order
     assert compiled.effective_size < compiled.expanded_size
     assert compiled.nodes == compiled.graph.n_nodes
     assert "merging" in compiled.message
@@ -166,9 +167,56 @@ def test_contexts_are_the_separating_ancestors():
     adjacency = moral_graph(((), (0,), (0, 1), (2,)))
     forest = variable_forest(adjacency, (0, 1, 2, 3))
     assert forest.contexts == ((), (0,), (0, 1), (2,))
-    assert forest.parent.tolist() == [-1, 0, 1, 2]
+    assert forest.parents == (-1, 0, 1, 2)
     assert forest.expanded_size((2, 2, 2, 2)) == 2 + 4 + 8 + 4
     assert components(moral_graph(((), (), (0,)))) == [(0, 2), (1,)]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 9))
+@settings(max_examples=40, deadline=None)
+def test_chains_keep_contexts_below_and_never_cost_more(seed, n):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, n)
+    cardinalities = network.cardinalities.tolist()
+    adjacency = moral_graph(network.parents)
+    for part in components(adjacency):
+        forest = variable_forest(adjacency, rng.permutation(part).tolist())
+        chain = chained(forest)
+        assert sorted(chain.order) == list(part)
+        assert chain.expanded_size(cardinalities) <= forest.expanded_size(cardinalities)
+        for variable in part:
+            above = chain.parents[variable]
+            if above >= 0:
+                assert chain.order.index(above) < chain.order.index(variable)
+                assert set(chain.contexts[variable]) <= {*chain.contexts[above], above}
+
+
+@given(st.integers(0, 10_000), st.integers(2, 9), st.integers(0, 1))
+@settings(max_examples=40, deadline=None)
+def test_climbing_finds_a_smaller_order_with_the_size_it_says(seed, n, fixed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, n)
+    cardinalities = network.cardinalities
+    adjacency = moral_graph(network.parents)
+    matrix = np.array([[u in adjacency[v] for u in range(n)] for v in range(n)])
+    order = rng.permutation(n)
+    start = order.copy()
+
+    def size(order):
+        found = order_size(matrix, order, cardinalities.astype(float))
+        forest = variable_forest(adjacency, order.tolist())
+        assert found == forest.expanded_size(cardinalities.tolist())
+        return found
+
+    before = size(order)
+    climb(matrix, order, cardinalities.astype(float), fixed, 10_000)
+    assert sorted(order.tolist()) == list(range(n))
+    assert order[:fixed].tolist() == start[:fixed].tolist()
+    assert size(order) <= before
+    for i in range(fixed, n):
+        for j in range(fixed, n):
+            moved = np.insert(np.delete(order, i), j, order[i])
+            assert size(moved) >= size(order)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))

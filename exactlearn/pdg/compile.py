@@ -179,7 +179,7 @@ def _compile(
     successors: dict[int, NDArray[np.int32]] = {}
     for expansion in expansions:
         part = list(expansion.forest.order)
-        parent[part] = expansion.forest.parent[part]
+        parent[part] = [expansion.forest.parents[v] for v in part]
         parameters |= expansion.parameters
         successors |= expansion.successors
     expanded = sum(e.forest.expanded_size(network.cardinalities.tolist()) for e in expansions)

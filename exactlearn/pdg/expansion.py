@@ -71,8 +71,9 @@ class Expansion:
             table *= self._spread(values, axes, clique)
         self._factors[variable].clear()
         message = table.sum(axis=-1)
-        if context:
-            self._factors[context[-1]].append((context, message / message.max()))
+        if self.forest.parents[variable] >= 0:
+            scaled = message / message.max()
+            self._factors[self.forest.parents[variable]].append((context, scaled))
         self._add_nodes(variable, table.reshape(-1, shape[-1]), message.ravel())
 
     def _add_nodes(

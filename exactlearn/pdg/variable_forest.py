@@ -2,9 +2,9 @@
 
 Eliminating the variables of a moral graph in the reverse of an order leaves each variable with a
 context: the variables before it that separate its subtree from all others. Its forest parent is
-the last of them. A decision graph over that forest needs at most one node of a variable for each
-configuration of its context (THESIS, section 4.6: new(C) of a clique makes a chain below the
-variables it shares with the clique above).
+the last of them, at first. A decision graph over that forest needs at most one node of a variable
+for each configuration of its context (THESIS, section 4.6: new(C) of a clique makes a chain below
+the variables it shares with the clique above).
 """
 
 from collections import Counter
@@ -14,10 +14,9 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn.cliques import CliqueTree
-from exactlearn.pdg.decision_graph import forest_children
+from exactlearn.pdg.decision_graph import forest_children, forest_order
 
 
 @dataclass(frozen=True)
@@ -29,22 +28,21 @@ class VariableForest:
     order
         The variables, ancestors first; perhaps only those of one connected part.
     contexts
-        For each variable (by number, not place), its context in that order; the last is the
-        forest parent. Variables outside the order have none.
+        For each variable (by number, not place), its context in that order. Variables outside
+        the order have none.
+    parents
+        Forest parent of each variable, -1 for a root; its context and itself hold the contexts
+        of its children.
     """
 
     order: tuple[int, ...]
     contexts: tuple[tuple[int, ...], ...]
-
-    @cached_property
-    def parent(self) -> NDArray[np.int32]:
-        """Forest parent of each variable, -1 for a root, shape (variables,)."""
-        return np.array([c[-1] if c else -1 for c in self.contexts], np.int32)
+    parents: tuple[int, ...]
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """Forest children of each variable, in variable order."""
-        return forest_children(self.parent)
+        return forest_children(np.array(self.parents, np.int32))
 
     def expanded_size(self, cardinalities: Sequence[int]) -> int:
         """Return the effective size with a node per context configuration (THESIS, 3.52).
@@ -80,7 +78,36 @@ def variable_forest(
         contexts[variable] = context
         if context:
             above[context[-1]].update(context[:-1])
-    return VariableForest(tuple(order), tuple(contexts))
+    parents = tuple(context[-1] if context else -1 for context in contexts)
+    return VariableForest(tuple(order), tuple(contexts), parents)
+
+
+def chained(forest: VariableForest) -> VariableForest:
+    """Return the forest with children moved below leaves under their siblings, where they fit.
+
+    A leaf can take a child at no cost (THESIS, 3.52, counts at least one child), and the parent
+    that gives the child away gets cheaper. The child fits where the leaf and its context hold the
+    child's context; then no variable needs more nodes before merging.
+    """
+    parents = list(forest.parents)
+    leaves: dict[int, list[int]] = {}
+    for variable in reversed(forest.order):
+        # Children with large contexts stay: their leaves can take those with smaller ones.
+        waiting = sorted(forest.children[variable], key=lambda c: (-len(forest.contexts[c]), c))
+        opened: list[int] = [] if waiting else [variable]
+        for child in waiting:
+            context = set(forest.contexts[child])
+            fitting = [leaf for leaf in opened if context <= {*forest.contexts[leaf], leaf}]
+            if fitting:
+                leaf = min(fitting, key=lambda u: (len(forest.contexts[u]), u))
+                opened.remove(leaf)
+                parents[child] = leaf
+            opened += leaves.pop(child)
+        leaves[variable] = opened
+    inside = set(forest.order)
+    below = forest_order(np.array(parents, np.int32))
+    order = tuple(variable for variable in below if variable in inside)
+    return VariableForest(order, forest.contexts, tuple(parents))
 
 
 def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
