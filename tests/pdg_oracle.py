@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.decision_graph import DecisionGraph, assemble, forest_children
+from exactlearn.pdg.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.forest import forest_children
 
 BINARY = ("0", "1")
 

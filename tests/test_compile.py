@@ -110,6 +110,11 @@ def test_an_unknown_root_is_refused():
         compile_network(random_network(np.random.default_rng(0), 3), root="z")
 
 
+def test_a_network_without_variables_is_refused():
+    with pytest.raises(DataError, match="no variables"):
+        compile_network(BayesianNetwork((), (), (), ()))
+
+
 def test_the_message_says_when_nothing_merges(data_dir):
     compiled = compile_and_check(read_bif(data_dir / "bif" / "sachs.bif.gz"))
     assert compiled.message.startswith("nothing merged")

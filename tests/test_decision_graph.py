@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import CheckError, OptionError
-from exactlearn.pdg.decision_graph import DecisionGraph, forest_order
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.forest import forest_order
 from tests.pdg_oracle import graph_joint, paper_example, random_graph
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exactlearn.cliques import CliqueTree, clique_tree
 from exactlearn.data import Dataset
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import DataError, TooLargeError
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.flows import log_likelihood_rows
@@ -84,6 +84,8 @@ def compile_network(
         If every forest found is larger than ``max_size``; raised before memory is taken.
     OptionError
         If ``root`` is not a variable.
+    DataError
+        If the network has no variables.
     CheckError
         If ``tree`` is no clique tree of the network.
     """
@@ -163,6 +165,8 @@ def _compile(
     network: BayesianNetwork, root: str | None, tree: CliqueTree, max_size: int
 ) -> tuple[DecisionGraph, int]:
     """Compile each connected part over its own best forest; return the expanded size too."""
+    if network.n_variables == 0:
+        raise DataError("the network has no variables: nothing to compile")
     first = -1 if root is None else network.index(root)
     searches = tree_searches(network, tree, first)
     smallest = sum(search.smallest_expanded for search in searches)

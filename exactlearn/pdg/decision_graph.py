@@ -14,12 +14,11 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import CheckError, OptionError
+from exactlearn.errors import OptionError
+from exactlearn.pdg.definition import check_nodes, check_parameters, check_successors
+from exactlearn.pdg.forest import forest_children, forest_order
 from exactlearn.pdg.layout import Layout
 from exactlearn.suggestion import suggestion
-
-SUM_TOLERANCE = 1e-9
-"""Largest distance from one that the check forgives in the sum of a node's parameters."""
 
 _DTYPES = {
     "forest": np.int32,
@@ -206,47 +205,14 @@ class DecisionGraph:
             nodes, a successor belongs to the wrong variable, or parameters are no distribution.
         """
         forest_order(self.forest)
-        _check_nodes(self)
-        _check_parameters(self)
-        _check_successors(self)
+        check_nodes(self)
+        check_parameters(self)
+        check_successors(self)
 
     def _starts(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         starts = np.empty(self.n_variables, np.int64)
         starts[self.order] = _offsets(sizes[self.order])[:-1]
         return starts
-
-
-def forest_children(forest: NDArray[np.int32]) -> tuple[tuple[int, ...], ...]:
-    """Return the children of each variable of a forest of parent numbers, in variable order."""
-    children: list[list[int]] = [[] for _ in forest]
-    for variable, parent in enumerate(forest.tolist()):
-        if parent >= 0:
-            children[parent].append(variable)
-    return tuple(tuple(c) for c in children)
-
-
-def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
-    """Return the variables of a forest, each before its descendants (depth first).
-
-    Raises
-    ------
-    CheckError
-        If a parent number is out of range or the parents form a cycle.
-    """
-    n = len(forest)
-    for variable in np.flatnonzero((forest < -1) | (forest >= n)).tolist():
-        raise CheckError(f"variable {variable}: forest parent {forest[variable]} is not in -1..{n}")
-    children = forest_children(forest)
-    order: list[int] = []
-    stack: list[int] = np.flatnonzero(forest < 0)[::-1].tolist()
-    while stack:
-        variable = stack.pop()
-        order.append(variable)
-        stack.extend(reversed(children[variable]))
-    if len(order) < n:
-        rest = sorted(set(range(n)) - set(order))
-        raise CheckError(f"the forest has a cycle among variables {rest}")
-    return tuple(order)
 
 
 V_co = TypeVar("V_co", covariant=True)
@@ -295,60 +261,3 @@ def assemble(
 
 def _offsets(sizes: NDArray[np.int64] | Sequence[int]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-
-
-def _check_nodes(graph: DecisionGraph) -> None:
-    missing = np.flatnonzero(graph.node_counts == 0)
-    if len(missing):
-        raise CheckError(f"variable {graph.names[missing[0]]!r} has no node: give it at least one")
-    if len(graph.order) != graph.n_variables:
-        raise CheckError("the nodes of some variable do not stand together")
-    for variable, parent in enumerate(graph.forest.tolist()):
-        if parent < 0 and graph.node_counts[variable] != 1:
-            raise CheckError(
-                f"root variable {graph.names[variable]!r} has {graph.node_counts[variable]} nodes,"
-                " not one"
-            )
-        if parent >= 0 and graph.first_nodes[parent] > graph.first_nodes[variable]:
-            raise CheckError(
-                f"nodes of {graph.names[variable]!r} stand before those of its forest parent"
-                f" {graph.names[parent]!r}"
-            )
-
-
-def _check_parameters(graph: DecisionGraph) -> None:
-    if len(graph.parameters) != graph.parameter_offsets[-1]:
-        raise CheckError(
-            f"{len(graph.parameters)} parameters, not one per node and state:"
-            f" {graph.parameter_offsets[-1]}"
-        )
-    if not (np.isfinite(graph.parameters).all() and (graph.parameters >= 0).all()):
-        raise CheckError("some parameter is negative or not a number")
-    sums = np.add.reduceat(graph.parameters, graph.parameter_offsets[:-1])
-    for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE):
-        name = graph.names[graph.variable[node]]
-        raise CheckError(f"parameters of node {node} ({name!r}) sum to {sums[node]!r}, not to one")
-
-
-def _check_successors(graph: DecisionGraph) -> None:
-    if len(graph.successors) != graph.successor_offsets[-1]:
-        raise CheckError(
-            f"{len(graph.successors)} successors, not one per node, state and child:"
-            f" {graph.successor_offsets[-1]}"
-        )
-    reached = graph.forest[graph.variable] < 0
-    for parent, children in enumerate(graph.children):
-        successors = graph.successors_of(parent)
-        for place, child in enumerate(children):
-            column = successors[:, :, place]
-            first = graph.first_nodes[child]
-            if (column < first).any() or (column >= first + graph.node_counts[child]).any():
-                raise CheckError(
-                    f"a successor of {graph.names[parent]!r} for its child {graph.names[child]!r}"
-                    " is a node of another variable"
-                )
-            reached[column] = True
-    if not reached.all():
-        node = int(np.flatnonzero(~reached)[0])
-        name = graph.names[graph.variable[node]]
-        raise CheckError(f"node {node} ({name!r}) is no successor of any node: remove it")

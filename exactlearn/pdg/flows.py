@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exactlearn.alignment import aligned_codes
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
 from exactlearn.pdg.block_flows import block_expectation, block_log_likelihoods
@@ -85,9 +86,20 @@ def log_likelihood_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.fl
 
 
 def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
-    """Return the total log-likelihood of a dataset's observed cells, rows times their weights."""
-    rows = log_likelihood_rows(graph, dataset.codes)
-    return float(rows.sum() if dataset.weights is None else np.dot(dataset.weights, rows))
+    """Return the total log-likelihood of a table's observed cells, rows counted by weight.
+
+    Variables and states are matched by name.
+
+    Raises
+    ------
+    DataError
+        If a variable is absent, or a row has a state that the graph does not know.
+    """
+    rows = log_likelihood_rows(graph, aligned_codes(dataset, graph.names, graph.states))
+    if dataset.weights is None:
+        return float(rows.sum())
+    used = dataset.weights > 0
+    return float(np.dot(dataset.weights[used], rows[used]))
 
 
 def posteriors(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
-from exactlearn.pdg.decision_graph import DecisionGraph, assemble, forest_order
+from exactlearn.pdg.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.forest import forest_order
 
 TOLERANCE = 1e-13
 """Relative difference up to which two parameters count as equal: rounding, nothing more."""

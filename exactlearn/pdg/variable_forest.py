@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from exactlearn.cliques import CliqueTree
-from exactlearn.pdg.decision_graph import forest_children, forest_order
+from exactlearn.pdg.forest import forest_children, forest_order
 
 
 @dataclass(frozen=True)
