@@ -157,17 +157,10 @@ class Master:
         return bound + 1e-6 + 1e-9 * abs(bound)
 
     def solution(self, solution: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the values of the candidates and of the literals in a solution."""
+        """Return the values of the candidates and of the literals; ``None``: in the current LP."""
         read = self.model.getSolVal
         x = np.array([read(solution, variable) for variable in self.x])
         return x, np.array([read(solution, variable) for variable in self.z])
-
-    def lp_solution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the same for the linear program's current solution, reading it once."""
-        count = self.model.getNLPs()
-        if getattr(self, "_read_at", None) != count:
-            self._read_at, self._read = count, self.solution(None)
-        return self._read
 
     def support(self, x: NDArray[np.float64]) -> Support:
         """Return the positive candidates."""

@@ -23,7 +23,7 @@ class Rounding(Heur):
     def __init__(self, master: "Master", rng: np.random.Generator) -> None:
         self.master = master
         self.search = OrderSearch(master.component, rng)
-        self.seen = -1
+        self.seen = np.zeros(0)
 
     def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> dict[str, Any]:
         """Offer SCIP the rounded selection when it beats the incumbent."""
@@ -31,11 +31,10 @@ class Rounding(Heur):
 
     def _round(self) -> dict[str, Any]:
         master = self.master
-        count = master.model.getNLPs()
-        if count == self.seen:
+        x, z = master.solution(None)
+        if np.array_equal(x, self.seen):
             return {"result": RESULT.DIDNOTRUN}
-        self.seen = count
-        x, z = master.lp_solution()
+        self.seen = x
         values = round_choices(z, master.component.option_first)
         order = self.search.greedy_order(values, x)
         found = self.search.improve(order, values, EFFORT * len(x), 0)

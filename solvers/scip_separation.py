@@ -67,7 +67,7 @@ class Acyclicity(Conshdlr):
 
     def _cut(self, *, enforce: bool) -> Answer:
         master = self.master
-        x, _ = master.lp_solution()
+        x, _ = master.solution(None)
         support, n = master.support(x), master.component.n_variables
         clusters = violated_clusters(support, n, MOST_CUTS)
         if enforce and not len(clusters):
