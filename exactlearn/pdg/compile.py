@@ -155,6 +155,8 @@ def normalised(network: BayesianNetwork) -> BayesianNetwork:
 
 
 def _tree(network: BayesianNetwork, tree: CliqueTree | None) -> CliqueTree:
+    if network.n_variables == 0:
+        raise DataError("the network has no variables: nothing to compile")
     if tree is None:
         return clique_tree(network)
     tree.check(network)
@@ -165,8 +167,6 @@ def _compile(
     network: BayesianNetwork, root: str | None, tree: CliqueTree, max_size: int
 ) -> tuple[DecisionGraph, int]:
     """Compile each connected part over its own best forest; return the expanded size too."""
-    if network.n_variables == 0:
-        raise DataError("the network has no variables: nothing to compile")
     first = -1 if root is None else network.index(root)
     searches = tree_searches(network, tree, first)
     smallest = sum(search.smallest_expanded for search in searches)
