@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.augmentation_oracle import best_per_completion, random_table
 
 from exactlearn.augmentation.columns import all_completions, completions_within, merge_rows
 from exactlearn.augmentation.completions import (
@@ -11,11 +10,12 @@ from exactlearn.augmentation.completions import (
     require_enumerable,
 )
 from exactlearn.augmentation.families import parent_sets
-from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.result import total_score
+from exactlearn.augmentation.settle import settle
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import AIC, BIC, BDeu, score_family
+from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BDeu(7.5), BIC(), AIC()]
 
@@ -56,9 +56,7 @@ def test_no_useful_candidate_is_lost(seed, radius):
     data = random_table(rng, 3, 10, 4)
     score = SCORES[seed % 4]
     values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
-    columns = (
-        all_completions(data) if radius is None else completions_within(data, values, radius)
-    )
+    columns = all_completions(data) if radius is None else completions_within(data, values, radius)
     problem = completion_problem(data, columns, score, FamilyRules(2))
     for options in np.ndindex(*columns.n_options):
         distance = columns.distance[columns.first[:-1] + options]

@@ -47,9 +47,10 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
     status: AugmentationStatus = "t-local"
     message = ""
+    seen: set[bytes] = set()
     try:
         for start in starting_completions(task, starts):
-            climb(task, incumbent, start, t)
+            _climb(task, incumbent, start, t, seen)
     except LimitReachedError as limit:
         status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
@@ -73,15 +74,18 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     return Augmentation.of(incumbent, status, "mode", message=result.message)
 
 
-def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -> Pair:
-    """Climb from a completion to a t-local optimum."""
+def _climb(
+    task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int, seen: set[bytes]
+) -> None:
+    """Climb from a completion to a t-local optimum, or to where an earlier climb has been."""
     pair = alternate(task, incumbent, values)
-    while True:
+    while pair.values.tobytes() not in seen:
+        seen.add(pair.values.tobytes())
         if incumbent.out_of_time:
             raise LimitReachedError("feasible")
         better = better_pair(task, incumbent, pair, t)
         if better is None:
-            return pair
+            return
         incumbent.offer(better)
         pair = alternate(task, incumbent, better.values)
 

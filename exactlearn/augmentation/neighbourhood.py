@@ -17,7 +17,7 @@ from exactlearn.augmentation.completions import completion_problem, require_enum
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.task import LimitReachedError, Pair, Task, require_proof
 from exactlearn.data import Dataset
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.multipliers import Multipliers, root_multipliers
 from exactlearn.solvers.reduction import promising, value_bounds
@@ -89,7 +89,10 @@ def _first_single(
             also = value_bounds(problem, tighter, distance=columns.distance, radius=1)
             bounds = np.minimum(bounds, also)
             continue
-        result = task.solve(changed, incumbent, pair)
+        try:
+            result = task.solve(changed, incumbent)
+        except InfeasibleError:  # what may be better has a directed cycle
+            continue
         assert result.parents is not None
         if result.score > pair.target:
             options = np.zeros(problem.n_variables, np.int64)
