@@ -49,7 +49,9 @@ def best_per_completion(
     cells = dataset.missing_cells
     known: dict[tuple[object, ...], float] = {}
 
-    def family(complete: Dataset, values: tuple[int, ...], child: int, ps: tuple[int, ...]) -> float:
+    def family(
+        complete: Dataset, values: tuple[int, ...], child: int, ps: tuple[int, ...]
+    ) -> float:
         seen = tuple(v for v, cell in zip(values, cells, strict=True) if cell[1] in (child, *ps))
         key = (child, ps, seen)
         if key not in known:
