@@ -32,6 +32,7 @@ from exactlearn.pdg.compile import compile_and_check
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import learn_complete, learn_incomplete, learning_problem, load
 from exactlearn.plot import decision_graph_drawing, network_drawing
+from exactlearn.progress import compiles_first
 from exactlearn.report import (
     Learned,
     compilation_record,
@@ -69,6 +70,8 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
     atomic_write(folder / "run.toml", to_toml(run))
     output.note(run.title or f"Run {path}")
     output.note(_told(data))
+    if compiles_first():
+        output.note("The first run compiles the kernels, which takes about a minute, once")
     network, record = _learn(run, data, truth, output)
     if record["status"] == "interrupted":
         output.note(f"Interrupted: the best so far lies in {folder}")
