@@ -170,9 +170,7 @@ class Enumeration:
         return np.empty((self.n, math.comb(self.n, size)))
 
 
-def _deviant_order(
-    codes: NDArray[np.int16], weights: NDArray[np.int64] | NDArray[np.float64]
-) -> NDArray[np.int32]:
+def _deviant_order(codes: NDArray[np.int16], weights: NDArray[np.float64]) -> NDArray[np.int32]:
     """Put the variables with the fewest rows off their common state first, where sets end."""
     common = [np.bincount(column, weights, minlength=1).max() for column in codes]
     return np.argsort(-np.array(common), kind="stable").astype(np.int32)

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, TooLargeError
 
-LARGEST_EXACT_TOTAL = 2.0**53
-"""Up to this total, sums of integer weights are exact in float64."""
-
 
 def require_complete(dataset: Dataset) -> None:
     """Raise :class:`DataError` unless every cell has a value."""
@@ -83,16 +80,14 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
     return counts.astype(np.float64).reshape(-1, r)
 
 
-def distinct_rows(
-    dataset: Dataset,
-) -> tuple[NDArray[np.int16], NDArray[np.int64] | NDArray[np.float64]]:
+def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
     """Merge equal rows of complete data into one row each, in lexicographic order.
 
     Returns
     -------
     tuple
-        The codes, int16 of shape (variables, distinct rows), and the weight of each distinct row:
-        int64 when all row weights are whole numbers, else float64. Rows of weight 0 are left out.
+        The codes, shape (variables, distinct rows), and the weight of each distinct row. Rows of
+        weight 0 are left out.
 
     Raises
     ------
@@ -107,6 +102,5 @@ def distinct_rows(
     columns = columns[:, order]
     new = np.ones(len(used), np.bool_)
     new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
-    merged = np.bincount(np.cumsum(new) - 1, weights[used][order]).astype(np.float64)
-    whole = bool((weights == np.floor(weights)).all()) and weights.sum() < LARGEST_EXACT_TOTAL
-    return np.ascontiguousarray(columns[:, new]), merged.astype(np.int64) if whole else merged
+    merged = np.bincount(np.cumsum(new) - 1, weights[used][order])
+    return np.ascontiguousarray(columns[:, new]), merged.astype(np.float64)

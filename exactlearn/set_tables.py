@@ -7,21 +7,22 @@ Configurations are renumbered to the observed ones whenever they outnumber the r
 not depend on cardinalities.
 """
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
 
-Weights = NDArray[np.int64] | NDArray[np.float64]
+LARGEST_EXACT_TOTAL = 2.0**53
+"""Up to this total, sums and differences of whole weights are exact."""
 
 
 class Rows(NamedTuple):
     """Distinct rows, by column, with the rows that deviate from each column's common state."""
 
     codes: NDArray[np.int16]
-    weights: Weights
+    weights: NDArray[np.float64]
     total: float
     cardinalities: NDArray[np.int64]
     common: NDArray[np.int64]
@@ -36,22 +37,23 @@ class Stack(NamedTuple):
     variables: NDArray[np.int64]
     sizes: NDArray[np.int64]
     ids: NDArray[np.int32]
-    totals: Weights
-    table: Weights
-    rest: Weights
+    totals: NDArray[np.float64]
+    table: NDArray[np.float64]
+    rest: NDArray[np.float64]
     numbers: NDArray[np.int32]
     depth: NDArray[np.int64]
 
 
 def index_rows(
-    codes: NDArray[np.int16], weights: Weights, cardinalities: NDArray[np.int64]
+    codes: NDArray[np.int16], weights: NDArray[np.float64], cardinalities: NDArray[np.int64]
 ) -> Rows:
     """Find each column's most common state and the rows that deviate from it.
 
     Weights that are not whole numbers forbid subtraction, whose rounding would turn empty cells
     into nearly empty ones; then every row is listed as deviant.
     """
-    subtract = bool(np.issubdtype(weights.dtype, np.integer))
+    total = float(weights.sum())
+    subtract = bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
     common, deviants = [], []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
         common.append(int(np.bincount(column, weights, minlength=r).argmax()))
@@ -60,7 +62,7 @@ def index_rows(
     return Rows(
         codes,
         weights,
-        float(weights.sum()),
+        total,
         cardinalities,
         np.array(common, np.int64),
         np.cumsum([0, *map(len, deviants)]).astype(np.int64),
@@ -79,18 +81,14 @@ def new_stack(rows: Rows, depth: int) -> Stack:
         np.full(depth, -1, np.int64),
         np.ones(depth + 1, np.int64),
         np.zeros((depth + 1, n), np.int32),
-        _zeros((depth + 1, width), rows.weights),
-        _zeros(cells, rows.weights),
-        _zeros(width, rows.weights),
+        np.zeros((depth + 1, width)),
+        np.zeros(cells),
+        np.zeros(width),
         np.zeros(cells, np.int32),
         np.zeros(1, np.int64),
     )
-    stack.totals[0, 0] = rows.weights.sum()
+    stack.totals[0, 0] = rows.total
     return stack
-
-
-def _zeros(shape: int | tuple[int, int], like: Weights) -> Weights:
-    return cast(Weights, np.zeros(shape, like.dtype))
 
 
 @kernel

@@ -25,7 +25,7 @@ SCORES = [
     PenalisedLikelihood(1),
 ]
 
-slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.data_too_large])
+slow = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.data_too_large])
 
 
 def make(codes, cardinalities, weights=None):

@@ -65,10 +65,10 @@ def test_distinct_rows_keep_all_weight(data):
     assert set(rows) <= {tuple(row) for row in data.codes.tolist()}
 
 
-def test_whole_weights_stay_whole_numbers():
-    assert distinct_rows(make([[0], [0]], (2,), np.array([2.0, 1.0])))[1].tolist() == [3]
-    assert distinct_rows(make([[0], [0]], (2,)))[1].dtype == np.int64
-    assert distinct_rows(make([[0], [0]], (2,), np.array([0.5, 0.5])))[1].dtype == np.float64
+def test_cells_are_found_by_subtraction_only_where_that_is_exact():
+    for weights, exact in (([2.0, 1.0], True), ([0.5, 0.5], False), ([2.0**53, 1.0], False)):
+        codes, merged = distinct_rows(make([[0], [1]], (2,), np.array(weights)))
+        assert index_rows(codes, merged, np.array([2])).subtract == exact
 
 
 @settings(deadline=None)
