@@ -13,7 +13,6 @@ import numpy as np
 from exactlearn.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
-from exactlearn.graph import topological_order
 from exactlearn.scores import Score
 from exactlearn.solvers.problem import Arc, Problem
 
@@ -63,8 +62,7 @@ def candidate_parent_sets(
     OptionError
         When ``max_parents`` or an arc is none.
     InfeasibleError
-        When an arc is both required and forbidden, when required arcs close a cycle, or when more
-        are required than ``max_parents``.
+        When an arc is both required and forbidden, or more are required than ``max_parents``.
     TooLargeError
         When there are too many parent sets to enumerate.
 
@@ -127,10 +125,6 @@ def _check_arcs(
         raise InfeasibleError(
             f"the arc {names[parent]} -> {names[child]} is both required and forbidden; drop one"
         )
-    try:
-        topological_order([[p for p, c in required if c == child] for child in range(n)], names)
-    except OptionError as error:
-        raise InfeasibleError(f"the required arcs close a cycle: {error}") from None
     for child in range(n):
         wanted = sorted(p for p, c in required if c == child)
         if len(wanted) > max_parents:

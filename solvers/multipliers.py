@@ -109,11 +109,12 @@ def _relaxation(
     """Return the candidates' values, the objective and the duals of the cluster rows."""
     n, m = problem.n_variables, problem.n_candidates
     assign = csr_array((np.ones(m), (problem.child, np.arange(m))), shape=(n, m))
-    solved: Any = linprog(  # the published stubs do not know sparse matrices
+    solve_sparse: Any = linprog  # its stubs know dense matrices only
+    solved = solve_sparse(
         -problem.scores,
-        A_ub=-rows,  # type: ignore[arg-type]
+        A_ub=-rows,
         b_ub=-np.ones(rows.shape[0]),
-        A_eq=assign,  # type: ignore[arg-type]
+        A_eq=assign,
         b_eq=np.ones(n),
         method="highs",
     )

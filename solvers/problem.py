@@ -141,6 +141,15 @@ class Problem:
             literals=self.literals[np.repeat(keep, np.diff(self.literal_first))],
         )
 
+    def without_literals(self) -> "Problem":
+        """Return the problem with the same candidates, forgetting the choices they read."""
+        return replace(
+            self,
+            options=np.zeros(0, np.int64),
+            literal_first=None,
+            literals=np.zeros(0, np.int32),
+        )
+
     @classmethod
     def from_candidates(
         cls,
@@ -195,6 +204,10 @@ class Problem:
         """Name a smallest set of constraints that excludes every network."""
         kept = [("required", arc) for arc in sorted(self.required)]
         kept += [("forbidden", arc) for arc in sorted(self.forbidden)]
+        cycle = self._required_cycle()
+        if cycle:
+            told = ", ".join(f"{self.names[p]} -> {self.names[c]}" for p, c in cycle)
+            return f"the required arcs {told} close a cycle; drop one of them"
         if not replace(self, required=frozenset(), forbidden=frozenset())._feasible():
             return (
                 "no acyclic choice of candidate parent sets exists, even without constraints: "
@@ -213,6 +226,16 @@ class Problem:
             f"no network satisfies these constraints together: {told}; drop one of them, or allow "
             "more parents per variable"
         )
+
+    def _required_cycle(self) -> list[Arc]:
+        """Return the required arcs that lie on directed cycles of required arcs."""
+        arcs = sorted(self.required)
+        while True:
+            inner = {p for p, _ in arcs} & {c for _, c in arcs}
+            kept = [(p, c) for p, c in arcs if p in inner and c in inner]
+            if kept == arcs:
+                return arcs
+            arcs = kept
 
     def _feasible(self) -> bool:
         return self._closes(self.allowed)

@@ -160,7 +160,9 @@ def test_unusable_requests_are_refused():
         augment(data, BDeu(1.0), method="exact", solver="dynamic")
     with pytest.raises(InfeasibleError, match="required"):
         augment(data, BDeu(1.0), required=[(0, 1), (1, 0)])
-    many = Dataset(np.full((40, 3), -1, np.int8), data.names, (("0", "1"),) * 3)
+    codes = np.full((60, 3), -1, np.int16)
+    codes[:, 2] = np.arange(60)  # all rows differ
+    many = Dataset(codes, data.names, (("0", "1"), ("0", "1"), tuple(map(str, range(60)))))
     with pytest.raises(TooLargeError, match="use the t-local method"):
         augment(many, BDeu(1.0))
 
