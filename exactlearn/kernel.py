@@ -1,11 +1,27 @@
-"""The one decorator for compiled kernels: numba, cached on disk, free of the interpreter lock."""
+"""The one decorator for compiled kernels: numba, cached on disk, free of the interpreter lock.
 
-from collections.abc import Callable
+Numba renews a cached kernel when the kernel's own source file changes, but not when a kernel that
+it calls, in another file, does: an update could then run old machine code. So the cache of each
+kernel lies in a folder named after everything that went into it: its source file, the kernels it
+calls and the constants it reads.
+"""
+
+import hashlib
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_settings: Any = numba.config
 
 
 def kernel(function: F) -> F:
@@ -13,4 +29,57 @@ def kernel(function: F) -> F:
 
     The plain Python function stays reachable as ``.py_func``: tests run it as the kernel's twin.
     """
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    fingerprint = _fingerprint(function)
+    with _cache_folder(function, fingerprint):
+        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    compiled.fingerprint = fingerprint
+    return cast(F, compiled)
+
+
+def _fingerprint(function: Callable[..., Any]) -> str:
+    """Hash what a kernel is compiled from: source file, kernels called, constants read."""
+    digest = hashlib.sha256(_source(inspect.getfile(function)))
+    digest.update(f"{numba.__version__} {sys.version}".encode())
+    for name in sorted(function.__code__.co_names):
+        value = function.__globals__.get(name)
+        known = getattr(value, "fingerprint", None)
+        if known is not None:
+            digest.update(f"{name} {known}".encode())
+        elif isinstance(value, bool | int | float | str | tuple):
+            digest.update(f"{name} {value!r}".encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _source(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
+@contextmanager
+def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[None]:
+    """Let numba cache what is decorated inside in a folder of its own."""
+    before = _settings.CACHE_DIR
+    beside = Path(inspect.getfile(function)).parent / "__pycache__"
+    root = Path(before) if before else _first_writable(beside, _user_cache())
+    _settings.CACHE_DIR = str(root / "kernels" / fingerprint)
+    try:
+        yield
+    finally:
+        _settings.CACHE_DIR = before
+
+
+def _user_cache() -> Path:
+    base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "exactlearn"
+
+
+def _first_writable(*folders: Path) -> Path:
+    """Return the first folder that can be written, or a temporary one."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="exactlearn-"))
