@@ -7,13 +7,17 @@ from numpy.typing import NDArray
 from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
-from exactlearn.solvers.clusters import cluster_row, short_circuits, violated_clusters
+from exactlearn.solvers.cluster_program import search_clusters
+from exactlearn.solvers.clusters import LEAST, cluster_row, short_circuits, violated_clusters
 
 if TYPE_CHECKING:
     from exactlearn.solvers.scip import Master
 
 MOST_CUTS = 200
 """Cluster inequalities added in one round of separation."""
+
+MOST_FUTILE = 3
+"""Exact searches for a cluster that may fail before they are given up."""
 
 Answer = dict[str, Any]
 
@@ -27,6 +31,7 @@ class Acyclicity(Conshdlr):
 
     def __init__(self, master: "Master") -> None:
         self.master = master
+        self.futile = 0
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
         """Tell SCIP that raising a candidate may break acyclicity."""
@@ -70,12 +75,20 @@ class Acyclicity(Conshdlr):
         x, _ = master.solution(None)
         support, n = master.support(x), master.component.n_variables
         clusters = violated_clusters(support, n, MOST_CUTS)
+        if not len(clusters) and not enforce and self._program_is_due(x):
+            clusters = search_clusters(support, n)
+            self.futile = 0 if len(clusters) else self.futile + 1
         if enforce and not len(clusters):
             return self._judge(None)
         if not len(clusters):
             return {"result": RESULT.DIDNOTFIND}
         cut_off = [self._add_row(cluster, forced=enforce) for cluster in clusters]
         return {"result": RESULT.CUTOFF if any(cut_off) else RESULT.SEPARATED}
+
+    def _program_is_due(self, x: NDArray[np.float64]) -> bool:
+        """Tell whether the exact search is worth its time: at the root, until it fails often."""
+        fractional = bool((np.abs(x - np.round(x)) > LEAST).any())
+        return fractional and self.master.model.getDepth() == 0 and self.futile < MOST_FUTILE
 
     def _add_row(self, cluster: NDArray[np.bool_], *, forced: bool) -> bool:
         """Add one cluster inequality; tell whether it makes the node infeasible."""
