@@ -103,7 +103,7 @@ class Search:
     method
         How missing cells are completed; complete data are solved exactly whatever it says.
     t, starts
-        For ``t-local``: how many cells may change in one step, and the number of random starts.
+        For ``t-local``: how many cells may change in one step, and the number of starts.
     solver
         Solver of parent-set selection.
     time_limit
@@ -126,7 +126,7 @@ class Search:
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
         _at_least("t", self.t, 1)
-        _at_least("starts", self.starts, 0)
+        _at_least("starts", self.starts, 1)
         _at_least("seed", self.seed, 0)
         if self.time_limit is not None:
             _at_least("time_limit", self.time_limit, 0)

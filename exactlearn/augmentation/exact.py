@@ -25,7 +25,7 @@ from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.data import Dataset
-from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.errors import OptionError
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.result import Event
 
@@ -96,8 +96,6 @@ def _run(
         status, message = limit.status, "stopped before the exact search began"
     except KeyboardInterrupt:
         status, message = "interrupted", "interrupted before the exact search began"
-    if incumbent.parents is None:
-        raise InfeasibleError("no network was found before the limit: allow more time")
     if status == "optimal":
         incumbent.bound = incumbent.score
     return Augmentation.of(incumbent, status, method, message=message)

@@ -19,7 +19,7 @@ from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Pair, Task, require_proof
 from exactlearn.data import Dataset
-from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.errors import OptionError
 
 
 def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> Augmentation:
@@ -55,8 +55,6 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
         status, message = "interrupted", "interrupted before t-local optimality was proven"
-    if incumbent.parents is None:
-        raise InfeasibleError("no network was found before the limit: allow more time")
     if status == "t-local" and t >= len(task.dataset.missing_cells):
         status, incumbent.bound = "optimal", incumbent.score
     return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
@@ -65,7 +63,10 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
 def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     """Fill in each variable's most frequent state, then learn the best DAG: the baseline."""
     values = mode_completion(task.dataset)
-    result = task.solve(task.families(values), incumbent)
+    try:
+        result = task.solve(task.families(values), incumbent)
+    except LimitReachedError as limit:
+        return Augmentation.of(incumbent, limit.status, "mode", message="no network was found")
     assert result.parents is not None
     incumbent.offer(task.pair(result.parents, values))
     status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status

@@ -31,7 +31,7 @@ class Augmentation:
     Parameters
     ----------
     parents
-        Parents of each variable, or ``None`` when no network satisfies the constraints.
+        Parents of each variable, or ``None`` when the limit came before any network was found.
     values
         State index of each missing cell, in the order of ``Dataset.missing_cells``.
     score

@@ -90,6 +90,8 @@ class Task:
         ------
         InfeasibleError
             When the constraints exclude every network.
+        LimitReachedError
+            When the search ended before it found any.
         """
         result = solve(
             problem,
@@ -101,6 +103,8 @@ class Task:
         )
         incumbent.nodes += result.nodes
         if result.parents is None:
+            if result.status != "infeasible":
+                require_proof(result)
             raise InfeasibleError(result.message or "no network satisfies the constraints")
         return result
 

@@ -182,10 +182,10 @@ t_option = click.option(
 
 starts_option = click.option(
     "--starts",
-    type=click.IntRange(0),
+    type=click.IntRange(1),
     default=_SEARCH.starts,
     show_default=True,
-    help="t-local: random starts, beside the most frequent states.",
+    help="t-local: starts, the most frequent states and then random ones.",
 )
 
 seed_option = click.option(
