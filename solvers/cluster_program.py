@@ -45,7 +45,7 @@ def search_clusters(support: Support, n: int) -> NDArray[np.bool_]:
 
 
 def _between(support: Support, n: int) -> NDArray[np.bool_]:
-    """Tell which variables have a positive parent and a positive child: no other helps a cluster."""
+    """Tell which variables have a positive parent and a positive child; others help no cluster."""
     has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     has_parent[support.child[np.diff(support.member_first) > 0]] = True
     has_child[support.members] = True

@@ -8,7 +8,8 @@ and Cussens 2017, eq. 5). With one candidate chosen for each variable, the viola
 
 Three searches look for clusters with v(C) > 0: circuits of short length in the graph whose arc
 j -> i has length ``1 - x(candidates of i with parent j)``; variables left over when all that can be
-placed are placed; and a tabu search that moves one variable at a time into or out of a cluster. All kernels see the *support* only: candidates with x > 0.
+placed are placed; and walks that move one variable at a time into or out of a cluster. All kernels
+see the *support* only: candidates with x > 0.
 """
 
 from typing import NamedTuple
@@ -23,6 +24,13 @@ LEAST = 1e-4
 
 POSITIVE = 1e-7
 """Smallest value of a candidate that counts as positive."""
+
+
+MANY_VARIABLES, ENOUGH = 100, 20
+"""With more variables, this many violated clusters make the slower search unnecessary."""
+
+MOST_SOURCES = 30
+"""Variables from which left-over clusters are shrunk, for each threshold."""
 
 
 class Support(NamedTuple):
@@ -46,9 +54,11 @@ def violated_clusters(support: Support, n: int, most: int) -> NDArray[np.bool_]:
     """Return clusters whose inequality is violated, the most violated first, shape (found, n)."""
     circuits = short_circuits(*support, n, most)
     closed = closed_clusters(*support, n, most)
-    seeds = np.unique(np.concatenate([circuits, closed]), axis=0)
-    grown = tabu_clusters(*support, n, seeds)
-    return _best(np.concatenate([seeds, grown]), support, most)
+    quick = _best(np.concatenate([circuits, closed]), support, most)
+    if n > MANY_VARIABLES and len(quick) > ENOUGH:
+        return quick
+    seeds = np.unique(np.concatenate([quick, closed]), axis=0)[:n]
+    return _best(np.concatenate([quick, tabu_clusters(*support, n, seeds)]), support, most)
 
 
 def _best(clusters: NDArray[np.bool_], support: Support, most: int) -> NDArray[np.bool_]:
@@ -216,13 +226,11 @@ def closed_clusters(
     start = np.zeros(n, np.bool_)
     for threshold in thresholds:
         whole = left_over(child, x, member_first, members, start, threshold)
-        for source in range(n):
+        for source in range(0, n, 1 + n // MOST_SOURCES):
             if n_found == most or not whole.any():
                 break
             if whole[source]:
-                found[n_found] = _shrink(
-                    child, x, member_first, members, whole, source, threshold
-                )
+                found[n_found] = _shrink(child, x, member_first, members, whole, source, threshold)
                 n_found += 1
     return found[:n_found]
 
@@ -339,7 +347,7 @@ def _walk(
     """Move variables into or out of a cluster; it becomes the best one of two or more met.
 
     Each move is the best one that does not undo a recent one; with ``direction`` 1 or -1 variables
-    only enter or leave. ``kept`` stays. The walk ends ``patience`` moves after the last improvement.
+    only enter or leave. ``kept`` stays. The walk ends ``patience`` moves after its last gain.
     """
     n, tenure = len(cluster), 4 if direction == 0 else len(cluster)
     free_from = np.zeros(n, np.int64)

@@ -43,6 +43,11 @@ SETTINGS: dict[str, Any] = {
     "separating/gomory/freq": -1,
     "separating/aggregation/freq": -1,
     "constraints/knapsack/sepafreq": -1,
+    "branching/relpscost/initcand": 15,  # strong branching took most of the time by default
+    "branching/relpscost/inititer": 20,
+    "branching/relpscost/maxlookahead": 4,
+    "branching/relpscost/sbiterofs": 5000,
+    "branching/relpscost/sbiterquot": 0.3,
     "limits/gap": 0.0,
     "limits/absgap": 0.0,
 }
@@ -147,8 +152,11 @@ class Master:
             return otherwise
 
     def listen(self) -> None:
-        """Take over SCIP's bound and let the listener hear."""
+        """Take over SCIP's bound and, if it found one by itself, its better selection."""
         self._take_bound()
+        ours = self.component.relaxation - self.progress.scores[self.k]
+        if self.model.getNSols() and self.model.getPrimalbound() < ours - 1e-9 * max(1.0, ours):
+            self._take_best()
         self.progress.look()
 
     def _bound(self, loss: float) -> float:
@@ -177,6 +185,8 @@ class Master:
         """Solve; the incumbent and the bound go to the progress."""
         with self._stopped_by_interrupt():
             self.model.optimize()
+        if self.model.getNSols():
+            self._take_best()
         if self.failure is not None:
             self._take_bound()
             raise self.failure
@@ -187,8 +197,6 @@ class Master:
                 f"{self.component.n_variables} variables and {self.component.n_candidates} "
                 "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
             )
-        if self.model.getNSols():
-            self._take_best()
         if told == "optimal":
             self.progress.prove(self.k, self.progress.scores[self.k], self.model.getNTotalNodes())
         else:
