@@ -9,9 +9,9 @@ from exactlearn.augmentation.completions import (
     completion_problem,
     require_enumerable,
 )
-from exactlearn.augmentation.families import parent_sets
 from exactlearn.augmentation.result import total_score
 from exactlearn.augmentation.settle import settle
+from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import AIC, BIC, BDeu, score_family
@@ -66,7 +66,7 @@ def test_no_useful_candidate_is_lost(seed, radius):
             for c in range(problem.first[child], problem.first[child + 1]):
                 if all(options[k] == v for k, v in problem.reads(c).items()):
                     best[problem.parent_set(c)] = problem.scores[c]
-            for members in parent_sets(3, child, 2)[0]:
+            for members in parent_sets(3, child, 2).members:
                 ps = tuple(int(v) for v in members if v >= 0)
                 if distance[[child, *ps]].sum() > columns.radius:
                     continue
@@ -111,7 +111,7 @@ def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
 
 
 def test_parent_sets_are_all_subsets():
-    members, first = parent_sets(6, 2, 3)
+    members, first, _ = parent_sets(6, 2, 3)
     sets = [tuple(int(v) for v in row if v >= 0) for row in members]
     assert len(set(sets)) == len(sets) == 1 + 5 + 10 + 10
     assert all(2 not in s and list(s) == sorted(s) for s in sets)

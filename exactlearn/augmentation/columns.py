@@ -20,6 +20,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.option_ranks import Options
 from exactlearn.data import MISSING, Dataset
 
 
@@ -99,6 +100,18 @@ class Columns:
         histogram = np.zeros((len(self.n_options), self.radius + 1), np.int64)
         np.add.at(histogram, (owner, self.distance), 1)
         return histogram
+
+    @property
+    def options(self) -> Options:
+        """What the kernels see of the options."""
+        return Options(
+            self.first,
+            self.distance,
+            self.histogram,
+            self.deviation_first,
+            self.deviation_row,
+            self.deviation_value,
+        )
 
     def column(self, variable: int, option: int) -> NDArray[np.int64]:
         """Return a variable's column under one of its options (a row of ``distance``)."""

@@ -13,13 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.columns import Columns, n_options
-from exactlearn.augmentation.families import (
-    combination_counts,
-    digits_of,
-    growth_tables,
-    parent_sets,
-    score_completions,
-)
+from exactlearn.augmentation.families import Table, score_completions
+from exactlearn.augmentation.growth import growth
+from exactlearn.augmentation.option_ranks import combination_counts, combinations_at
+from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.data import MISSING, Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import Score
@@ -128,7 +125,7 @@ def require_enumerable(dataset: Dataset, radius: int | None, max_parents: int) -
     histogram = _options_by_distance(dataset, radius)
     total, largest = 0.0, (0.0, 0, 0)
     for child in range(n):
-        members, _ = parent_sets(n, child, min(max_parents, n - 1))
+        members = parent_sets(n, child, max_parents).members
         counts = combination_counts(members, child, histogram)
         total += float(counts.sum())
         f = int(counts.argmax())
@@ -136,8 +133,8 @@ def require_enumerable(dataset: Dataset, radius: int | None, max_parents: int) -
     if total <= MAX_COMPLETIONS:
         return
     count, child, f = largest
-    family = [int(v) for v in parent_sets(n, child, min(max_parents, n - 1))[0][f] if v >= 0]
-    told = ", ".join(dataset.names[v] for v in [child, *family])
+    family = [child, *(int(v) for v in parent_sets(n, child, max_parents).members[f] if v >= 0)]
+    told = ", ".join(dataset.names[v] for v in family)
     raise TooLargeError(
         f"the families have {total:.3g} completions to enumerate ({count:.3g} of them for "
         f"{{{told}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the t-local method with a "
@@ -159,55 +156,31 @@ def _options_by_distance(dataset: Dataset, radius: int | None) -> NDArray[np.flo
 def _children(
     dataset: Dataset, columns: Columns, score: Score, rules: FamilyRules
 ) -> Iterator[_ChildCandidates]:
-    n = dataset.n_variables
     weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
-    kind, a, b = score.compiled(float(weights.sum()))
-    whole = bool((weights == np.round(weights)).all())
-    cardinalities = dataset.cardinalities
-    histogram = columns.histogram
-    for child in range(n):
-        members, set_first = parent_sets(n, child, min(rules.max_parents, n - 1))
-        q = np.where(members >= 0, cardinalities[members], 1).astype(np.float64).prod(axis=1)
-        cells = float(q.max()) * float(cardinalities[child])
-        if cells > MAX_TABLE:
-            raise TooLargeError(
-                f"a family of {dataset.names[child]!r} has a table of {cells:.3g} cells, and the "
-                f"limit is {MAX_TABLE:,}; allow fewer parents or merge states"
-            )
-        tables, table_of = np.zeros((1, 0)), np.zeros((len(members), 2), np.int64)
-        if whole:
-            tables, table_of = growth_tables(
-                q, int(cardinalities[child]), int(weights.sum()), kind, a
-            )
-        counts = combination_counts(members, child, histogram.astype(np.float64))
-        combination_first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    table = Table(columns.base, weights, dataset.cardinalities)
+    compiled = score.compiled(float(weights.sum()))
+    for child, states in enumerate(dataset.cardinalities.tolist()):
+        sets = parent_sets(dataset.n_variables, child, rules.max_parents)
+        members = sets.members
+        q = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
+        _require_small_tables(dataset.names[child], float(q.max()) * states)
+        counts = combination_counts(members, child, columns.histogram.astype(np.float64))
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         scores, keep = score_completions(
-            columns.base,
-            weights,
-            cardinalities,
-            child,
-            members,
-            set_first,
-            rules.allowed(child, members),
-            tables,
-            table_of,
-            kind,
-            a,
-            b,
-            columns.first,
-            columns.distance,
-            histogram,
-            columns.deviation_first,
-            columns.deviation_row,
-            columns.deviation_value,
-            combination_first,
-            int(cells),
-        )
+            table, child, sets, rules.allowed(child, members),
+            growth(compiled, q, states, weights), columns.options, first, int(q.max()) * states,
+        )  # fmt: skip
         kept = np.flatnonzero(keep)
-        sets, options = digits_of(
-            kept, child, members, combination_first, columns.first, columns.distance, histogram
+        rows, options = combinations_at(kept, child, members, first, columns.options)
+        yield _ChildCandidates(members[rows], options, scores[kept])
+
+
+def _require_small_tables(name: str, cells: float) -> None:
+    if cells > MAX_TABLE:
+        raise TooLargeError(
+            f"a family of {name!r} has a table of {cells:.3g} cells, and the limit is "
+            f"{MAX_TABLE:,}; allow fewer parents or merge states"
         )
-        yield _ChildCandidates(members[sets], options, scores[kept])
 
 
 def _assemble(
