@@ -226,16 +226,16 @@ def test_a_table_beyond_memory_is_refused_before_it_is_made():
 
 
 def test_unreadable_files_are_refused(tmp_path):
-    with pytest.raises(OptionError, match=r"cannot read .*: No such file"):
+    with pytest.raises(OptionError, match=r"cannot read .*: there is no file"):
         read_bif(tmp_path / "none.bif")
     (tmp_path / "a.bif.gz").write_bytes(b"network x { }")
-    with pytest.raises(FormatError, match="not a whole gzip file"):
-        read_bif(tmp_path / "a.bif.gz")
+    with pytest.raises(FormatError, match="expected at least one variable"):
+        read_bif(tmp_path / "a.bif.gz")  # gzip is known by its content
     (tmp_path / "b.bif.gz").write_bytes(gzip.compress(b"network x { }" * 99)[:-12])
-    with pytest.raises(FormatError, match="not a whole gzip file"):
+    with pytest.raises(FormatError, match="damaged gzip file"):
         read_bif(tmp_path / "b.bif.gz")
     (tmp_path / "c.bif").write_bytes("variable é".encode("latin-1"))
-    with pytest.raises(FormatError, match="byte 9 is not UTF-8"):
+    with pytest.raises(FormatError, match="line 1, byte 10: 0xe9 is not UTF-8"):
         read_bif(tmp_path / "c.bif")
 
 

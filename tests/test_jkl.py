@@ -110,7 +110,7 @@ def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(FormatError, match="gzip"):
         read_jkl(tmp_path / "cut.jkl.gz")
     (tmp_path / "latin.jkl").write_bytes(b"1\n\xe9 0\n")
-    with pytest.raises(FormatError, match="byte 2"):
+    with pytest.raises(FormatError, match="line 2, byte 1"):
         read_jkl(tmp_path / "latin.jkl")
 
 

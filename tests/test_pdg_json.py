@@ -106,7 +106,7 @@ def test_what_is_not_json_is_refused(tmp_path):
     path.write_bytes(b'{"\xff"}')
     with pytest.raises(FormatError, match="not UTF-8"):
         read_pdg(path)
-    with pytest.raises(FormatError, match="cannot read"):
+    with pytest.raises(OptionError, match="cannot read"):
         read_pdg(tmp_path / "none.pdg.json")
 
 

@@ -17,9 +17,7 @@ Probabilities are kept as written: rows that sum to one within 1e-6 are not resc
 writing and reading again gives the same bits.
 """
 
-import gzip
 import os
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +27,7 @@ from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif_reader import NetworkReader
 from exactlearn.formats.bif_tokens import Tokens, quoted
+from exactlearn.formats.text_file import read_text
 from exactlearn.network import BayesianNetwork
 
 
@@ -38,7 +37,7 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     Parameters
     ----------
     path
-        File to read; unpacked first when its name ends in ``.gz``.
+        File to read, compressed by gzip or not.
 
     Returns
     -------
@@ -52,9 +51,9 @@ def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
         When the text is not BIF or contradicts itself; names file, line and column, or the
         variables of a directed cycle.
     OptionError
-        When the file cannot be opened.
+        When the file cannot be read.
     """
-    return parse_bif(_text(Path(path)), os.fspath(path))
+    return parse_bif(read_text(Path(path)), os.fspath(path))
 
 
 def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
@@ -140,22 +139,3 @@ def _numbers(row: NDArray[np.float64]) -> str:
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(map(quoted, names))
-
-
-def _text(path: Path) -> str:
-    """Return a file's text, unpacked."""
-    try:
-        data = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-        return data.decode("utf-8-sig")
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FormatError(
-            f"{path}: not a whole gzip file ({error}); pack it again or drop the suffix .gz"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{path}: byte {error.start} is not UTF-8 text; convert the file to UTF-8"
-        ) from error
-    except OSError as error:
-        raise OptionError(f"cannot read {path}: {error.strerror}; name a BIF file") from error

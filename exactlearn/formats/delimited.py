@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from exactlearn.column import Column
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.text_file import read_utf8
+from exactlearn.formats.text_file import read_lines, suffix_of
 from exactlearn.kernel import kernel
 
 WHITE_SPACE = "whitespace"
@@ -75,7 +75,7 @@ def read_delimited(
         When the file does not exist, or the separator is not one character.
     """
     path = Path(path)
-    data = read_utf8(path)
+    data = read_lines(path)
     separator = _separator(path, data, separator)
     lines, counts = _lines_and_counts(path, data, separator)
     if not len(lines):
@@ -107,7 +107,7 @@ def _separator(path: Path, data: bytes, asked: str | None) -> str:
 
 def _sniffed(path: Path, data: bytes) -> str:
     """Return the separator that parts most of the first lines into one same number of fields."""
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    suffix = suffix_of(path)
     if suffix in (".tsv", ".tab"):
         return "\t"
     lines = [line for line in _head(data) if line.strip()][:_SNIFFED_LINES]

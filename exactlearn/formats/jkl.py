@@ -13,11 +13,9 @@ Each variable has one header line, followed by its candidates in any order. Line
 it takes to read the same number again.
 """
 
-import gzip
 import math
 import os
 import re
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +23,7 @@ import numpy as np
 
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.text_file import read_text
 from exactlearn.solvers.problem import Problem
 
 Line = tuple[int, str]
@@ -37,7 +36,7 @@ def read_jkl(path: str | os.PathLike[str]) -> Problem:
     Parameters
     ----------
     path
-        File to read; unpacked first when its name ends in ``.gz``.
+        File to read, compressed by gzip or not.
 
     Returns
     -------
@@ -49,9 +48,9 @@ def read_jkl(path: str | os.PathLike[str]) -> Problem:
     FormatError
         When the text does not follow the format; names file, line and column.
     OptionError
-        When the file cannot be opened.
+        When the file cannot be read.
     """
-    return parse_jkl(_text(Path(path)), os.fspath(path))
+    return parse_jkl(read_text(Path(path)), os.fspath(path))
 
 
 def parse_jkl(text: str, source: str = "score text") -> Problem:
@@ -113,21 +112,6 @@ def _require_writable(problem: Problem) -> None:
                 f"a score file cannot hold the variable name {name!r}: names must have no blanks "
                 "and not begin with '#'; rename the variable"
             )
-
-
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise OptionError(f"cannot read {path}: {error.strerror}; check the name") from error
-    try:
-        return (gzip.decompress(data) if path.suffix.lower() == ".gz" else data).decode()
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: not a whole gzip file ({error}); fetch it again") from error
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{path}, byte {error.start}: not UTF-8 text; convert the file"
-        ) from error
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ after variable in the order of ``nodes``, the flat ``parameters`` and ``successo
 same float again.
 """
 
-import gzip
 import json
 import os
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.text_file import read_text
 from exactlearn.pdg.decision_graph import DecisionGraph
 
 FORMAT = "exactlearn decision graph"
@@ -26,7 +26,7 @@ _KEYS = ("variables", "nodes", "parameters", "successors")
 
 
 def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
-    """Write a decision graph, in one step; compressed if the name ends in ``.gz``.
+    """Write a decision graph, in one step; compressed when the name ends in ``.gz``.
 
     Raises
     ------
@@ -37,13 +37,15 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
 
 
 def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
-    """Read a decision graph and check it.
+    """Read a decision graph, compressed by gzip or not, and check it.
 
     Raises
     ------
     FormatError
-        If the file is not readable, not JSON, of another format or version, lacks a key or has a
-        wrong value, or if its arrays form no decision graph; names the place.
+        If the file is not JSON, of another format or version, lacks a key or has a wrong value,
+        or if its arrays form no decision graph; names the place.
+    OptionError
+        If the file cannot be read.
     """
     content = _load(Path(path))
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -65,17 +67,13 @@ def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
 
 
 def _load(path: Path) -> Any:
+    text = read_text(path)
     try:
-        data = path.read_bytes()
-        return json.loads(gzip.decompress(data) if path.suffix.lower() == ".gz" else data)
-    except (OSError, EOFError) as error:
-        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise FormatError(
             f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
         ) from None
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}, byte {error.start}: not UTF-8 text") from None
 
 
 def _to_json(pdg: DecisionGraph) -> dict[str, Any]:

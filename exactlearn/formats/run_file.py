@@ -14,6 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.text_file import read_text
 from exactlearn.suggestion import suggestion
 
 T = TypeVar("T")
@@ -36,9 +37,10 @@ def read_declared(path: Path, into: type[T]) -> T:
     OptionError
         When a key is unknown (with the nearest known one), missing, or of the wrong type.
     """
+    text = read_text(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise FormatError(f"{path}: not a TOML file: {error}") from None
     try:
         return from_table(table, into)

@@ -14,6 +14,7 @@ from exactlearn.data import MISSING_SYMBOLS, Dataset, repeated
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.delimited import MARKS, DelimitedText, read_delimited
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.frame import generated_names
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -196,7 +197,7 @@ def _without_weights(
 
 
 def _separator(path: Path) -> str:
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in _SEPARATORS:
         raise OptionError(
             f"cannot tell the format of {path} from its suffix; expected .csv or .tsv, or either "
