@@ -179,7 +179,7 @@ class Problem:
 
     def require_feasible(self) -> None:
         """Raise :class:`InfeasibleError`, naming the constraints, when no network is allowed."""
-        if not self._closes(self.allowed):
+        if not self.is_feasible:
             raise InfeasibleError(self._conflict())
 
     def _closes(self, allowed: NDArray[np.bool_]) -> bool:
@@ -208,7 +208,7 @@ class Problem:
         if cycle:
             told = ", ".join(f"{self.names[p]} -> {self.names[c]}" for p, c in cycle)
             return f"the required arcs {told} close a cycle; drop one of them"
-        if not replace(self, required=frozenset(), forbidden=frozenset())._feasible():
+        if not replace(self, required=frozenset(), forbidden=frozenset()).is_feasible:
             return (
                 "no acyclic choice of candidate parent sets exists, even without constraints: "
                 "give every variable at least the empty parent set"
@@ -219,7 +219,7 @@ class Problem:
                 self,
                 required=frozenset(a for kind, a in rest if kind == "required"),
                 forbidden=frozenset(a for kind, a in rest if kind == "forbidden"),
-            )._feasible():
+            ).is_feasible:
                 kept = rest
         told = ", ".join(f"{kind} {self.names[p]} -> {self.names[c]}" for kind, (p, c) in kept)
         return (
@@ -237,7 +237,9 @@ class Problem:
                 return arcs
             arcs = kept
 
-    def _feasible(self) -> bool:
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the constraints leave an acyclic selection (choices not considered)."""
         return self._closes(self.allowed)
 
     def _validate(self) -> None:

@@ -105,7 +105,7 @@ class Result:
             score exceeds the bound, or when ``optimal`` is claimed with a gap.
         """
         if self.status == "infeasible":
-            if problem._feasible() and not len(problem.options):
+            if problem.is_feasible and not len(problem.options):
                 raise CheckError("'infeasible' was claimed, but an acyclic selection exists")
             return
         if self.parents is None:

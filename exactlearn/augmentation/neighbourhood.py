@@ -17,7 +17,7 @@ from exactlearn.augmentation.completions import completion_problem, require_enum
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.task import LimitReachedError, Pair, Task, require_proof
 from exactlearn.data import Dataset
-from exactlearn.errors import InfeasibleError, TooLargeError
+from exactlearn.errors import TooLargeError
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.multipliers import Multipliers, root_multipliers
 from exactlearn.solvers.reduction import promising, value_bounds
@@ -81,18 +81,15 @@ def _first_single(
         bounds[literal] = -np.inf
         changed = _at_literal(problem, columns, literal)
         keep = promising(changed, multipliers, pair.target)
-        if not keep.any():
-            continue
         changed = changed.select(keep)
+        if not changed.is_feasible:  # what may be better has a directed cycle
+            continue
         tighter = root_multipliers(changed, clusters=multipliers.clusters, enough=pair.target)
         if tighter.bound(changed) <= pair.target:  # these may exclude other changes as well
             also = value_bounds(problem, tighter, distance=columns.distance, radius=1)
             bounds = np.minimum(bounds, also)
             continue
-        try:
-            result = task.solve(changed, incumbent)
-        except InfeasibleError:  # what may be better has a directed cycle
-            continue
+        result = task.solve(changed, incumbent)
         assert result.parents is not None
         if result.score > pair.target:
             options = np.zeros(problem.n_variables, np.int64)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from exactlearn.augmentation.task import Pair
 
 
+ROUNDING = 1e-12
+"""Relative difference of scores that is none."""
+
+
 @dataclass
 class Incumbent:
     """The best DAG and completion so far, with the clock and the trace of improvements.
@@ -61,8 +65,8 @@ class Incumbent:
         return self.remaining == 0.0
 
     def offer(self, pair: "Pair") -> None:
-        """Keep a pair if it is the best so far."""
-        if pair.score > self.score:
+        """Keep a pair if it is the best so far, by more than rounding."""
+        if pair.score > self.score + ROUNDING * max(1.0, abs(pair.score)):
             self.parents, self.working_values = pair.parents, pair.values
             self.score = pair.score
             self._report()

@@ -1,17 +1,45 @@
 """Coordinate ascent over single cells for a fixed DAG."""
 
-import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.growth import term
 from exactlearn.data import Dataset
 from exactlearn.kernel import kernel
 from exactlearn.scores import Score
 
-GAIN = 1e-9
+LEAST_GAIN = 1e-9
 """Least improvement that counts: smaller ones are rounding, and could cycle."""
+
+
+class Tables(NamedTuple):
+    """The contingency tables of all families of a DAG.
+
+    Attributes
+    ----------
+    codes, weights, cardinalities
+        The completed table (variables, rows), the rows' weights, the numbers of states.
+    parents
+        Parents of each variable, padded with -1, shape (variables, most parents).
+    sizes
+        Number of parent configurations of each family, shape (variables,).
+    first
+        Where each family's cells begin, shape (variables + 1,).
+    cells, sums
+        Weight of each cell, and of its configuration at the cell of state 0.
+    """
+
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    cardinalities: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    first: NDArray[np.int64]
+    cells: NDArray[np.float64]
+    sums: NDArray[np.float64]
 
 
 def settle(
@@ -33,195 +61,100 @@ def settle(
     score
         The score.
     """
-    n = dataset.n_variables
     weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
     kind, a, _ = score.compiled(float(weights.sum()))
-    widest = max(1, *(len(ps) for ps in parents))
-    table = np.full((n, widest), -1, np.int64)
-    for child, ps in enumerate(parents):
-        table[child, : len(ps)] = list(ps)
     codes = np.ascontiguousarray(dataset.complete(values).codes.T.astype(np.int16))
+    tables = _empty_tables(codes, weights, dataset.cardinalities, parents)
     cells = dataset.missing_cells
-    _ascend(codes, weights, dataset.cardinalities, table, cells, kind, a, GAIN)
+    _ascend(tables, cells, kind, a)
     return codes[cells[:, 1], cells[:, 0]].astype(np.int64)
 
 
-@kernel
-def _term(n: float, alpha: float, kind: int, a: float) -> float:
-    if kind == 0:
-        return math.lgamma(n + alpha)
-    return a * n * math.log(n) if n > 1e-12 else 0.0
-
-
-@kernel
-def _configuration(
-    codes: NDArray[np.int16],
-    cardinalities: NDArray[np.int64],
-    parents: NDArray[np.int64],
-    row: int,
-) -> int:
-    index = 0
-    for p in range(len(parents)):
-        if parents[p] < 0:
-            break
-        index = index * cardinalities[parents[p]] + codes[parents[p], row]
-    return index
-
-
-@kernel
-def _move_row(
-    sign: float,
-    row: int,
-    family: int,
+def _empty_tables(
     codes: NDArray[np.int16],
     weights: NDArray[np.float64],
     cardinalities: NDArray[np.int64],
-    parents: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    first: NDArray[np.int64],
-    kind: int,
-    a: float,
+    parents: Sequence[Sequence[int]],
+) -> Tables:
+    padded = np.full((len(parents), max(1, *map(len, parents))), -1, np.int64)
+    for child, ps in enumerate(parents):
+        padded[child, : len(ps)] = list(ps)
+    sizes = np.where(padded >= 0, cardinalities[padded], 1).prod(axis=1)
+    first = np.concatenate([[0], np.cumsum(sizes * cardinalities)])
+    cells = np.zeros(int(first[-1]))
+    return Tables(codes, weights, cardinalities, padded, sizes, first, cells, cells.copy())
+
+
+@kernel
+def _concerned(parents: NDArray[np.int64], v: int) -> NDArray[np.int64]:
+    """Return the families that a variable is in."""
+    found = np.zeros(len(parents), np.int64)
+    count = 0
+    for child in range(len(parents)):
+        inside = child == v
+        for p in parents[child]:
+            inside = inside or p == v
+        if inside:
+            found[count] = child
+            count += 1
+    return found[:count]
+
+
+@kernel
+def _add_row(
+    tables: Tables, families: NDArray[np.int64], row: int, sign: float, kind: int, a: float
 ) -> float:
-    """Add (+1) or remove (-1) a row in one family's table; return the change of its score."""
-    r = cardinalities[family]
-    j = _configuration(codes, cardinalities, parents[family], row)
-    q = sizes[family]
-    cell = first[family] + j * r + codes[family, row]
-    total = first[family] + j * r
-    w = sign * weights[row]
-    change = _term(counts[cell] + w, a / (q * r), kind, a) - _term(
-        counts[cell], a / (q * r), kind, a
-    )
-    change -= _term(sums[total] + w, a / q, kind, a) - _term(sums[total], a / q, kind, a)
-    counts[cell] += w
-    sums[total] += w
+    """Add (+1) or remove (-1) a row in some families; return the change of their scores."""
+    change, w = 0.0, sign * tables.weights[row]
+    for child in families:
+        r, q = tables.cardinalities[child], tables.sizes[child]
+        j = 0
+        for p in tables.parents[child]:
+            if p >= 0:
+                j = j * tables.cardinalities[p] + tables.codes[p, row]
+        total = tables.first[child] + j * r
+        cell = total + tables.codes[child, row]
+        alpha_jk, alpha_j = a / (q * r), a / q
+        change += term(tables.cells[cell] + w, alpha_jk, kind, a)
+        change -= term(tables.cells[cell], alpha_jk, kind, a)
+        change -= term(tables.sums[total] + w, alpha_j, kind, a)
+        change += term(tables.sums[total], alpha_j, kind, a)
+        tables.cells[cell] += w
+        tables.sums[total] += w
     return change
 
 
 @kernel
-def _ascend(
-    codes: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    cardinalities: NDArray[np.int64],
-    parents: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    kind: int,
-    a: float,
-    least: float,
-) -> None:
-    n, rows = codes.shape
-    sizes = np.ones(n)
-    first = np.zeros(n + 1, np.int64)
-    concerns = np.zeros((n, n), np.bool_)
-    for i in range(n):
-        concerns[i, i] = True
-        for p in parents[i]:
-            if p >= 0:
-                sizes[i] *= cardinalities[p]
-                concerns[p, i] = True
-        first[i + 1] = first[i] + int(sizes[i]) * cardinalities[i]
-    counts, sums = np.zeros(first[n]), np.zeros(first[n])
-    for i in range(n):
-        for u in range(rows):
-            _move_row(
-                1.0,
-                u,
-                i,
-                codes,
-                weights,
-                cardinalities,
-                parents,
-                counts,
-                sums,
-                sizes,
-                first,
-                kind,
-                a,
-            )
+def _settle_cell(
+    tables: Tables, families: NDArray[np.int64], row: int, v: int, kind: int, a: float
+) -> bool:
+    """Give one cell its best value; tell whether that is a new one."""
+    old = tables.codes[v, row]
+    lost = _add_row(tables, families, row, -1.0, kind, a)
+    best, best_gain = old, LEAST_GAIN
+    for state in range(tables.cardinalities[v]):
+        if state == old:
+            continue
+        tables.codes[v, row] = state
+        gained = lost + _add_row(tables, families, row, 1.0, kind, a)
+        _add_row(tables, families, row, -1.0, kind, a)
+        if gained > best_gain:
+            best, best_gain = state, gained
+    tables.codes[v, row] = best
+    _add_row(tables, families, row, 1.0, kind, a)
+    return bool(best != old)
+
+
+@kernel
+def _ascend(tables: Tables, cells: NDArray[np.int64], kind: int, a: float) -> None:
+    everything = np.arange(len(tables.codes))
+    for row in range(len(tables.weights)):
+        _add_row(tables, everything, row, 1.0, kind, a)
     improved = True
     while improved:
         improved = False
         for c in range(len(cells)):
-            u, v = cells[c, 0], cells[c, 1]
-            old = codes[v, u]
-            lost = 0.0
-            for i in range(n):
-                if concerns[v, i]:
-                    lost += _move_row(
-                        -1.0,
-                        u,
-                        i,
-                        codes,
-                        weights,
-                        cardinalities,
-                        parents,
-                        counts,
-                        sums,
-                        sizes,
-                        first,
-                        kind,
-                        a,
-                    )
-            best, best_gain = old, least
-            for x in range(cardinalities[v]):
-                if x == old:
-                    continue
-                codes[v, u] = x
-                gain = lost
-                for i in range(n):
-                    if concerns[v, i]:
-                        gain += _move_row(
-                            1.0,
-                            u,
-                            i,
-                            codes,
-                            weights,
-                            cardinalities,
-                            parents,
-                            counts,
-                            sums,
-                            sizes,
-                            first,
-                            kind,
-                            a,
-                        )
-                for i in range(n):
-                    if concerns[v, i]:
-                        _move_row(
-                            -1.0,
-                            u,
-                            i,
-                            codes,
-                            weights,
-                            cardinalities,
-                            parents,
-                            counts,
-                            sums,
-                            sizes,
-                            first,
-                            kind,
-                            a,
-                        )
-                if gain > best_gain:
-                    best, best_gain = x, gain
-            codes[v, u] = best
-            improved = improved or best != old
-            for i in range(n):
-                if concerns[v, i]:
-                    _move_row(
-                        1.0,
-                        u,
-                        i,
-                        codes,
-                        weights,
-                        cardinalities,
-                        parents,
-                        counts,
-                        sums,
-                        sizes,
-                        first,
-                        kind,
-                        a,
-                    )
+            v = cells[c, 1]
+            families = _concerned(tables.parents, v)
+            if _settle_cell(tables, families, cells[c, 0], v, kind, a):
+                improved = True
