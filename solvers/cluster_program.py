@@ -1,8 +1,7 @@
 """The most violated cluster inequality, exactly, by a small integer program.
 
 One 0/1 variable tells whether a variable is in the cluster, one continuous variable whether a
-positive candidate belongs to a member and has a parent in the cluster (Bartlett and Cussens 2017,
-section 4.2):
+positive candidate belongs to a member and has a parent in the cluster (Bartlett and Cussens 2017):
 
     max  sum_c x_c y_c - sum_v member_v     y_c <= member_child(c),  y_c <= sum of member_p, p in PA
 

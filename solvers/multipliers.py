@@ -19,7 +19,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 from exactlearn.kernel import kernel
-from exactlearn.solvers.clusters import Support, take_support, violated_clusters
+from exactlearn.solvers.cluster_search import violated_clusters
+from exactlearn.solvers.clusters import Support, take_support
 from exactlearn.solvers.problem import Problem
 
 MOST_CUTS = 200

@@ -6,9 +6,8 @@ variable at a time to its best place in the order (Scanagatta et al. 2017, "Impr
 Bayesian networks structure learning", WINASOBS; Lee and van Beek 2017, MINOBS), one choice at a
 time to its best value, and continues from a shaken copy of the best order. It proves nothing.
 
-A candidate *needs* its parents and its literals: one bit set ``needs[c]``, parents first. What is
-*there* for a variable is a bit set of the same shape. All kernels count the candidates they look at
-in ``work[0]``, so that effort is bounded by counts and the same seed gives the same answer.
+The bit sets ``needs``, ``there`` and the count ``work`` are those of
+:mod:`exactlearn.solvers.placing`.
 """
 
 import numpy as np
@@ -16,12 +15,15 @@ from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
 from exactlearn.solvers.components import Component
-
-MISSING = -1e15
-"""Stands for the score of a variable that has no consistent candidate."""
-
-LEAST = 1e-9
-"""Smallest improvement that counts as one."""
+from exactlearn.solvers.placing import (
+    LEAST,
+    choose_along,
+    first_inside,
+    first_inside_with,
+    needs_of_values,
+    place_by_weight,
+    score_of,
+)
 
 
 class OrderSearch:
@@ -79,158 +81,6 @@ class OrderSearch:
         option_first = self.component.option_first
         there = needs_of_values(option_first, values, self.needs.shape[1], self.words)
         return place_by_weight(*self._arrays, weights, there)
-
-
-@kernel
-def needs_of_values(
-    option_first: NDArray[np.int64], values: NDArray[np.int64], width: int, words: int
-) -> NDArray[np.uint64]:
-    """Return the bit set of the true literals and of no variable, shape (width,)."""
-    there = np.zeros(width, np.uint64)
-    for choice in range(len(values)):
-        literal = option_first[choice] + values[choice]
-        there[words + (literal >> 6)] |= np.uint64(1) << np.uint64(literal & 63)
-    return there
-
-
-@kernel
-def first_inside(
-    needs: NDArray[np.uint64],
-    there: NDArray[np.uint64],
-    begin: int,
-    end: int,
-    work: NDArray[np.int64],
-) -> int:
-    """Return the first candidate of a range that needs only what is there, or -1."""
-    for c in range(begin, end):
-        inside = True
-        for w in range(needs.shape[1]):
-            if needs[c, w] & ~there[w]:
-                inside = False
-                break
-        if inside:
-            work[0] += c - begin + 1
-            return c
-    work[0] += end - begin
-    return -1
-
-
-@kernel
-def first_inside_with(
-    needs: NDArray[np.uint64],
-    there: NDArray[np.uint64],
-    begin: int,
-    end: int,
-    word: int,
-    bit: np.uint64,
-    work: NDArray[np.int64],
-) -> int:
-    """Return the first such candidate that also needs one given bit, or -1."""
-    for c in range(begin, end):
-        if needs[c, word] & bit:
-            inside = True
-            for w in range(needs.shape[1]):
-                if needs[c, w] & ~there[w]:
-                    inside = False
-                    break
-            if inside:
-                work[0] += c - begin + 1
-                return c
-    work[0] += end - begin
-    return -1
-
-
-@kernel
-def score_of(scores: NDArray[np.float64], candidate: int) -> float:
-    """Return a candidate's score, or that of a missing one."""
-    return scores[candidate] if candidate >= 0 else MISSING
-
-
-@kernel
-def choose_along(
-    first: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    needs: NDArray[np.uint64],
-    order: NDArray[np.int64],
-    literals: NDArray[np.uint64],
-    chosen: NDArray[np.int64],
-    work: NDArray[np.int64],
-) -> float:
-    """Choose each variable's best candidate along an order, in place; return the total score."""
-    there = literals.copy()
-    total = 0.0
-    for v in order:
-        chosen[v] = first_inside(needs, there, first[v], first[v + 1], work)
-        total += score_of(scores, chosen[v])
-        there[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
-    return total
-
-
-@kernel
-def place_by_weight(
-    first: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    needs: NDArray[np.uint64],
-    weights: NDArray[np.float64],
-    literals: NDArray[np.uint64],
-) -> NDArray[np.int64]:
-    """Order the variables: next comes the one that can be placed and misses the least.
-
-    A variable misses ``1 - (weight of its candidates inside what is placed)``, and by the score it
-    loses on its best candidate where that is a tie. With the values of a linear program's
-    solution as weights this is a rounding of that solution.
-    """
-    n = len(first) - 1
-    there = literals.copy()
-    order = np.empty(n, np.int64)
-    placed = np.zeros(n, np.bool_)
-    missing = np.ones(n)
-    best = np.full(n, -1, np.int64)
-    done = np.zeros(len(scores), np.bool_)
-    for at in range(n):
-        pick = -1
-        for v in range(n):
-            if placed[v]:
-                continue
-            for c in range(first[v], first[v + 1]):
-                if done[c] or (weights[c] <= 0.0 and best[v] >= 0 and c > best[v]):
-                    continue
-                inside = True
-                for w in range(needs.shape[1]):
-                    if needs[c, w] & ~there[w]:
-                        inside = False
-                        break
-                if inside:
-                    done[c] = True
-                    missing[v] -= weights[c]
-                    if best[v] < 0 or c < best[v]:
-                        best[v] = c
-            if pick < 0 or _comes_before(v, pick, best, missing, scores, first):
-                pick = v
-        order[at] = pick
-        placed[pick] = True
-        there[pick >> 6] |= np.uint64(1) << np.uint64(pick & 63)
-    return order
-
-
-@kernel
-def _comes_before(
-    v: int,
-    other: int,
-    best: NDArray[np.int64],
-    missing: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    first: NDArray[np.int64],
-) -> bool:
-    if best[v] < 0 or best[other] < 0:
-        return bool(best[v] >= 0 > best[other])
-    if abs(missing[v] - missing[other]) > 1e-6:
-        return bool(missing[v] < missing[other])
-    lost, other_lost = (
-        scores[first[v]] - scores[best[v]],
-        scores[first[other]] - scores[best[other]],
-    )
-    return bool(lost < other_lost - LEAST)
 
 
 @kernel
@@ -344,56 +194,93 @@ def insert_best(
     work: NDArray[np.int64],
 ) -> bool:
     """Move one variable to the place in the order where the total is best, if that is better."""
-    n = len(order)
     here = 0
-    while order[here] != v:
-        here += 1
-    word, bit = v >> 6, np.uint64(1) << np.uint64(v & 63)
-    best_gain, best_place = LEAST, -1
-
     there = literals.copy()
-    for at in range(here):
-        there[order[at] >> 6] |= np.uint64(1) << np.uint64(order[at] & 63)
-    own = chosen[v]
-    others = 0.0
-    left = there.copy()
+    while order[here] != v:
+        there[order[here] >> 6] |= np.uint64(1) << np.uint64(order[here] & 63)
+        here += 1
+    gain, place = _best_earlier(first, scores, needs, order, there, chosen, here, work)
+    later_gain, later = _best_later(first, scores, needs, order, there, chosen, here, work)
+    if later_gain > gain:
+        gain, place = later_gain, later
+    if gain <= LEAST:
+        return False
+    move(order, here, place)
+    choose_along(first, scores, needs, order, literals, chosen, work)
+    return True
+
+
+@kernel
+def _best_earlier(
+    first: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    needs: NDArray[np.uint64],
+    order: NDArray[np.int64],
+    there: NDArray[np.uint64],
+    chosen: NDArray[np.int64],
+    here: int,
+    work: NDArray[np.int64],
+) -> tuple[float, int]:
+    """Return the best gain, and its place, of moving a variable to the front of others.
+
+    Those it passes may take it as a parent; it loses them.
+    """
+    v = order[here]
+    word, bit = v >> 6, np.uint64(1) << np.uint64(v & 63)
+    left, own, others = there.copy(), chosen[v], 0.0
+    best, place = 0.0, here
     for at in range(here - 1, -1, -1):
         u = order[at]
-        left[u >> 6] &= ~(np.uint64(1) << np.uint64(u & 63))
+        passed = np.uint64(1) << np.uint64(u & 63)
+        left[u >> 6] &= ~passed
         left[word] |= bit
         end = chosen[u] if chosen[u] >= 0 else first[u + 1]
         better = first_inside_with(needs, left, first[u], end, word, bit, work)
         left[word] &= ~bit
         if better >= 0:
             others += scores[better] - score_of(scores, chosen[u])
-        if own >= 0 and needs[own, u >> 6] & (np.uint64(1) << np.uint64(u & 63)):
+        if own >= 0 and needs[own, u >> 6] & passed:
             own = first_inside(needs, left, own + 1, first[v + 1], work)
         gain = others + score_of(scores, own) - score_of(scores, chosen[v])
-        if gain > best_gain:
-            best_gain, best_place = gain, at
+        if gain > best:
+            best, place = gain, at
+    return best, place
 
-    own = chosen[v]
-    others = 0.0
-    for at in range(here + 1, n):
+
+@kernel
+def _best_later(
+    first: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    needs: NDArray[np.uint64],
+    order: NDArray[np.int64],
+    there: NDArray[np.uint64],
+    chosen: NDArray[np.int64],
+    here: int,
+    work: NDArray[np.int64],
+) -> tuple[float, int]:
+    """Return the best gain, and its place, of moving a variable behind others.
+
+    It may take those it passes as parents; they lose it.
+    """
+    v = order[here]
+    word, bit = v >> 6, np.uint64(1) << np.uint64(v & 63)
+    reached, own, others = there.copy(), chosen[v], 0.0
+    best, place = 0.0, here
+    for at in range(here + 1, len(order)):
         u = order[at]
         if chosen[u] >= 0 and needs[chosen[u], word] & bit:
-            next_best = first_inside(needs, there, chosen[u] + 1, first[u + 1], work)
-            others += score_of(scores, next_best) - scores[chosen[u]]
-        there[u >> 6] |= np.uint64(1) << np.uint64(u & 63)
-        ubit = np.uint64(1) << np.uint64(u & 63)
+            left_with = first_inside(needs, reached, chosen[u] + 1, first[u + 1], work)
+            others += score_of(scores, left_with) - scores[chosen[u]]
+        passed = np.uint64(1) << np.uint64(u & 63)
+        reached[u >> 6] |= passed
         end = own if own >= 0 else first[v + 1]
-        better = first_inside_with(needs, there, first[v], end, u >> 6, ubit, work)
+        better = first_inside_with(needs, reached, first[v], end, u >> 6, passed, work)
         if better >= 0:
             own = better
         gain = others + score_of(scores, own) - score_of(scores, chosen[v])
-        if gain > best_gain:
-            best_gain, best_place = gain, at
-
-    if best_place < 0:
-        return False
-    move(order, here, best_place)
-    choose_along(first, scores, needs, order, literals, chosen, work)
-    return True
+        if gain > best:
+            best, place = gain, at
+    return best, place
 
 
 @kernel

@@ -97,8 +97,6 @@ class Master:
         model.setParam("limits/absgap", allowance)
         if self.losses.max(initial=0.0) > 1e3:
             model.setParam("numerics/feastol", 1e-9)
-        if self.progress.left < 1e20:
-            model.setParam("limits/time", self.progress.left)
 
     def _build(self) -> None:
         model, component = self.model, self.component
@@ -183,6 +181,8 @@ class Master:
 
     def optimise(self) -> Status:
         """Solve; the incumbent and the bound go to the progress."""
+        if self.progress.left < 1e20:
+            self.model.setParam("limits/time", self.progress.left)
         with self._stopped_by_interrupt():
             self.model.optimize()
         if self.model.getNSols():

@@ -8,7 +8,8 @@ from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from exactlearn.solvers.cluster_program import search_clusters
-from exactlearn.solvers.clusters import LEAST, cluster_row, short_circuits, violated_clusters
+from exactlearn.solvers.cluster_search import violated_clusters
+from exactlearn.solvers.clusters import LEAST, cluster_row, short_circuits
 
 if TYPE_CHECKING:
     from exactlearn.solvers.scip import Master

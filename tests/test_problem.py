@@ -8,13 +8,13 @@ import pytest
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import Problem
 from exactlearn.solvers.cluster_program import search_clusters
+from exactlearn.solvers.cluster_search import violated_clusters
 from exactlearn.solvers.clusters import (
     LEAST,
     Support,
     cluster_row,
     short_circuits,
     take_support,
-    violated_clusters,
     violations,
 )
 from exactlearn.solvers.components import Component, split
