@@ -6,7 +6,7 @@ from importlib import import_module
 import click
 
 from exactlearn import __version__
-from exactlearn.errors import ExactlearnError
+from exactlearn.errors import ExactlearnError, ExitStatus
 from exactlearn.suggestion import suggestion
 
 COMMANDS = {
@@ -22,9 +22,6 @@ COMMANDS = {
     "instances": "List, show or copy the bundled instances.",
 }
 """Each command with its line in the overview; its module is ``exactlearn.commands.NAME``."""
-
-INTERRUPTED = 130
-UNEXPECTED = 1
 
 
 class LazyGroup(click.Group):
@@ -63,7 +60,7 @@ class LazyGroup(click.Group):
             raise
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
-            raise click.exceptions.Exit(INTERRUPTED) from None
+            raise click.exceptions.Exit(ExitStatus.INTERRUPTED) from None
         except Exception as error:
             if ctx.meta.get("exactlearn.debug"):
                 traceback.print_exc()
@@ -72,17 +69,17 @@ class LazyGroup(click.Group):
             raise click.exceptions.Exit(exit_status) from error
 
 
-def _told(error: Exception) -> tuple[str, int]:
+def _told(error: Exception) -> tuple[str, ExitStatus]:
     """Return the message and the exit status of an error."""
     if isinstance(error, ExactlearnError):
         return str(error), error.exit_status
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror or error}", 2
+        return f"{place}{error.strerror or error}", ExitStatus.MISTAKE
     return (
         f"unexpected {type(error).__name__}: {error}. This is a fault of exactlearn, not of your "
         "input; run again with --debug and report the traceback.",
-        UNEXPECTED,
+        ExitStatus.UNEXPECTED,
     )
 
 

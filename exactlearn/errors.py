@@ -16,11 +16,25 @@ Every message says what was expected, what was found, where, and what to do. ``e
 what the command line exits with.
 """
 
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """What the command line exits with."""
+
+    DONE = 0
+    UNEXPECTED = 1
+    MISTAKE = 2
+    LIMITED = 3
+    INFEASIBLE = 4
+    FAILED = 5
+    INTERRUPTED = 130
+
 
 class ExactlearnError(Exception):
     """Base of all errors raised on purpose by this package."""
 
-    exit_status = 2
+    exit_status = ExitStatus.MISTAKE
 
 
 class DataError(ExactlearnError, ValueError):
@@ -42,7 +56,7 @@ class TooLargeError(ExactlearnError, ValueError):
 class InfeasibleError(ExactlearnError, ValueError):
     """Raised when the constraints exclude every network; names the conflicting constraints."""
 
-    exit_status = 4
+    exit_status = ExitStatus.INFEASIBLE
 
 
 class MissingExtraError(ExactlearnError, ImportError):
@@ -52,10 +66,10 @@ class MissingExtraError(ExactlearnError, ImportError):
 class SolverError(ExactlearnError, RuntimeError):
     """Raised when a solver fails or returns something that is not a solution."""
 
-    exit_status = 5
+    exit_status = ExitStatus.FAILED
 
 
 class CheckError(ExactlearnError, RuntimeError):
     """Raised when a result contradicts what is recomputed from the problem."""
 
-    exit_status = 5
+    exit_status = ExitStatus.FAILED

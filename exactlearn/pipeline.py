@@ -43,6 +43,11 @@ def load(path: Path, reading: Reading) -> Dataset:
     )
 
 
+def load_truth(path: Path, reading: Reading) -> Dataset:
+    """Read the table that completions are compared with; its states are the ones it has."""
+    return load(path, replace(reading, states={}))
+
+
 def load_for(path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph) -> Dataset:
     """Read a table for a model: its variables in its order, with its states.
 

@@ -1,4 +1,4 @@
-"""Drawings of networks and decision graphs as SVG, PNG or PDF, and as Graphviz text.
+"""Drawings as SVG, PNG or PDF, and as Graphviz text.
 
 Matplotlib draws them (extra ``[plot]``) with the layout of :mod:`exactlearn.layered_layout`; where
 Graphviz's program ``dot`` is installed, it does.
@@ -6,84 +6,25 @@ Graphviz's program ``dot`` is installed, it does.
 
 import shutil
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-
+from exactlearn.drawing import Drawing, to_dot
 from exactlearn.errors import MissingExtraError, TooLargeError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.layered_layout import LayeredLayout, layered_layout
 
-if TYPE_CHECKING:
-    from exactlearn.pdg.decision_graph import DecisionGraph
-
-FIGURE_SUFFIXES = (".svg", ".png", ".pdf", ".dot")
+FIGURES = (".svg", ".png", ".pdf", ".dot")
+"""Suffixes of drawings."""
 
 MAX_BOXES = 400
 """Largest number of boxes that is drawn; nobody can read more."""
 
 LETTER, LINE, GAP = 0.085, 0.19, 0.75
 """Width of a letter, height of a line, and free height between layers, in inches."""
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What a graph looks like, before it has places.
-
-    Parameters
-    ----------
-    labels
-        Text of each box, in one or more lines.
-    arcs
-        Arcs ``(from, to)``.
-    arc_labels
-        Text of each arc, may be empty.
-    """
-
-    labels: tuple[str, ...]
-    arcs: tuple[tuple[int, int], ...]
-    arc_labels: tuple[str, ...]
-
-
-def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
-    """Return the drawing of a DAG."""
-    arcs = tuple((p, child) for child, family in enumerate(parents) for p in family)
-    return Drawing(tuple(names), arcs, ("",) * len(arcs))
-
-
-def decision_graph_drawing(graph: "DecisionGraph") -> Drawing:
-    """Return the drawing of a decision graph: a box per node, an arc per successor.
-
-    States that lead to the same successor share an arc. Arcs of states of probability zero are
-    left out, and so are the nodes that no row of positive probability reaches.
-    """
-    states_of: dict[tuple[int, int], list[str]] = {}
-    for v, name_states in enumerate(graph.states):
-        successors, parameters = graph.successors_of(v), graph.parameters_of(v)
-        for (k, s, _), to in np.ndenumerate(successors):
-            if parameters[k, s] > 0:
-                arc = (int(graph.first_nodes[v]) + k, int(to))
-                states_of.setdefault(arc, []).append(name_states[s])
-    shown = _reached(graph, states_of)
-    place = {node: k for k, node in enumerate(shown)}
-    kept = {(a, b): states for (a, b), states in states_of.items() if a in place}
-    return Drawing(
-        tuple(_node_label(graph, node) for node in shown),
-        tuple((place[a], place[b]) for a, b in kept),
-        tuple(_states_told(graph, a, states) for (a, _), states in kept.items()),
-    )
-
-
-def to_dot(drawing: Drawing) -> str:
-    """Return the drawing in Graphviz's language."""
-    lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-    lines += [f"  n{k} [label={_quoted(label)}];" for k, label in enumerate(drawing.labels)]
-    for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True):
-        lines.append(f"  n{a} -> n{b}{f' [label={_quoted(label)}]' if label else ''};")
-    return "\n".join([*lines, "}", ""])
 
 
 def draw(drawing: Drawing, suffix: str) -> bytes:
@@ -111,6 +52,19 @@ def draw(drawing: Drawing, suffix: str) -> bytes:
             "write '.dot' and lay it out with a tool for large graphs"
         )
     return _draw_with_dot(drawing, suffix) or _draw_with_matplotlib(drawing, suffix)
+
+
+def write_figure(drawing: Drawing, path: Path) -> None:
+    """Draw a graph into a file, in one step; its suffix is one of ``FIGURES``.
+
+    Raises
+    ------
+    MissingExtraError, TooLargeError
+        As :func:`draw`.
+    OptionError
+        When the file cannot be written.
+    """
+    atomic_write(path, draw(drawing, suffix_of(path)))
 
 
 def _draw_with_dot(drawing: Drawing, suffix: str) -> bytes | None:
@@ -177,19 +131,19 @@ def _draw_boxes(
 
 def _draw_arcs(axes: Any, drawing: Drawing, places: LayeredLayout, tops: list[float]) -> None:
     from matplotlib.patches import FancyArrowPatch
-    from matplotlib.path import Path
+    from matplotlib.path import Path as Curve
 
     for (a, _), label, course in zip(drawing.arcs, drawing.arc_labels, places.courses, strict=True):
         points = [(x, tops[k]) for x, k in course]
         points[0] = (points[0][0], tops[places.layer[a]] + _height(drawing.labels[a]))
-        vertices, codes = [points[0]], [Path.MOVETO]
+        vertices, codes = [points[0]], [Curve.MOVETO]
         for (x0, y0), (x1, y1) in pairwise(points):
             middle = (y0 + y1) / 2
             vertices += [(x0, middle), (x1, middle), (x1, y1)]
-            codes += [Path.CURVE4] * 3
+            codes += [Curve.CURVE4] * 3
         axes.add_patch(
             FancyArrowPatch(
-                path=Path(vertices, codes),
+                path=Curve(vertices, codes),
                 arrowstyle="-|>",
                 mutation_scale=10,
                 color="#5a5a5a",
@@ -234,30 +188,3 @@ def _width(label: str) -> float:
 
 def _height(label: str) -> float:
     return 0.15 + LINE * len(label.split("\n"))
-
-
-def _reached(graph: "DecisionGraph", arcs: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the nodes on a way from a root; arcs and nodes run from parents to children."""
-    reached = graph.forest[graph.variable] < 0
-    for a, b in sorted(arcs):
-        reached[b] |= reached[a]
-    return [int(node) for node in np.flatnonzero(reached)]
-
-
-def _node_label(graph: "DecisionGraph", node: int) -> str:
-    v = int(graph.variable[node])
-    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    lines = (f"{s} {p:.3f}" for s, p in zip(graph.states[v], row, strict=True))
-    return "\n".join([graph.names[v], *lines])
-
-
-def _states_told(graph: "DecisionGraph", node: int, states: list[str]) -> str:
-    """Return the states of an arc, or nothing when every possible state takes it."""
-    v = int(graph.variable[node])
-    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

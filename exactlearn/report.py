@@ -116,6 +116,12 @@ def facts(**entries: str) -> Table:
     return table
 
 
+def size_told(dataset: "Dataset") -> str:
+    """Return in words how large a table is."""
+    holes = len(dataset.missing_cells)
+    return f"{dataset.n_rows} rows, {dataset.n_variables} variables, {holes} missing cells"
+
+
 def completion_record(dataset: "Dataset", values: Sequence[int]) -> list[dict[str, Any]]:
     """Return the value of each missing cell by name, in row-major order; rows count from 0."""
     return [

@@ -341,6 +341,31 @@ def test_convert_draws_and_compiles(tmp_path):
     assert (tmp_path / "c.dot").read_text().count("label") >= 5
     run("convert", folder() / "asia-mnar.csv", "-o", tmp_path / "a.tsv.gz")
     assert len(read_dataset(tmp_path / "a.tsv.gz").missing_cells) == 16
+    run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.pdg.json.gz")
+    run("convert", tmp_path / "c.pdg.json.gz", "-o", tmp_path / "again.dot")
+    assert (tmp_path / "again.dot").read_bytes() == (tmp_path / "c.dot").read_bytes()
+
+
+def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
+    raw, cut, net, graph = (tmp_path / name for name in ("r.csv", "c.csv", "n.bif", "g.pdg.json"))
+    raw.write_text(
+        "age,ill\n" + "".join(f"{k / 7},{'yes' if k > 20 else 'no'}\n" for k in range(30))
+    )
+    run("convert", raw, "--discretise", "*=frequency:3", "-o", cut)
+    table = read_dataset(cut)
+    names = table.states[0]
+    assert names == read_dataset(raw, discretise={"age": "frequency:3"}).states[0]
+    assert "(" in names[1]
+    assert ", " in names[1]
+    run("solve", cut, "-o", net)
+    run("compile", net, "-o", graph)
+    run("fit", graph, cut, "-o", graph)
+    evidence = ("-e", f"age={names[2]}")
+    ours, theirs = (run_json("query", model, *evidence)["posterior"] for model in (net, graph))
+    assert theirs["ill"]["yes"] > ours["ill"]["yes"] > 0.8
+    declared = ",".join(f'"{name}"' for name in (*names, "older"))
+    run("convert", cut, "--states", f"age={declared}", "-o", cut)
+    assert read_dataset(cut).states[0] == names
 
 
 class TestInstances:

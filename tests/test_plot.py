@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn import plot
+from exactlearn.drawing import Drawing, decision_graph_drawing, network_drawing, to_dot
 from exactlearn.errors import MissingExtraError, TooLargeError
 from exactlearn.layered_layout import layered_layout
 from exactlearn.pdg.decision_graph import assemble
-from exactlearn.plot import Drawing, decision_graph_drawing, draw, network_drawing, to_dot
+from exactlearn.plot import draw
 
 ASIA = ("asia", "tub", "smoke", "lung", "bronc", "either", "xray", "dysp")
 ASIA_PARENTS = ((), (0,), (), (2,), (2,), (1, 3), (5,), (4, 5))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -27,6 +27,7 @@ from exactlearn.report import (
     completion_table,
     learning_record,
     learning_tables,
+    size_told,
 )
 from exactlearn.runs import Criterion, MethodName, Reading, Search
 
@@ -41,7 +42,7 @@ SHOWN_CELLS = 40
 @criterion_options
 @click.option(
     "--method",
-    type=click.Choice(["exact", "gadget", "t-local", "mode"]),
+    type=click.Choice(get_args(MethodName)),
     default=Search.method,
     show_default=True,
     help="How missing cells are completed.",
@@ -70,9 +71,7 @@ def command(
     writable(output, with_data=True, completes=True)
     data = load(locate(source, ".csv"), reading)
     search = replace(search, method=method, t=t, starts=starts)
-    output.detail(
-        f"{data.n_rows} rows, {data.n_variables} variables, {len(data.missing_cells)} missing cells"
-    )
+    output.detail(size_told(data))
     reduction = partial(
         gadget_problem,
         data,

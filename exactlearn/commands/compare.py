@@ -16,14 +16,14 @@ from exactlearn.commands.options import (
     starts_option,
     t_option,
 )
-from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.metrics import Comparison, Mean
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.missingness import hide
-from exactlearn.pipeline import learn_incomplete, load
+from exactlearn.pipeline import learn_incomplete, load, load_truth
 from exactlearn.progress import Narration
 from exactlearn.report import number, percent, plain_table
 from exactlearn.runs import Criterion, MethodName, Reading, Search
@@ -101,7 +101,7 @@ def command(
     chosen = _methods(methods)
     if source is not None and spec is None:
         data = load(locate(source, ".csv"), reading)
-        known = load(locate(truth, ".csv"), replace(reading, states={})) if truth else None
+        known = load_truth(locate(truth, ".csv"), reading) if truth else None
         tables = [compare((data, known), search.seed)]
         record: dict[str, Any] = {"rows": [asdict(row) for row in tables[0]]}
         table = plain_table(_HEAD, map(_cells, tables[0]), right=_HEAD[2:])
@@ -111,9 +111,7 @@ def command(
         tables = [compare(_hidden(draw, spec or "mnar:2", seed), seed) for seed in seeds]
         record = {"rows": _means(tables)}
         table = plain_table(_MEAN_HEAD, map(_mean_cells, record["rows"]), right=_MEAN_HEAD[1:])
-    if output.path is not None:
-        write_json(record, output.path)
-        output.wrote(output.path)
+    output.save(record)
     output.answer(record, table)
     limited = any(row.status == "feasible" for compared in tables for row in compared)
     leave("feasible" if limited else "optimal")

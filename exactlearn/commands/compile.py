@@ -1,23 +1,18 @@
 """``exactlearn compile``: a network as a probabilistic decision graph."""
 
+from pathlib import Path
+
 import click
 
 from exactlearn.commands.options import output_options, seed_option
-from exactlearn.commands.output import (
-    FIGURES,
-    Output,
-    is_folder,
-    require_parent,
-    suffix_of,
-    write_json,
-)
-from exactlearn.errors import OptionError
-from exactlearn.formats.atomic import atomic_write
+from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.drawing import decision_graph_drawing
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.pdg.compile import Compilation, compile_and_check
-from exactlearn.plot import decision_graph_drawing, draw
+from exactlearn.plot import FIGURES, write_figure
 from exactlearn.report import compilation_record, compilation_table
 
 
@@ -33,34 +28,21 @@ def command(source: str, output: Output, root: str | None, seed: int) -> None:
     record (.json) or its figure (.svg, .png, .pdf, .dot). max_error is the largest relative
     difference of probabilities over 2000 drawn rows.
     """
-    _require_writable(output)
+    require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
     compiled = compile_and_check(read_bif(locate(source, ".bif")), root=root, seed=seed)
     record = compilation_record(compiled)
     if output.path is not None:
-        _write(compiled, output)
+        _write(compiled, output.path)
+        output.wrote(output.path)
     output.answer(record, compilation_table(record))
     if compiled.message:
         output.note(compiled.message)
 
 
-def _require_writable(output: Output) -> None:
-    if output.path is None:
-        return
-    if is_folder(output.path) or suffix_of(output.path) not in (".json", *FIGURES):
-        raise OptionError(
-            f"--output {output.path}: expected a file name ending in .pdg.json, .json, "
-            f"{', '.join(FIGURES)}"
-        )
-    require_parent(output.path)
-
-
-def _write(compiled: Compilation, output: Output) -> None:
-    path = output.path
-    assert path is not None
-    if path.name.lower().removesuffix(".gz").endswith(".pdg.json"):
+def _write(compiled: Compilation, path: Path) -> None:
+    if suffix_of(path) == ".pdg.json":
         write_pdg(compiled.graph, path)
     elif suffix_of(path) == ".json":
         write_json(compilation_record(compiled), path)
     else:
-        atomic_write(path, draw(decision_graph_drawing(compiled.graph), suffix_of(path)))
-    output.wrote(path)
+        write_figure(decision_graph_drawing(compiled.graph), path)

@@ -11,17 +11,18 @@ from exactlearn.commands.options import (
     reading_options,
     solver_options,
 )
-from exactlearn.commands.output import FIGURES, TABLES, Output, is_folder, require_parent, suffix_of
+from exactlearn.commands.output import Output, is_folder, require_parent
+from exactlearn.drawing import decision_graph_drawing, network_drawing
 from exactlearn.errors import OptionError
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.jkl import read_jkl, write_jkl
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
-from exactlearn.formats.table import write_dataset
+from exactlearn.formats.table import TABLES, write_dataset
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pipeline import learning_problem, load
-from exactlearn.plot import decision_graph_drawing, draw, network_drawing
+from exactlearn.plot import FIGURES, write_figure
 from exactlearn.report import facts
 from exactlearn.runs import Criterion, Reading, Search
 
@@ -44,7 +45,7 @@ def command(
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
     path = locate(source, ".bif")
-    kind, wanted = _format(path), _format(output.path)
+    kind, wanted = suffix_of(path), suffix_of(output.path)
     writers = _WRITERS.get(kind) or _table_writers(reading, criterion, search)
     if wanted not in writers:
         raise OptionError(
@@ -56,21 +57,16 @@ def command(
     output.answer({"file": str(output.path)}, facts(file=str(output.path)))
 
 
-def _format(path: Path) -> str:
-    return ".pdg.json" if path.name.lower().endswith(".pdg.json") else suffix_of(path)
-
-
 Writer = Callable[[Path, Path], None]
 
 
 def _draw_network(source: Path, target: Path) -> None:
     network = read_bif(source)
-    drawing = network_drawing(network.names, network.parents)
-    atomic_write(target, draw(drawing, suffix_of(target)))
+    write_figure(network_drawing(network.names, network.parents), target)
 
 
 def _draw_decision_graph(source: Path, target: Path) -> None:
-    atomic_write(target, draw(decision_graph_drawing(read_pdg(source)), suffix_of(target)))
+    write_figure(decision_graph_drawing(read_pdg(source)), target)
 
 
 _WRITERS: dict[str, dict[str, Writer]] = {

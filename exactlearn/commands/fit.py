@@ -1,18 +1,15 @@
 """``exactlearn fit``: the parameters of a network, or of a decision graph from incomplete data."""
 
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import click
 
 from exactlearn.commands.options import output_options, reading_options
-from exactlearn.commands.output import Output, is_folder, require_parent
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.refining import refined
 from exactlearn.errors import OptionError
-from exactlearn.formats.bif import write_bif
-from exactlearn.formats.model import Model, read_model
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.model import Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
@@ -67,8 +64,9 @@ def command(
     -o writes the model with its new parameters, in the format that it had.
     """
     model = read_model(locate(source, ".bif"))
-    _require_writable(model, output)
-    method = method or ("complete" if isinstance(model, BayesianNetwork) else "em")
+    is_network = isinstance(model, BayesianNetwork)
+    require_suffix(output.path, (".bif",) if is_network else (".pdg.json",))
+    method = method or ("complete" if is_network else "em")
     dataset = load_for(locate(table, ".csv"), reading, model)
     begun = monotonic()
     fitted: Model
@@ -90,7 +88,7 @@ def command(
         }
     record["seconds"] = monotonic() - begun
     if output.path is not None:
-        _write(fitted, output.path)
+        write_model(fitted, output.path)
         output.wrote(output.path)
     told = facts(
         log_likelihood=number(record["log_likelihood"]),
@@ -113,20 +111,3 @@ def _decision_graph(model: Model) -> DecisionGraph:
         "--method em fits a decision graph (.pdg.json); compile the network to one first with "
         "'exactlearn compile NETWORK.bif -o model.pdg.json'"
     )
-
-
-def _require_writable(model: Model, output: Output) -> None:
-    wanted = ".bif" if isinstance(model, BayesianNetwork) else ".pdg.json"
-    path = output.path
-    if path is None:
-        return
-    if is_folder(path) or not path.name.lower().removesuffix(".gz").endswith(wanted):
-        raise OptionError(f"--output {path}: expected a file name ending in {wanted}")
-    require_parent(path)
-
-
-def _write(model: Model, path: Path) -> None:
-    if isinstance(model, BayesianNetwork):
-        write_bif(model, path)
-    else:
-        write_pdg(model, path)

@@ -7,27 +7,22 @@ from typing import Any, TypeVar
 
 import click
 
-from exactlearn.commands.output import (
-    FIGURES,
-    FINISHED,
-    INFEASIBLE,
-    INTERRUPTED,
-    LIMITED,
-    TABLES,
-    Output,
-    is_folder,
-    require_suffix,
-    suffix_of,
-    write_json,
-)
+from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data import Dataset
-from exactlearn.errors import InfeasibleError, MissingExtraError, OptionError, TooLargeError
-from exactlearn.formats.atomic import atomic_write
+from exactlearn.drawing import Drawing, network_drawing
+from exactlearn.errors import (
+    ExitStatus,
+    InfeasibleError,
+    MissingExtraError,
+    OptionError,
+    TooLargeError,
+)
 from exactlearn.formats.bif import write_bif
 from exactlearn.formats.jkl import write_jkl
-from exactlearn.formats.table import write_dataset
+from exactlearn.formats.table import TABLES, write_dataset
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.parameters.complete import fit_complete
-from exactlearn.plot import Drawing, draw, network_drawing
+from exactlearn.plot import FIGURES, write_figure
 from exactlearn.progress import Incumbent, Narration
 from exactlearn.report import Learned, learning_record, learning_tables
 from exactlearn.solvers import Problem
@@ -79,7 +74,7 @@ def _write_record(found: Findings, path: Path) -> None:
 
 
 def _write_figure(found: Findings, path: Path) -> None:
-    atomic_write(path, draw(network_drawing(found.names, found.parents), suffix_of(path)))
+    write_figure(network_drawing(found.names, found.parents), path)
 
 
 def _write_scores(found: Findings, path: Path) -> None:
@@ -107,11 +102,10 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
     OptionError
         When the suffix is unknown, or needs data that are not there.
     """
-    known = tuple(s for s in WRITERS if completes or s not in TABLES)
-    require_suffix(output.path, known)
-    if output.path is None or with_data or is_folder(output.path):
+    if output.path is None or is_folder(output.path):
         return
-    if suffix_of(output.path) in NEEDS_DATA:
+    require_suffix(output.path, [s for s in WRITERS if completes or s not in TABLES])
+    if not with_data and suffix_of(output.path) in NEEDS_DATA:
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; "
             "write .json, .dot, .svg or .png, or give the table"
@@ -135,7 +129,7 @@ def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> No
     """Write a drawing to files, or tell why there is none."""
     try:
         for path in paths:
-            atomic_write(path, draw(drawing, suffix_of(path)))
+            write_figure(drawing, path)
     except (MissingExtraError, TooLargeError) as error:
         output.note(f"No figure {paths[0].stem}: {error}")
 
@@ -230,8 +224,14 @@ def tell_message(learned: Learned, output: Output) -> None:
 
 def leave(status: str) -> None:
     """End the command with the exit status of a search."""
-    exit_status = {"feasible": LIMITED, "infeasible": INFEASIBLE, "interrupted": INTERRUPTED}
-    click.get_current_context().exit(exit_status.get(status, FINISHED))
+    click.get_current_context().exit(_EXIT_STATUS.get(status, ExitStatus.DONE))
+
+
+_EXIT_STATUS = {
+    "feasible": ExitStatus.LIMITED,
+    "infeasible": ExitStatus.INFEASIBLE,
+    "interrupted": ExitStatus.INTERRUPTED,
+}
 
 
 def _so_far(event: Event) -> Result:

@@ -3,17 +3,19 @@
 A group's decorator adds its options and hands the command one argument in their place.
 """
 
+import csv
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
 from exactlearn.commands.output import Output
 from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.errors import OptionError
-from exactlearn.runs import Criterion, Reading, Search
+from exactlearn.refusals import MANY
+from exactlearn.runs import Criterion, CriterionName, Reading, Search, SolverName
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,7 +60,7 @@ def reading_options(command: F) -> F:
             separator=separator.replace("\\t", "\t") if separator else None,
             drop=drop,
             discretise=pairs(discretise, "--discretise"),
-            states={name: tuple(told.split(",")) for name, told in declared.items()},
+            states={name: tuple(next(csv.reader([told]))) for name, told in declared.items()},
             weights=weights,
         )
 
@@ -82,14 +84,15 @@ def reading_options(command: F) -> F:
             "--discretise",
             multiple=True,
             metavar="NAME=METHOD:BINS",
-            help="Cut a numeric column ('*': all) into bins, as in 'age=frequency:5' or "
-            "'age=width:5'; repeatable.",
+            help="Cut a numeric column into bins, as in 'age=frequency:5' or 'age=width:5'; '*' "
+            f"stands for all numeric columns with more than {MANY} values; repeatable.",
         ),
         click.option(
             "--states",
             multiple=True,
             metavar="NAME=A,B,C",
-            help="Declare a column's states, for those that no row has; repeatable.",
+            help="Declare a column's states, for those that no row has; one with a comma stands "
+            "in double quotes; repeatable.",
         ),
         click.option("--weights", metavar="NAME", help="Column with the weight of each row."),
     )
@@ -112,7 +115,7 @@ def criterion_options(command: F) -> F:
         click.option(
             "--criterion",
             "criterion_name",
-            type=click.Choice(["bdeu", "bic", "aic", "penalised"]),
+            type=click.Choice(get_args(CriterionName)),
             default=_CRITERION.criterion,
             show_default=True,
             help="Score to maximise.",
@@ -155,7 +158,7 @@ def solver_options(command: F) -> F:
         build,
         click.option(
             "--solver",
-            type=click.Choice(["auto", "scip", "dynamic"]),
+            type=click.Choice(get_args(SolverName)),
             default=_SEARCH.solver,
             show_default=True,
             help="Solver of parent-set selection.",

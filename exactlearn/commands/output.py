@@ -1,7 +1,7 @@
 """Where a command's answer goes: one JSON object or tables on standard output, notes beside it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,8 @@ import click
 
 from exactlearn.errors import OptionError
 from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.report import console, strict
-
-FINISHED, LIMITED, INFEASIBLE, INTERRUPTED = 0, 3, 4, 130
-"""Exit statuses of a command that ends without an error."""
-
-TABLES = (".csv", ".tsv", ".tab")
-FIGURES = (".svg", ".png", ".pdf", ".dot")
-"""Suffixes of tables and of drawings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,17 +55,11 @@ class Output:
         """Tell where a result lies."""
         self.note(f"Wrote {path}")
 
-
-def suffix_of(path: Path) -> str:
-    """Return the suffix that decides the format: in small letters, without ``.gz``.
-
-    Examples
-    --------
-    >>> suffix_of(Path("a/full.CSV.gz"))
-    '.csv'
-    """
-    name = path.name.lower().removesuffix(".gz")
-    return Path(name).suffix
+    def save(self, record: Mapping[str, Any]) -> None:
+        """Write the record, where a file is wanted."""
+        if self.path is not None:
+            write_json(record, self.path)
+            self.wrote(self.path)
 
 
 def is_folder(path: Path) -> bool:
@@ -79,15 +67,15 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() or (suffix_of(path) == "" and not path.exists())
 
 
-def require_suffix(path: Path | None, known: Mapping[str, Any] | tuple[str, ...]) -> None:
-    """Refuse, before any work is done, an output whose suffix says no known format."""
-    if path is None or is_folder(path):
+def require_suffix(path: Path | None, known: Sequence[str]) -> None:
+    """Refuse, before any work is done, a file whose suffix says no known format."""
+    if path is None:
         return
     if suffix_of(path) in known:
         require_parent(path)
         return
     raise OptionError(
-        f"--output {path}: expected a file name ending in one of {', '.join(known)} "
+        f"--output {path}: expected a file name ending in {', '.join(known)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
 

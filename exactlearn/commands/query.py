@@ -3,7 +3,7 @@
 import click
 
 from exactlearn.commands.options import output_options, pairs
-from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.evaluation.queries import query
 from exactlearn.formats.model import read_model
 from exactlearn.instances import locate
@@ -38,8 +38,6 @@ def command(
         "posterior": answer.posterior,
         "probability_of_evidence": answer.probability_of_evidence,
     }
-    if output.path is not None:
-        write_json(record, output.path)
-        output.wrote(output.path)
+    output.save(record)
     likelihood = facts(probability_of_evidence=f"{answer.probability_of_evidence:.6g}")
     output.answer(record, posterior_table(answer.posterior), "", likelihood)

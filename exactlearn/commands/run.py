@@ -16,10 +16,11 @@ from exactlearn.commands.learned import (
     write_findings,
 )
 from exactlearn.commands.options import output_options
-from exactlearn.commands.output import INTERRUPTED, Output, write_json
+from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.refining import refined
 from exactlearn.data import Dataset
-from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.drawing import decision_graph_drawing, network_drawing
+from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
 from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.evaluation.queries import query
 from exactlearn.formats.atomic import atomic_write
@@ -30,8 +31,7 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.pdg.compile import compile_and_check
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pipeline import learn_complete, learn_incomplete, learning_problem, load
-from exactlearn.plot import decision_graph_drawing, network_drawing
+from exactlearn.pipeline import learn_complete, learn_incomplete, learning_problem, load, load_truth
 from exactlearn.progress import compiles_first
 from exactlearn.report import (
     Learned,
@@ -39,6 +39,7 @@ from exactlearn.report import (
     completion_record,
     learning_record,
     run_tables,
+    size_told,
 )
 from exactlearn.runs import Queries, Run, read_run
 from exactlearn.solvers.result import OnEvent
@@ -62,20 +63,20 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
     path = locate(source, ".toml")
     run = _overridden(read_run(path), seed, time_limit)
     data = load(Path(run.data.file), run.data)
-    truth = load(Path(run.data.truth), replace(run.data, states={})) if run.data.truth else None
+    truth = load_truth(Path(run.data.truth), run.data) if run.data.truth else None
     for queries in run.queries:
         _check_names(queries, data)
     folder = output.path or RESULTS / path.stem
     output = replace(output, path=_made(folder))
     atomic_write(folder / "run.toml", to_toml(run))
     output.note(run.title or f"Run {path}")
-    output.note(_told(data))
+    output.note(size_told(data))
     if compiles_first():
         output.note("The first run compiles the kernels, which takes about a minute, once")
     network, record = _learn(run, data, truth, output)
     if record["status"] == "interrupted":
         output.note(f"Interrupted: the best so far lies in {folder}")
-        raise click.exceptions.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(ExitStatus.INTERRUPTED)
     graph = _decision_graph(run, network, data, record, output)
     write_pdg(graph, folder / "model.pdg.json")
     record["queries"] = [_answer(graph, queries) for queries in run.queries]
@@ -100,11 +101,6 @@ def _made(folder: Path) -> Path:
         raise OptionError(f"--output {folder}: expected a folder, found a file")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _told(data: Dataset) -> str:
-    holes = len(data.missing_cells)
-    return f"{data.n_rows} rows, {data.n_variables} variables, {holes} missing cells"
 
 
 def _check_names(queries: Queries, data: Dataset) -> None:

@@ -6,10 +6,10 @@ import click
 import numpy as np
 
 from exactlearn.commands.options import output_options, seed_option
-from exactlearn.commands.output import TABLES, Output, is_folder, require_suffix
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.table import write_dataset
+from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.instances import locate
 from exactlearn.missingness import hide
 from exactlearn.report import facts
@@ -41,7 +41,7 @@ def command(
 
     The network is a BIF file or the name of a bundled one. The same seed gives the same bytes.
     """
-    if output.path is None or is_folder(output.path):
+    if output.path is None:
         raise OptionError("simulate: expected the table to write, as in '-o data.csv'")
     for path in (output.path, complete):
         require_suffix(path, TABLES)

@@ -12,10 +12,11 @@ from exactlearn.commands.options import (
     smoothing_option,
     solver_options,
 )
-from exactlearn.commands.output import Output, suffix_of
+from exactlearn.commands.output import Output
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
 from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.pipeline import constraints, learn_complete, learning_problem, load
 from exactlearn.report import Learned, learning_record

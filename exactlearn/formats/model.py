@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from exactlearn.errors import OptionError
-from exactlearn.formats.bif import read_bif
-from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.formats.bif import read_bif, write_bif
+from exactlearn.formats.pdg_json import read_pdg, write_pdg
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph
 
@@ -12,7 +13,7 @@ Model = BayesianNetwork | DecisionGraph
 
 
 def read_model(path: Path) -> Model:
-    """Read a network (``.bif``, ``.bif.gz``) or a decision graph (``.pdg.json``).
+    """Read a network (``.bif``) or a decision graph (``.pdg.json``); ``.gz`` may follow.
 
     Raises
     ------
@@ -21,9 +22,23 @@ def read_model(path: Path) -> Model:
     OptionError
         When the suffix names no model format.
     """
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith(".bif"):
+    suffix = suffix_of(path)
+    if suffix == ".bif":
         return read_bif(path)
-    if name.endswith(".pdg.json"):
+    if suffix == ".pdg.json":
         return read_pdg(path)
     raise OptionError(f"{path}: expected a network (.bif) or a decision graph (.pdg.json)")
+
+
+def write_model(model: Model, path: Path) -> None:
+    """Write a network as BIF or a decision graph as JSON, in one step.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be written.
+    """
+    if isinstance(model, BayesianNetwork):
+        write_bif(model, path)
+    else:
+        write_pdg(model, path)

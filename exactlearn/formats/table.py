@@ -19,6 +19,9 @@ from exactlearn.frame import generated_names
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
+TABLES = tuple(_SEPARATORS)
+"""Suffixes of tables that are written."""
+
 
 def read_dataset(
     path: str | os.PathLike[str],

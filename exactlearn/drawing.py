@@ -1,0 +1,92 @@
+"""What a network or a decision graph looks like, before it has places; and as Graphviz text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from exactlearn.pdg.decision_graph import DecisionGraph
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a graph looks like, before it has places.
+
+    Parameters
+    ----------
+    labels
+        Text of each box, in one or more lines.
+    arcs
+        Arcs ``(from, to)``.
+    arc_labels
+        Text of each arc, may be empty.
+    """
+
+    labels: tuple[str, ...]
+    arcs: tuple[tuple[int, int], ...]
+    arc_labels: tuple[str, ...]
+
+
+def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
+    """Return the drawing of a DAG."""
+    arcs = tuple((p, child) for child, family in enumerate(parents) for p in family)
+    return Drawing(tuple(names), arcs, ("",) * len(arcs))
+
+
+def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
+    """Return the drawing of a decision graph: a box per node, an arc per successor.
+
+    States that lead to the same successor share an arc. Arcs of states of probability zero are
+    left out, and so are the nodes that no row of positive probability reaches.
+    """
+    states_of: dict[tuple[int, int], list[str]] = {}
+    for v, name_states in enumerate(graph.states):
+        successors, parameters = graph.successors_of(v), graph.parameters_of(v)
+        for (k, s, _), to in np.ndenumerate(successors):
+            if parameters[k, s] > 0:
+                arc = (int(graph.first_nodes[v]) + k, int(to))
+                states_of.setdefault(arc, []).append(name_states[s])
+    shown = _reached(graph, states_of)
+    place = {node: k for k, node in enumerate(shown)}
+    kept = {(a, b): states for (a, b), states in states_of.items() if a in place}
+    return Drawing(
+        tuple(_node_label(graph, node) for node in shown),
+        tuple((place[a], place[b]) for a, b in kept),
+        tuple(_states_told(graph, a, states) for (a, _), states in kept.items()),
+    )
+
+
+def to_dot(drawing: Drawing) -> str:
+    """Return the drawing in Graphviz's language."""
+    lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
+    lines += [f"  n{k} [label={_quoted(label)}];" for k, label in enumerate(drawing.labels)]
+    for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True):
+        lines.append(f"  n{a} -> n{b}{f' [label={_quoted(label)}]' if label else ''};")
+    return "\n".join([*lines, "}", ""])
+
+
+def _reached(graph: DecisionGraph, arcs: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the nodes on a way from a root; arcs and nodes run from parents to children."""
+    reached = graph.forest[graph.variable] < 0
+    for a, b in sorted(arcs):
+        reached[b] |= reached[a]
+    return [int(node) for node in np.flatnonzero(reached)]
+
+
+def _node_label(graph: DecisionGraph, node: int) -> str:
+    v = int(graph.variable[node])
+    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
+    lines = (f"{s} {p:.3f}" for s, p in zip(graph.states[v], row, strict=True))
+    return "\n".join([graph.names[v], *lines])
+
+
+def _states_told(graph: DecisionGraph, node: int, states: list[str]) -> str:
+    """Return the states of an arc, or nothing when every possible state takes it."""
+    v = int(graph.variable[node])
+    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
+    return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
