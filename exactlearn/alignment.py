@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import MISSING, Dataset
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
 from exactlearn.errors import DataError
 from exactlearn.suggestion import suggestion
 

@@ -5,13 +5,13 @@ States are ordered as declared, else as numbers or bins if all are such, else as
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.codes import MISSING, code_type, repeated
 from exactlearn.column import Column, ordered
-from exactlearn.data import MISSING, SMALL, Dataset, repeated
 from exactlearn.discretise import discretise, parse_rule
 from exactlearn.errors import DataError, OptionError
 from exactlearn.refusals import MANY, Place, drop_it, refuse_many, summary, too_few
@@ -27,6 +27,16 @@ class Coded:
     edges: tuple[float, ...] | None = None
 
 
+class CodedTable(NamedTuple):
+    """The fields of a :class:`exactlearn.data.Dataset`, in its order."""
+
+    codes: NDArray[np.int8] | NDArray[np.int16]
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    weights: NDArray[np.float64] | None
+    edges: dict[str, tuple[float, ...]]
+
+
 def code_columns(
     columns: Sequence[Column],
     *,
@@ -35,7 +45,7 @@ def code_columns(
     discretise: Mapping[str, str],
     place: Place,
     weights: NDArray[np.float64] | None = None,
-) -> Dataset:
+) -> CodedTable:
     """Code every column, and refuse all unusable ones in one message.
 
     Parameters
@@ -172,10 +182,10 @@ def _assemble(
     coded: Sequence[Coded],
     rows: int,
     weights: NDArray[np.float64] | None,
-) -> Dataset:
-    small = all(len(column.states) <= SMALL for column in coded)
-    codes = np.empty((rows, len(coded)), np.int8 if small else np.int16)
+) -> CodedTable:
+    most = max(len(column.states) for column in coded)
+    codes = np.empty((rows, len(coded)), code_type(most))
     for j, column in enumerate(coded):
         codes[:, j] = column.codes
     edges = {n: c.edges for n, c in zip(names, coded, strict=True) if c.edges is not None}
-    return Dataset(codes, tuple(names), tuple(c.states for c in coded), weights, edges)
+    return CodedTable(codes, tuple(names), tuple(c.states for c in coded), weights, edges)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import MISSING, SMALL
+from exactlearn.codes import MISSING, SMALL
 from exactlearn.discretise import interval_start
 
 

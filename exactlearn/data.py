@@ -1,7 +1,6 @@
 """A coded categorical table with missing cells."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,22 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.codes import (
+    MISSING,
+    MISSING_SYMBOLS,
+    check_names,
+    check_states,
+    checked_codes,
+    checked_edges,
+    checked_weights,
+)
 from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MISSING = -1
-"""Code of a missing cell."""
-
-MISSING_SYMBOLS = ("?", "", "NA")
-"""What stands for a missing cell in a file or frame, unless told otherwise."""
-
-SMALL = 127
-"""The most states of a variable for codes of one byte."""
-
-LARGEST = 32767
-"""The most states of a variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +66,14 @@ class Dataset:
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
         names, states = tuple(self.names), tuple(tuple(s) for s in self.states)
-        _check_names(names)
-        _check_states(names, states)
+        check_names(names)
+        check_states(names, states)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "states", states)
-        object.__setattr__(self, "codes", _checked_codes(np.asarray(self.codes), names, states))
+        object.__setattr__(self, "codes", checked_codes(np.asarray(self.codes), names, states))
         if self.weights is not None:
-            object.__setattr__(self, "weights", _checked_weights(self.weights, self.n_rows))
-        object.__setattr__(self, "edges", _checked_edges(self.edges, names, states))
+            object.__setattr__(self, "weights", checked_weights(self.weights, self.n_rows))
+        object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
 
     @classmethod
     def from_frame(
@@ -110,9 +106,9 @@ class Dataset:
         OptionError
             When an option names a column that does not exist.
         """
-        from exactlearn.frame import code_frame
+        from exactlearn.frame import code_frame  # pandas takes long to import
 
-        return code_frame(frame, states=states, missing=missing, discretise=discretise)
+        return cls(*code_frame(frame, states=states, missing=missing, discretise=discretise))
 
     @classmethod
     def from_array(
@@ -143,9 +139,9 @@ class Dataset:
         DataError
             As for :meth:`from_frame`; also when the array is not two-dimensional.
         """
-        from exactlearn.frame import code_array
+        from exactlearn.frame import code_array  # pandas takes long to import
 
-        return code_array(np.asarray(array), names, states, missing)
+        return cls(*code_array(np.asarray(array), names, states, missing))
 
     @property
     def n_rows(self) -> int:
@@ -203,99 +199,12 @@ class Dataset:
         codes[self.missing_cells[:, 0], columns] = filled
         return replace(self, codes=codes)
 
+    def total(self, rows: NDArray[np.float64]) -> float:
+        """Return the sum of a number of each row, shape (rows,), rows counted by weight.
 
-def repeated(items: Iterable[str]) -> list[str]:
-    """Return the items that stand more than once, in order.
-
-    Examples
-    --------
-    >>> repeated(["a", "b", "a"])
-    ['a']
-    """
-    return [item for item, count in Counter(items).items() if count > 1]
-
-
-def _check_names(names: tuple[str, ...]) -> None:
-    for position, name in enumerate(names):
-        if not isinstance(name, str) or not name:
-            raise DataError(f"variable {position}: its name is {name!r}, expected a text")
-    if twice := repeated(names):
-        raise DataError(f"two variables have the name {twice[0]!r}; rename one")
-
-
-def _check_states(names: tuple[str, ...], states: tuple[tuple[str, ...], ...]) -> None:
-    if len(states) != len(names):
-        raise DataError(f"states of {len(states)} variables for {len(names)} names: give one each")
-    for name, own in zip(names, states, strict=True):
-        if not 1 <= len(own) <= LARGEST:
-            raise DataError(f"variable {name!r} has {len(own)} states, expected 1 to {LARGEST}")
-        if not all(isinstance(state, str) for state in own):
-            raise DataError(f"variable {name!r}: state names must be text, found {own}")
-        if twice := repeated(own):
-            raise DataError(f"variable {name!r} has the state {twice[0]!r} twice; rename one")
-
-
-def _checked_codes(
-    codes: NDArray[Any], names: tuple[str, ...], states: tuple[tuple[str, ...], ...]
-) -> NDArray[np.int8] | NDArray[np.int16]:
-    if codes.ndim != 2 or codes.shape[1] != len(names):
-        raise DataError(
-            f"codes have the shape {codes.shape}, expected (rows, {len(names)}) for the variables"
-        )
-    if not np.issubdtype(codes.dtype, np.integer):
-        raise DataError(
-            f"codes have the type {codes.dtype}, expected integers; values become codes by "
-            "Dataset.from_array or Dataset.from_frame"
-        )
-    cardinalities = np.array([len(s) for s in states], np.int64)
-    _check_range(codes, names, cardinalities)
-    if cardinalities.max(initial=0) <= SMALL:
-        return np.ascontiguousarray(codes, np.int8)
-    return np.ascontiguousarray(codes, np.int16)
-
-
-def _check_range(
-    codes: NDArray[Any], names: tuple[str, ...], cardinalities: NDArray[np.int64]
-) -> None:
-    if not len(codes):
-        return
-    # Extremes first: a table that is right needs no array of truth values for all its cells.
-    wrong = (codes.min(axis=0) < MISSING) | (codes.max(axis=0).astype(np.int64) >= cardinalities)
-    if wrong.any():
-        variable = int(np.flatnonzero(wrong)[0])
-        column = codes[:, variable].astype(np.int64)
-        row = int(np.flatnonzero((column < MISSING) | (column >= cardinalities[variable]))[0])
-        raise DataError(
-            f"variable {names[variable]!r}, row {row}: code {column[row]}, expected 0 to "
-            f"{cardinalities[variable] - 1}, or {MISSING} for a missing cell"
-        )
-
-
-def _checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
-    checked = np.ascontiguousarray(weights, np.float64)
-    if checked.shape != (rows,):
-        raise DataError(f"weights have the shape {checked.shape}, expected one per row: ({rows},)")
-    bad = np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))
-    if len(bad):
-        raise DataError(
-            f"row {bad[0]}: weight {checked[bad[0]]}, expected a finite number, 0 or more"
-        )
-    return checked
-
-
-def _checked_edges(
-    edges: Mapping[str, Sequence[float]],
-    names: tuple[str, ...],
-    states: tuple[tuple[str, ...], ...],
-) -> dict[str, tuple[float, ...]]:
-    number_of_states = {name: len(own) for name, own in zip(names, states, strict=True)}
-    checked = {name: tuple(float(e) for e in own) for name, own in edges.items()}
-    for name, own in checked.items():
-        if name not in number_of_states:
-            raise DataError(f"bin edges of {name!r}, which is no variable")
-        if len(own) != number_of_states[name] - 1 or not all(np.diff(own) > 0):
-            raise DataError(
-                f"variable {name!r}: edges {own}, expected {number_of_states[name] - 1} "
-                "increasing numbers, one less than its states"
-            )
-    return checked
+        Rows of weight zero do not count, even with an infinite number.
+        """
+        if self.weights is None:
+            return float(rows.sum())
+        used = self.weights > 0
+        return float(self.weights[used] @ rows[used])

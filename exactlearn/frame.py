@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from exactlearn.coding import code_columns
+from exactlearn.codes import MISSING, repeated
+from exactlearn.coding import CodedTable, code_columns
 from exactlearn.column import Column
-from exactlearn.data import MISSING, Dataset, repeated
 from exactlearn.errors import DataError, OptionError
 
 
@@ -19,7 +19,7 @@ def code_frame(
     states: Mapping[str, Sequence[str]] | None,
     missing: Sequence[str],
     discretise: Mapping[str, str] | None,
-) -> Dataset:
+) -> CodedTable:
     """Code a frame; see :meth:`exactlearn.data.Dataset.from_frame`."""
     names = [str(name) for name in frame.columns]
     if twice := repeated(names):
@@ -46,7 +46,7 @@ def code_array(
     names: Sequence[str] | None,
     states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
     missing: Sequence[str],
-) -> Dataset:
+) -> CodedTable:
     """Code an array; see :meth:`exactlearn.data.Dataset.from_array`."""
     if array.ndim != 2:
         raise DataError(f"the array has the shape {array.shape}, expected (rows, variables)")

@@ -34,7 +34,8 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import MISSING, Dataset
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.suggestion import suggestion
 

@@ -188,10 +188,7 @@ class BayesianNetwork:
         DataError
             When a variable or state does not match, or a cell is missing.
         """
-        rows = self.log_likelihood_rows(dataset)
-        if dataset.weights is None:
-            return float(rows.sum())
-        return float(dataset.weights[dataset.weights > 0] @ rows[dataset.weights > 0])
+        return dataset.total(self.log_likelihood_rows(dataset))
 
     def sample(self, rows: int, rng: np.random.Generator) -> Dataset:
         """Draw independent complete rows by forward sampling.

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from exactlearn.codes import LARGEST
 from exactlearn.column import Column
-from exactlearn.data import LARGEST
 from exactlearn.errors import DataError
 
 MANY = 20

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal
 
-from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.codes import MISSING_SYMBOLS
 from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import read_declared
 

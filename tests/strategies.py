@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exactlearn.data import MISSING, Dataset
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
 
 awkward_names = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zl", "Zp")),

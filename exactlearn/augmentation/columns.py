@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.option_ranks import Options
-from exactlearn.data import MISSING, Dataset
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
 
 
 @dataclass(frozen=True, eq=False)

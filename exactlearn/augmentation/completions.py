@@ -17,7 +17,8 @@ from exactlearn.augmentation.families import Table, score_completions
 from exactlearn.augmentation.growth import growth
 from exactlearn.augmentation.option_ranks import combination_counts, combinations_at
 from exactlearn.augmentation.subsets import parent_sets
-from exactlearn.data import MISSING, Dataset
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import Score
 from exactlearn.solvers.problem import Arc, Problem

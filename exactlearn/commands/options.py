@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from exactlearn.codes import MISSING_SYMBOLS
 from exactlearn.commands.output import Output
-from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.errors import OptionError
 from exactlearn.refusals import MANY
 from exactlearn.runs import Criterion, CriterionName, Reading, Search, SolverName

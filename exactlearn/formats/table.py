@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.codes import MISSING_SYMBOLS, repeated
 from exactlearn.coding import check_known, code_columns
 from exactlearn.column import Column
-from exactlearn.data import MISSING_SYMBOLS, Dataset, repeated
+from exactlearn.data import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.delimited import MARKS, DelimitedText, read_delimited
@@ -91,7 +92,7 @@ def read_dataset(
         where = f"{text.path}" if row is None else f"{text.path}, line {text.lines[row]}"
         return f"{where}, column {name!r}"
 
-    return code_columns(
+    coded = code_columns(
         columns,
         states=states or {},
         missing=missing,
@@ -99,6 +100,7 @@ def read_dataset(
         place=place,
         weights=row_weights,
     )
+    return Dataset(*coded)
 
 
 def write_dataset(

@@ -95,11 +95,8 @@ def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
     DataError
         If a variable is absent, or a row has a state that the graph does not know.
     """
-    rows = log_likelihood_rows(graph, aligned_codes(dataset, graph.names, graph.states))
-    if dataset.weights is None:
-        return float(rows.sum())
-    used = dataset.weights > 0
-    return float(np.dot(dataset.weights[used], rows[used]))
+    codes = aligned_codes(dataset, graph.names, graph.states)
+    return dataset.total(log_likelihood_rows(graph, codes))
 
 
 def posteriors(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
