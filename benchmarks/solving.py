@@ -104,7 +104,8 @@ def main(
     """Print a table of the instances whose names begin as asked for; all when none is named."""
     click.echo(machine())
     click.echo("instance | n | candidates | seconds | status | gap % | optimum | plain | published")
-    solve(Problem.from_candidates(["a", "b"], [{(): 0.0, (1,): 1.0}, {(): 0.0, (0,): 1.0}]))
+    for warming in ("scip", "dynamic"):
+        solve(read_jkl(folder / "wine.BIC.3.jkl.gz"), solver=warming)
     for name, known in INSTANCES.items():
         if instances and not name.startswith(instances):
             continue
