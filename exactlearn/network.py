@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes, refuse_missing
+from exactlearn.codes import repeated
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graph import topological_order
+from exactlearn.lookup import state_index, variable_index
 from exactlearn.sampling import draw
-from exactlearn.suggestion import suggestion
 
 _COMPLETE_ROWS = (
     "but the likelihood of a network needs complete rows: complete the table first, or compile "
@@ -100,9 +101,7 @@ class BayesianNetwork:
         OptionError
             When there is no such variable; the message suggests near names.
         """
-        if name not in self._index:
-            raise OptionError(f"no variable {name!r} in the network{suggestion(name, self.names)}")
-        return self._index[name]
+        return variable_index(name, self._index)
 
     def state_index(self, variable: int, state: str) -> int:
         """Return the code of a state of the variable with this index.
@@ -112,13 +111,7 @@ class BayesianNetwork:
         OptionError
             When the variable has no such state; the message lists near or all states.
         """
-        states = self.states[variable]
-        if state not in states:
-            raise OptionError(
-                f"variable {self.names[variable]!r} has no state {state!r}"
-                f"{suggestion(state, states)}"
-            )
-        return states.index(state)
+        return state_index(state, self.states[variable], self.names[variable])
 
     def check(self) -> None:
         """Verify names, states, shapes, probabilities and acyclicity.
@@ -219,11 +212,8 @@ class BayesianNetwork:
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise DataError(f"{what} {name!r} stands twice: names must differ, rename one")
-        seen.add(name)
+    if twice := repeated(names):
+        raise DataError(f"{what} {twice[0]!r} stands twice: names must differ, rename one")
 
 
 def _check_family(network: BayesianNetwork, i: int) -> None:

@@ -27,6 +27,7 @@ from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import locate
+from exactlearn.lookup import state_index, variable_index
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.pdg.compile import compile_and_check
@@ -43,7 +44,6 @@ from exactlearn.report import (
 )
 from exactlearn.runs import Queries, Run, read_run
 from exactlearn.solvers.result import OnEvent
-from exactlearn.suggestion import suggestion
 
 RESULTS = Path("results")
 
@@ -105,16 +105,14 @@ def _made(folder: Path) -> Path:
 
 def _check_names(queries: Queries, data: Dataset) -> None:
     """Refuse a query about unknown things before anything is computed."""
-    states = dict(zip(data.names, data.states, strict=True))
-    for name in (*queries.evidence, *queries.targets):
-        if name not in states:
-            raise OptionError(f"queries: no variable {name!r}{suggestion(name, states)}")
-    for name, state in queries.evidence.items():
-        if state not in states[name]:
-            raise OptionError(
-                f"queries: variable {name!r} has no state {state!r}"
-                f"{suggestion(state, states[name])}"
-            )
+    index = {name: i for i, name in enumerate(data.names)}
+    try:
+        for name in queries.targets:
+            variable_index(name, index)
+        for name, state in queries.evidence.items():
+            state_index(state, data.states[variable_index(name, index)], name)
+    except OptionError as error:
+        raise OptionError(f"queries: {error}") from None
 
 
 def _learn(

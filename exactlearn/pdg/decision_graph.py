@@ -14,11 +14,10 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import OptionError
+from exactlearn.lookup import state_index, variable_index
 from exactlearn.pdg.definition import check_nodes, check_parameters, check_successors
 from exactlearn.pdg.forest import forest_children, forest_order
 from exactlearn.pdg.layout import Layout
-from exactlearn.suggestion import suggestion
 
 _DTYPES = {
     "forest": np.int32,
@@ -92,7 +91,7 @@ class DecisionGraph:
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """The variables in the order in which their nodes stand, shape (variables,)."""
-        starts = np.concatenate(([True], self.variable[1:] != self.variable[:-1]))
+        starts = np.flatnonzero(np.diff(self.variable, prepend=-1))
         return self.variable[starts].astype(np.int64)
 
     @cached_property
@@ -160,22 +159,24 @@ class DecisionGraph:
         return {name: i for i, name in enumerate(self.names)}
 
     def index(self, name: str) -> int:
-        """Return the number of the variable called ``name``."""
-        if name not in self._index:
-            raise OptionError(
-                f"no variable {name!r} in the decision graph{suggestion(name, self.names)}"
-            )
-        return self._index[name]
+        """Return the number of the variable called ``name``.
+
+        Raises
+        ------
+        OptionError
+            If there is no such variable; near names are offered.
+        """
+        return variable_index(name, self._index)
 
     def state_index(self, variable: int, state: str) -> int:
-        """Return the code of a state of the variable with this number."""
-        try:
-            return self.states[variable].index(state)
-        except ValueError:
-            raise OptionError(
-                f"variable {self.names[variable]!r} has no state {state!r}"
-                f"{suggestion(state, self.states[variable])}"
-            ) from None
+        """Return the code of a state of the variable with this number.
+
+        Raises
+        ------
+        OptionError
+            If the variable has no such state; near or all states are offered.
+        """
+        return state_index(state, self.states[variable], self.names[variable])
 
     def parameters_of(self, variable: int) -> NDArray[np.float64]:
         """Return the local distributions of a variable's nodes, shape (its nodes, states)."""
@@ -185,11 +186,7 @@ class DecisionGraph:
 
     def successors_of(self, variable: int) -> NDArray[np.int32]:
         """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
-        shape = tuple(
-            int(a[variable]) for a in (self.node_counts, self.cardinalities, self.child_counts)
-        )
-        start = self.first_successors[variable]
-        return self.successors[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
+        return self.layout.successors_of(variable)
 
     def with_parameters(self, parameters: NDArray[np.float64]) -> "DecisionGraph":
         """Return the same structure with other parameters, shape as ``parameters``."""
@@ -205,9 +202,9 @@ class DecisionGraph:
             nodes, a successor belongs to the wrong variable, or parameters are no distribution.
         """
         forest_order(self.forest)
-        check_nodes(self)
-        check_parameters(self)
-        check_successors(self)
+        check_nodes(self.layout, self.names)
+        check_parameters(self.layout, self.names, self.parameters)
+        check_successors(self.layout, self.names)
 
     def _starts(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         starts = np.empty(self.n_variables, np.int64)

@@ -3,74 +3,69 @@
 All functions raise a `CheckError` that says what is wrong and where.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.errors import CheckError
-
-if TYPE_CHECKING:
-    from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.layout import Layout
 
 SUM_TOLERANCE = 1e-9
 """Largest distance from one that is forgiven in the sum of a node's parameters."""
 
 
-def check_nodes(graph: "DecisionGraph") -> None:
+def check_nodes(layout: Layout, names: Sequence[str]) -> None:
     """Check that each variable has nodes, in place, and each root one."""
-    missing = np.flatnonzero(graph.node_counts == 0)
-    if len(missing):
-        raise CheckError(f"variable {graph.names[missing[0]]!r} has no node: give it at least one")
-    if len(graph.order) != graph.n_variables:
+    for variable in np.flatnonzero(layout.n_nodes == 0).tolist():
+        raise CheckError(f"variable {names[variable]!r} has no node: give it at least one")
+    if len(layout.order) != len(names):
         raise CheckError("the nodes of some variable do not stand together")
-    for variable, parent in enumerate(graph.forest.tolist()):
-        if parent < 0 and graph.node_counts[variable] != 1:
+    for variable, parent in enumerate(layout.forest.tolist()):
+        if parent < 0 and layout.n_nodes[variable] != 1:
             raise CheckError(
-                f"root variable {graph.names[variable]!r} has {graph.node_counts[variable]} nodes,"
-                " not one"
+                f"root variable {names[variable]!r} has {layout.n_nodes[variable]} nodes, not one"
             )
-        if parent >= 0 and graph.first_nodes[parent] > graph.first_nodes[variable]:
+        if parent >= 0 and layout.first_node[parent] > layout.first_node[variable]:
             raise CheckError(
-                f"nodes of {graph.names[variable]!r} stand before those of its forest parent"
-                f" {graph.names[parent]!r}"
+                f"nodes of {names[variable]!r} stand before those of its forest parent"
+                f" {names[parent]!r}"
             )
 
 
-def check_parameters(graph: "DecisionGraph") -> None:
+def check_parameters(layout: Layout, names: Sequence[str], parameters: NDArray[np.float64]) -> None:
     """Check that each node has a distribution."""
-    if len(graph.parameters) != graph.parameter_offsets[-1]:
+    if len(parameters) != layout.parameter[-1]:
         raise CheckError(
-            f"{len(graph.parameters)} parameters, not one per node and state:"
-            f" {graph.parameter_offsets[-1]}"
+            f"{len(parameters)} parameters, not one per node and state: {layout.parameter[-1]}"
         )
-    if not (np.isfinite(graph.parameters).all() and (graph.parameters >= 0).all()):
+    if not (np.isfinite(parameters).all() and (parameters >= 0).all()):
         raise CheckError("some parameter is negative or not a number")
-    sums = np.add.reduceat(graph.parameters, graph.parameter_offsets[:-1])
-    for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE):
-        name = graph.names[graph.variable[node]]
+    sums = np.add.reduceat(parameters, layout.parameter[:-1])
+    for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE).tolist():
+        name = names[layout.variable[node]]
         raise CheckError(f"parameters of node {node} ({name!r}) sum to {sums[node]!r}, not to one")
 
 
-def check_successors(graph: "DecisionGraph") -> None:
+def check_successors(layout: Layout, names: Sequence[str]) -> None:
     """Check that successors are nodes of the right variable, and that each node is one."""
-    if len(graph.successors) != graph.successor_offsets[-1]:
+    if len(layout.successors) != layout.successor[-1]:
         raise CheckError(
-            f"{len(graph.successors)} successors, not one per node, state and child:"
-            f" {graph.successor_offsets[-1]}"
+            f"{len(layout.successors)} successors, not one per node, state and child:"
+            f" {layout.successor[-1]}"
         )
-    reached = graph.forest[graph.variable] < 0
-    for parent, children in enumerate(graph.children):
-        successors = graph.successors_of(parent)
-        for place, child in enumerate(children):
+    reached = layout.forest[layout.variable] < 0
+    for parent, name in enumerate(names):
+        successors = layout.successors_of(parent)
+        for place, child in enumerate(np.flatnonzero(layout.forest == parent).tolist()):
             column = successors[:, :, place]
-            first = graph.first_nodes[child]
-            if (column < first).any() or (column >= first + graph.node_counts[child]).any():
+            first = layout.first_node[child]
+            if (column < first).any() or (column >= first + layout.n_nodes[child]).any():
                 raise CheckError(
-                    f"a successor of {graph.names[parent]!r} for its child {graph.names[child]!r}"
-                    " is a node of another variable"
+                    f"a successor of {name!r} for its child {names[child]!r} is a node of another"
+                    " variable"
                 )
             reached[column] = True
-    if not reached.all():
-        node = int(np.flatnonzero(~reached)[0])
-        name = graph.names[graph.variable[node]]
+    for node in np.flatnonzero(~reached).tolist():
+        name = names[layout.variable[node]]
         raise CheckError(f"node {node} ({name!r}) is no successor of any node: remove it")

@@ -1,5 +1,6 @@
 """The arrays of a decision graph that the inference kernels read."""
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -36,3 +37,9 @@ class Layout(NamedTuple):
     parameter: NDArray[np.int64]
     successor: NDArray[np.int64]
     successors: NDArray[np.int32]
+
+    def successors_of(self, variable: int) -> NDArray[np.int32]:
+        """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
+        shape = tuple(int(a[variable]) for a in (self.n_nodes, self.cardinality, self.n_children))
+        start = self.first_successor[variable]
+        return self.successors[start : start + prod(shape)].reshape(shape)
