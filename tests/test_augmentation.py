@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exactlearn.augmentation import FamilyRules, augment, gadget_problem
+from exactlearn.augmentation import METHODS, FamilyRules, augment, gadget_problem
 from exactlearn.augmentation.gadget import penalty
 from exactlearn.augmentation.result import total_score
 from exactlearn.data import Dataset
@@ -44,7 +44,7 @@ def run(data, score, rules, method, **options):
 def test_exact_methods_equal_brute_force(seed):
     data, score, rules = random_case(seed)
     best = max(best_per_completion(data, score, rules).values())
-    for method in ("exact", "gadget"):
+    for method in ("exact", "branching", "gadget"):
         result = run(data, score, rules, method)
         assert result.status == "optimal"
         assert result.score == pytest.approx(best, abs=1e-7)
@@ -107,7 +107,7 @@ def test_a_check_finds_a_wrong_score_and_a_broken_rule():
 
 def test_complete_data_is_ordinary_learning():
     data = random_table(np.random.default_rng(5), 4, 20, 0)
-    results = [augment(data, BDeu(1.0), method=m) for m in ("exact", "gadget", "t-local", "mode")]
+    results = [augment(data, BDeu(1.0), method=m) for m in METHODS]
     assert {r.status for r in results} == {"optimal"}
     assert max(r.score for r in results) == pytest.approx(min(r.score for r in results))
 
@@ -143,7 +143,7 @@ def test_the_gadget_has_one_artificial_variable_for_each_cell_and_state():
 def test_a_time_limit_keeps_the_incumbent_and_a_valid_bound():
     data, score, rules = random_case(11)
     best = max(best_per_completion(data, score, rules).values())
-    for method in ("exact", "t-local"):
+    for method in ("exact", "branching", "t-local"):
         result = run(data, score, rules, method, time_limit=1e-3)
         assert result.status in ("feasible", "optimal")
         assert result.score <= best + 1e-7

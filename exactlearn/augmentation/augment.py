@@ -4,7 +4,12 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.exact import augment_exact, augment_gadget, reduction
+from exactlearn.augmentation.exact import (
+    augment_branching,
+    augment_exact,
+    augment_gadget,
+    reduction,
+)
 from exactlearn.augmentation.local import augment_local, augment_mode
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation
@@ -16,8 +21,10 @@ from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 
-METHODS = ("exact", "gadget", "t-local", "mode")
+METHODS = ("exact", "branching", "gadget", "t-local", "mode")
 """What :func:`augment` can do, from the strongest to the weakest claim."""
+
+EXACT = {"exact": augment_exact, "branching": augment_branching, "gadget": augment_gadget}
 
 EXACT_STARTS = 3
 """Starts of the climber that gives the exact methods their first incumbent."""
@@ -50,8 +57,9 @@ def augment(
     score
         The decomposable score to maximise.
     method
-        ``exact`` (completions linked directly), ``gadget`` (the paper's reduction), ``t-local``
-        (the hill-climber) or ``mode`` (fill in each variable's most frequent state, then learn).
+        ``exact`` (completions linked directly in one integer program), ``branching`` (a search over
+        the cells' values), ``gadget`` (the paper's reduction), ``t-local`` (the hill-climber) or
+        ``mode`` (fill in each variable's most frequent state, then learn).
     max_parents
         Largest number of parents.
     t, starts
@@ -90,10 +98,8 @@ def augment(
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed)
     incumbent = Incumbent(time_limit, on_event)
-    if method == "exact":
-        result = augment_exact(task, incumbent, starts=min(starts, EXACT_STARTS))
-    elif method == "gadget":
-        result = augment_gadget(task, incumbent, starts=min(starts, EXACT_STARTS))
+    if method in EXACT:
+        result = EXACT[method](task, incumbent, starts=min(starts, EXACT_STARTS))
     elif method == "t-local":
         result = augment_local(task, incumbent, t=t, starts=starts)
     else:

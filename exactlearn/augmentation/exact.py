@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.branching import branch
 from exactlearn.augmentation.columns import (
     all_completions,
     at_missing,
@@ -29,7 +30,7 @@ from exactlearn.errors import OptionError
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.result import Event
 
-_Solver = Callable[[Task, Incumbent], Result]
+_Search = Callable[[Task, Incumbent], tuple[AugmentationStatus, str]]
 _Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
 
 
@@ -71,6 +72,26 @@ def augment_gadget(task: Task, incumbent: Incumbent, *, starts: int) -> Augmenta
     return _run(task, incumbent, starts, "gadget", _solve_gadget)
 
 
+def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+    """Maximise over all DAGs and all completions by branching on the cells' values.
+
+    The parameters and errors are those of :func:`augment_exact`; any solver will do.
+    """
+    work = _merged(task, incumbent)
+    require_enumerable(work.dataset, None, task.rules.max_parents)
+    return _run(work, incumbent, starts, "branching", _branch)
+
+
+def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
+    try:
+        branch(task, incumbent)
+    except LimitReachedError as limit:
+        return limit.status, "stopped before all branches were closed"
+    except KeyboardInterrupt:
+        return "interrupted", "interrupted before all branches were closed"
+    return "optimal", ""
+
+
 def reduction(task: Task) -> tuple[Problem, Problem]:
     """Return the problem with one choice per missing cell, and its reduction to a plain one."""
     columns = all_completions(task.dataset)
@@ -80,7 +101,7 @@ def reduction(task: Task) -> tuple[Problem, Problem]:
 
 
 def _run(
-    task: Task, incumbent: Incumbent, starts: int, method: Method, solver: _Solver
+    task: Task, incumbent: Incumbent, starts: int, method: Method, search: _Search
 ) -> Augmentation:
     status: AugmentationStatus
     try:
@@ -90,8 +111,7 @@ def _run(
             status, message = "optimal", ""
             incumbent.prove(incumbent.score)
         else:
-            result = solver(task, incumbent)
-            status, message = result.status, result.message
+            status, message = search(task, incumbent)
     except LimitReachedError as limit:
         status, message = limit.status, "stopped before the exact search began"
     except KeyboardInterrupt:
@@ -101,7 +121,7 @@ def _run(
     return Augmentation.of(incumbent, status, method, message=message)
 
 
-def _solve_linked(task: Task, incumbent: Incumbent) -> Result:
+def _solve_linked(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
     columns = all_completions(task.dataset)
     problem = completion_problem(task.dataset, columns, task.score, task.rules)
 
@@ -120,7 +140,7 @@ def _solve_linked(task: Task, incumbent: Incumbent) -> Result:
     return _solve(problem, task, incumbent, start, take, 0.0)
 
 
-def _solve_gadget(task: Task, incumbent: Incumbent) -> Result:
+def _solve_gadget(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
     by_cell, plain = reduction(task)
     n = task.dataset.n_variables
     offset = penalty(by_cell) * len(by_cell.options)
@@ -146,7 +166,7 @@ def _solve(
     start: Result,
     take: _Take,
     offset: float,
-) -> Result:
+) -> tuple[AugmentationStatus, str]:
     def listen(event: Event) -> None:
         if event.parents is not None and event.score + offset > incumbent.score:
             take(event.parents, event.values)
@@ -165,7 +185,7 @@ def _solve(
         take(result.parents, result.values)
     incumbent.prove(result.bound + offset)
     incumbent.nodes += result.nodes
-    return result
+    return result.status, result.message
 
 
 def _dag(incumbent: Incumbent) -> tuple[tuple[int, ...], ...]:

@@ -15,7 +15,7 @@ from exactlearn.errors import CheckError
 from exactlearn.graph import topological_order
 from exactlearn.scores import Score, score_family
 
-Method = Literal["exact", "gadget", "t-local", "mode"]
+Method = Literal["exact", "branching", "gadget", "t-local", "mode"]
 AugmentationStatus = Literal[
     "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
 ]
