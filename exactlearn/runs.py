@@ -17,7 +17,7 @@ from exactlearn.formats.run_file import read_declared
 
 CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
 SolverName = Literal["auto", "scip", "dynamic"]
-MethodName = Literal["exact", "gadget", "t-local", "mode"]
+MethodName = Literal["exact", "branching", "gadget", "t-local", "mode"]
 FigureFormat = Literal["svg", "png", "pdf", "dot"]
 
 

@@ -228,7 +228,7 @@ class TestAugment:
         assert {"completed.csv", "network.bif", "result.json"} <= names
         assert read_dataset(tmp_path / "all" / "completed.csv").is_complete
 
-    @pytest.mark.parametrize("method", ["exact", "gadget", "t-local", "mode"])
+    @pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local", "mode"])
     def test_no_time_at_all_is_a_limit_not_a_conflict(self, tables, method):
         words = ("augment", tables / "holes.csv", "--method", method, "--time-limit", 0)
         record = run_json(*words, status=3)
