@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.table import read_dataset
-from exactlearn.missingness import hide, parse_spec
+from exactlearn.missingness import hide
+from exactlearn.missingness_spec import parse_spec
 from tests.strategies import datasets
 
 ALL_SPECS = ["mcar:0.3", "mcar:1", "mar:0.2", "mnar:2", "mnar:1:1", "mnar:0.1", "mnar:0.1:0"]

@@ -43,7 +43,7 @@ def reach(
         k = layout.n_children[variable]
         if k == 0:
             continue
-        first, last = _states(layout, row, variable)
+        first, last = allowed_states(layout, row, variable)
         p, s = layout.parameter[node], layout.successor[node]
         for h in range(first, last):
             if parameters[p + h] > 0.0:
@@ -114,7 +114,9 @@ def row_expectation(
 
 
 @kernel
-def _states(layout: Layout, row: NDArray[np.int16], variable: int) -> tuple[np.int64, np.int64]:
+def allowed_states(
+    layout: Layout, row: NDArray[np.int16], variable: int
+) -> tuple[np.int64, np.int64]:
     """Return the range of states that the row allows."""
     code = np.int64(row[variable])
     if code >= 0:
@@ -138,7 +140,7 @@ def _out_flows(
         variable = layout.variable[node]
         k = layout.n_children[variable]
         p, s = layout.parameter[node], layout.successor[node]
-        first, last = _states(layout, row, variable)
+        first, last = allowed_states(layout, row, variable)
         flow = 0.0
         for h in range(first, last):
             product = parameters[p + h]
@@ -174,7 +176,7 @@ def _in_flows(
         variable = layout.variable[node]
         k = layout.n_children[variable]
         p, s = layout.parameter[node], layout.successor[node]
-        first, last = _states(layout, row, variable)
+        first, last = allowed_states(layout, row, variable)
         for h in range(first, last):
             flow = in_flow[node] * parameters[p + h]
             if flow > 0.0:
