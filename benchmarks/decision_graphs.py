@@ -1,21 +1,19 @@
 """Decision graphs: sizes and times of compilation, and of inference beside pyAgrum.
 
-Run as ``python benchmarks/decision_graphs.py [--data-dir FOLDER] [NETWORK ...]``; the folder, or
-the environment variable EXACTLEARN_DATA, holds ``bif/*.bif.gz``. Every time is the best of some
-repetitions in this process; compiled kernels are warm.
+    python -m benchmarks.decision_graphs [--data-dir FOLDER] [NETWORK ...]
+
+The folder, or the environment variable EXACTLEARN_DATA, holds ``bif/*.bif.gz``. Every time
+is the best of some repetitions in this process; compiled kernels are warm.
 """
 
-import argparse
 import gzip
-import os
-import platform
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
+import click
 import numpy as np
 
+from benchmarks.measuring import least_seconds, machine
 from exactlearn.errors import TooLargeError
 from exactlearn.evaluation.queries import query
 from exactlearn.formats.bif import read_bif
@@ -42,20 +40,10 @@ OTHERS = ("cancer", "earthquake", "survey", "sachs", "hepar2", "pigs", "mildew",
 READ_BY_PYAGRUM = ("asia", "alarm")
 
 
-def best(function: Callable[[], object], repetitions: int = 5) -> float:
-    """Return the shortest time of a call in seconds."""
-    times = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def print_compilation(name: str, network: BayesianNetwork) -> None:
     """Print one network's sizes and compile time beside the prototype's sizes."""
     try:
-        seconds = best(lambda: compile_network(network), 2)
+        seconds = least_seconds(lambda: compile_network(network), 2)
     except TooLargeError as error:
         print(f"{name:11} refused: {error}")
         return
@@ -79,7 +67,7 @@ def print_rows_per_second(network: BayesianNetwork, graph: DecisionGraph, rows: 
     for rate in (0.0, 0.1, 0.3, 0.5, 0.9):
         codes = np.where(rng.random(complete.shape) < rate, np.int16(-1), complete)
         speeds = [
-            rows / best(lambda f=f, codes=codes: f(graph, codes)) / 1e6  # type: ignore[misc]
+            rows / least_seconds(lambda f=f, codes=codes: f(graph, codes)) / 1e6  # type: ignore[misc]
             for f in (log_likelihood_rows, posteriors, expected_counts)
         ]
         print(f"{rate:7.0%}  {speeds[0]:14.2f}  {speeds[1]:10.2f}  {speeds[2]:15.2f}")
@@ -112,9 +100,9 @@ def print_queries(name: str, path: Path, network: BayesianNetwork, queries: int 
         def ask_us(evidence: dict[str, str] = evidence) -> object:
             return query(graph, evidence, network.names)
 
-        ours.append(best(ask_us))
-        update.append(best(lambda codes=codes: posteriors(graph, codes)))  # type: ignore[misc]
-        theirs.append(best(ask_peer, 3))
+        ours.append(least_seconds(ask_us))
+        update.append(least_seconds(lambda codes=codes: posteriors(graph, codes)))  # type: ignore[misc]
+        theirs.append(least_seconds(ask_peer, 3))
         mine = np.split(posteriors(graph, codes)[0], ends[:-1])
         worst = max(worst, *(abs(a - b).max() for a, b in zip(mine, ask_peer(), strict=True)))
     mean_ours, mean_update, mean_theirs = (float(np.mean(x)) for x in (ours, update, theirs))
@@ -126,29 +114,32 @@ def print_queries(name: str, path: Path, network: BayesianNetwork, queries: int 
     )
 
 
-def main() -> None:
-    """Print all tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("networks", nargs="*", default=[*OTHERS[:3], *REFERENCE, *OTHERS[3:]])
-    parser.add_argument("--data-dir", type=Path, default=os.environ.get("EXACTLEARN_DATA"))
-    parser.add_argument("--rows", type=int, default=100_000)
-    arguments = parser.parse_args()
-    if arguments.data_dir is None:
-        parser.error("name the folder of public data with --data-dir or EXACTLEARN_DATA")
-    folder = Path(arguments.data_dir) / "bif"
-    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}")
+@click.command()
+@click.argument("networks", nargs=-1)
+@click.option(
+    "--data-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="EXACTLEARN_DATA",
+    required=True,
+    help="Folder of public data.  [or the environment variable EXACTLEARN_DATA]",
+)
+@click.option("--rows", default=100_000, show_default=True, help="Rows of the batch kernels.")
+def main(networks: tuple[str, ...], data_dir: Path, rows: int) -> None:
+    """Print all tables, for the networks named or for all."""
+    folder = data_dir / "bif"
+    print(machine())
     print(
         "effective sizes: clique tree, graph before and after merging, prototype's first order"
         " and 80 s search; ratio to the clique tree"
     )
     compile_network(read_bif(folder / "asia.bif.gz"))
-    for name in arguments.networks:
+    for name in networks or [*OTHERS[:3], *REFERENCE, *OTHERS[3:]]:
         print_compilation(name, read_bif(folder / f"{name}.bif.gz"))
     for name in READ_BY_PYAGRUM:
         path = folder / f"{name}.bif.gz"
         print_queries(name, path, read_bif(path))
     alarm = read_bif(folder / "alarm.bif.gz")
-    print_rows_per_second(alarm, compile_network(alarm), arguments.rows)
+    print_rows_per_second(alarm, compile_network(alarm), rows)
 
 
 if __name__ == "__main__":

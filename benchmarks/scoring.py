@@ -11,12 +11,10 @@ subtracted in a second ratio.
 
 import itertools
 import math
-import platform
 import resource
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,30 +22,11 @@ from typing import Any
 import click
 import numpy as np
 
+from benchmarks.measuring import least_seconds, machine
 from exactlearn.candidates import candidate_parent_sets, n_families
 from exactlearn.data import Dataset
 from exactlearn.formats.bif import read_bif
 from exactlearn.scores import BIC, BDeu, Score
-
-
-def machine() -> str:
-    """Name the processor and the versions that matter."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        named = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = named[0].split(":", 1)[1].strip() if named else model
-    return f"{model}, Python {platform.python_version()}, numpy {np.__version__}"
-
-
-def seconds(call: Callable[[], object], repeat: int) -> float:
-    """Return the least processor time of some runs."""
-    times = []
-    for _ in range(repeat):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def peer_seconds(data: Dataset, score: Score, max_parents: int, limit: float) -> float:
@@ -139,7 +118,9 @@ def line(data: Dataset, score: Score, max_parents: int, repeat: int, peer_limit:
         return problem.n_candidates
 
     kept = run(True)
-    pruned, whole = (seconds(lambda p=p: run(p), repeat) for p in (True, False))
+    pruned, whole = (
+        least_seconds(lambda p=p: run(p), repeat, time.process_time) for p in (True, False)
+    )
     told = f"{data.n_rows:>7} {score!s:>14} {kept:>8,} {pruned:>9.3f} {whole:>7.3f}"
     if peer_limit:
         peer = peer_seconds(data, score, max_parents, peer_limit)

@@ -18,7 +18,7 @@ import click
 import numpy as np
 from pyscipopt import Model, quicksum
 
-from benchmarks.scoring import machine
+from benchmarks.measuring import machine
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, solve
 
