@@ -1,7 +1,6 @@
 """The one way to solve a problem: checks, pieces, incumbent, solver, check of the answer."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from math import inf, isfinite
 
 import numpy as np
@@ -16,6 +15,7 @@ from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime, Progress
 from exactlearn.solvers.result import OnEvent, Result, Status
 from exactlearn.solvers.scip import solve_component
+from exactlearn.suggestion import suggestion
 
 SOLVERS = ("auto", "scip", "dynamic")
 """Names that :func:`solve` takes."""
@@ -117,9 +117,7 @@ def _check_options(
     problem: Problem, solver: str, time_limit: float | None, gap: float, seed: int
 ) -> None:
     if solver not in SOLVERS:
-        near = get_close_matches(solver, SOLVERS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(SOLVERS)}"
-        raise OptionError(f"there is no solver {solver!r}; {hint}")
+        raise OptionError(f"there is no solver {solver!r}{suggestion(solver, SOLVERS)}")
     if time_limit is not None and not time_limit >= 0:
         raise OptionError(f"time_limit must be seconds of at least 0, not {time_limit!r}")
     if not (isfinite(gap) and gap >= 0):

@@ -1,7 +1,6 @@
 """The one entry to all augmentation methods."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.exact import (
@@ -20,6 +19,7 @@ from exactlearn.scores import Score
 from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
+from exactlearn.suggestion import suggestion
 
 METHODS = ("exact", "branching", "gadget", "t-local", "mode")
 """What :func:`augment` can do, from the strongest to the weakest claim."""
@@ -90,9 +90,7 @@ def augment(
         When the constraints exclude every network.
     """
     if method not in METHODS:
-        near = get_close_matches(method, METHODS, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"unknown method {method!r}: expected one of {', '.join(METHODS)}{hint}")
+        raise OptionError(f"there is no method {method!r}{suggestion(method, METHODS)}")
     if max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     rules = FamilyRules.of(max_parents, required, forbidden)
