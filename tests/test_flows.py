@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
-from exactlearn.pdg import flows
+from exactlearn.pdg import flows, passes
 from exactlearn.pdg.decision_graph import assemble
 from exactlearn.pdg.flows import (
     expectation,
@@ -27,10 +27,10 @@ from tests.pdg_oracle import (
 @pytest.fixture(params=["block", "row", "log"])
 def kernel(request, monkeypatch):
     """Send all rows through one of the three kernels."""
-    monkeypatch.setattr(flows, "_few_reached", lambda *_: request.param == "row")
+    monkeypatch.setattr(passes, "_few_reached", lambda *_: request.param == "row")
     if request.param == "log":
         monkeypatch.setattr(flows, "log_likelihood_rows", by_logarithms)
-        monkeypatch.setattr(flows, "_expect", expect_by_logarithms)
+        monkeypatch.setattr(flows, "expect", expect_by_logarithms)
     return request.param
 
 
@@ -90,9 +90,9 @@ def test_all_kernels_agree_with_the_full_joint(seed, n, missing):
     weights = rng.exponential(size=len(codes))
     for name in ("block", "row", "log"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(flows, "_few_reached", lambda *_, row=name == "row": row)
+            patch.setattr(passes, "_few_reached", lambda *_, row=name == "row": row)
             if name == "log":
-                patch.setattr(flows, "_expect", expect_by_logarithms)
+                patch.setattr(flows, "expect", expect_by_logarithms)
                 found = by_logarithms(graph, codes)
             else:
                 found = log_likelihood_rows(graph, codes)

@@ -1,9 +1,6 @@
 """Inference in a decision graph by in-flow and out-flow (PDG-SEM, section 4.4; THESIS, 3.3.2).
 
-One pass costs time linear in the graph's effective size (THESIS, 3.52). Of three compiled
-kernels the cheapest that is exact is taken: many rows side by side over the whole graph; row by
-row over the nodes a row can reach, when most cells are observed; and the same with logarithms for
-rows whose probability is below 1e-250.
+One pass costs time linear in the graph's effective size (THESIS, 3.52).
 """
 
 from typing import NamedTuple
@@ -14,29 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn.alignment import aligned_codes
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
-from exactlearn.pdg.block_flows import block_expectation, block_log_likelihoods
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.layout import Layout
-from exactlearn.pdg.log_flows import log_expectation
-from exactlearn.pdg.row_flows import count_reached, row_expectation, row_log_likelihoods
-
-BLOCK = 128
-"""Most rows that the block kernel puts side by side."""
-
-BLOCK_MEMORY = 1 << 17
-"""Flows that the block kernel holds at once in each direction: they should stay in the cache."""
-
-SAMPLE = 16
-"""Rows that are looked at to decide between the kernels."""
-
-FEW_ROWS = 8
-"""Fewer rows gain nothing from standing side by side."""
-
-LIKELIHOOD_ADVANTAGE, EXPECTATION_ADVANTAGE = 14, 8
-"""How many times cheaper the block kernel visits a node for a row, measured on ALARM."""
-
-NO_COUNTS = np.empty(0)
-NO_POSTERIOR = np.empty((1, 0))
+from exactlearn.pdg.passes import NO_COUNTS, NO_POSTERIOR, expect, log_likelihoods
 
 
 class Expectation(NamedTuple):
@@ -72,17 +49,7 @@ def log_likelihood_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.fl
     DataError
         If the table does not fit the graph's variables and states.
     """
-    rows = _rows(graph, codes)
-    arrays = graph.layout
-    result = np.empty(len(rows))
-    if _few_reached(arrays, graph.parameters, rows, LIKELIHOOD_ADVANTAGE):
-        row_log_likelihoods(arrays, graph.parameters, rows, result)
-    else:
-        block_log_likelihoods(arrays, graph.parameters, rows, _block(arrays, rows), result)
-    _complete_improbable(
-        arrays, graph.parameters, rows, np.ones(len(rows)), result, NO_COUNTS, NO_POSTERIOR
-    )
-    return result
+    return log_likelihoods(graph.layout, graph.parameters, _rows(graph, codes))
 
 
 def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
@@ -117,8 +84,8 @@ def posteriors(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
     DataError
         If the table does not fit the graph, or a row is impossible under it.
     """
-    posterior, log_likelihoods = posteriors_and_log_likelihoods(graph, codes)
-    refuse_impossible(log_likelihoods)
+    posterior, logs = posteriors_and_log_likelihoods(graph, codes)
+    refuse_impossible(logs)
     return posterior
 
 
@@ -131,10 +98,8 @@ def posteriors_and_log_likelihoods(
     """
     rows = _rows(graph, codes)
     posterior = np.zeros((len(rows), int(graph.cardinalities.sum())))
-    log_likelihoods = _expect(
-        graph.layout, graph.parameters, rows, np.ones(len(rows)), NO_COUNTS, posterior
-    )
-    return posterior, log_likelihoods
+    weights = np.ones(len(rows))
+    return posterior, expect(graph.layout, graph.parameters, rows, weights, NO_COUNTS, posterior)
 
 
 def expected_counts(
@@ -175,15 +140,15 @@ def expectation(
 
 
 def expect_counts(
-    arrays: Layout,
+    layout: Layout,
     parameters: NDArray[np.float64],
     rows: NDArray[np.int16],
     weights: NDArray[np.float64],
 ) -> Expectation:
     """Return expected counts of checked rows; impossible rows add nothing."""
     counts = np.zeros(len(parameters))
-    result = _expect(arrays, parameters, rows, weights, counts, NO_POSTERIOR)
-    return Expectation(counts, result)
+    logs = expect(layout, parameters, rows, weights, counts, NO_POSTERIOR)
+    return Expectation(counts, logs)
 
 
 def refuse_impossible(log_likelihoods: NDArray[np.float64]) -> None:
@@ -212,63 +177,3 @@ def _rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
             f" in -1..{graph.cardinalities[variable] - 1}"
         )
     return np.require(table, np.int16, ["C", "W"])
-
-
-def _block(arrays: Layout, rows: NDArray[np.int16]) -> int:
-    fitting = BLOCK_MEMORY // len(arrays.variable)
-    return max(1, min(BLOCK, len(rows), max(8, fitting)))
-
-
-def _few_reached(
-    arrays: Layout, parameters: NDArray[np.float64], rows: NDArray[np.int16], advantage: int
-) -> bool:
-    """Tell whether visiting reached nodes beats visiting all of them with rows side by side.
-
-    Parameters
-    ----------
-    advantage
-        How many times cheaper a visit is when many rows share it.
-    """
-    if len(rows) < FEW_ROWS:
-        return True
-    sample = rows[:: max(1, len(rows) // SAMPLE)]
-    reached = count_reached(arrays, parameters, sample)
-    return bool(reached * advantage < len(sample) * len(arrays.variable))
-
-
-def _expect(
-    arrays: Layout,
-    parameters: NDArray[np.float64],
-    rows: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    posterior: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    result = np.empty(len(rows))
-    if _few_reached(arrays, parameters, rows, EXPECTATION_ADVANTAGE):
-        row_expectation(arrays, parameters, rows, weights, result, counts, posterior)
-    else:
-        block = _block(arrays, rows)
-        block_expectation(arrays, parameters, rows, weights, block, result, counts, posterior)
-    _complete_improbable(arrays, parameters, rows, weights, result, counts, posterior)
-    return result
-
-
-def _complete_improbable(
-    arrays: Layout,
-    parameters: NDArray[np.float64],
-    rows: NDArray[np.int16],
-    weights: NDArray[np.float64],
-    result: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    posterior: NDArray[np.float64],
-) -> None:
-    """Do with logarithms the rows that a fast kernel left out: their result is NaN."""
-    rest = np.flatnonzero(np.isnan(result))
-    if len(rest) == 0:
-        return
-    some, flows = np.empty(len(rest)), posterior if posterior.size == 0 else posterior[rest]
-    log_expectation(arrays, parameters, rows[rest], weights[rest], some, counts, flows)
-    result[rest] = some
-    if posterior.size:
-        posterior[rest] = flows
