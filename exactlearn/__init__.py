@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exactlearn.augmentation import Augmentation, augment
+    from exactlearn.augmentation import Augmentation, augment, gadget_problem
     from exactlearn.candidates import candidate_parent_sets
     from exactlearn.data import Dataset
+    from exactlearn.discretise import discretise
     from exactlearn.errors import ExactlearnError
     from exactlearn.evaluation.queries import Answer, query
     from exactlearn.formats.bif import read_bif, write_bif
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from exactlearn.parameters.complete import fit_complete
     from exactlearn.pdg.compile import compile_network
     from exactlearn.pdg.decision_graph import DecisionGraph
-    from exactlearn.pdg.refine import refine
-    from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood
+    from exactlearn.pdg.refine import Refinement, refine
+    from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
     from exactlearn.solvers import Problem, Result, solve
 
 __version__ = "0.1.0"
@@ -40,11 +41,14 @@ _HOME = {
     "ExactlearnError": "exactlearn.errors",
     "PenalisedLikelihood": "exactlearn.scores",
     "Problem": "exactlearn.solvers",
+    "Refinement": "exactlearn.pdg.refine",
     "Result": "exactlearn.solvers",
     "augment": "exactlearn.augmentation",
     "candidate_parent_sets": "exactlearn.candidates",
     "compile_network": "exactlearn.pdg.compile",
+    "discretise": "exactlearn.discretise",
     "fit_complete": "exactlearn.parameters.complete",
+    "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.missingness",
     "query": "exactlearn.evaluation.queries",
     "read_bif": "exactlearn.formats.bif",
@@ -52,6 +56,7 @@ _HOME = {
     "read_jkl": "exactlearn.formats.jkl",
     "read_pdg": "exactlearn.formats.pdg_json",
     "refine": "exactlearn.pdg.refine",
+    "score_family": "exactlearn.scores",
     "solve": "exactlearn.solvers",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
@@ -71,11 +76,14 @@ __all__ = [
     "ExactlearnError",
     "PenalisedLikelihood",
     "Problem",
+    "Refinement",
     "Result",
     "augment",
     "candidate_parent_sets",
     "compile_network",
+    "discretise",
     "fit_complete",
+    "gadget_problem",
     "hide",
     "query",
     "read_bif",
@@ -83,6 +91,7 @@ __all__ = [
     "read_jkl",
     "read_pdg",
     "refine",
+    "score_family",
     "solve",
     "write_bif",
     "write_dataset",

@@ -26,7 +26,14 @@ _KEYS = ("variables", "nodes", "parameters", "successors")
 
 
 def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
-    """Write a decision graph, in one step; compressed when the name ends in ``.gz``.
+    """Write a decision graph, in one step.
+
+    Parameters
+    ----------
+    pdg
+        Graph to write.
+    path
+        File to write or replace; compressed when its name ends in ``.gz``.
 
     Raises
     ------
@@ -37,7 +44,12 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
 
 
 def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
-    """Read a decision graph, compressed by gzip or not, and check it.
+    """Read a decision graph and check it.
+
+    Parameters
+    ----------
+    path
+        File to read, compressed by gzip or not.
 
     Raises
     ------
