@@ -57,7 +57,7 @@ def reading_options(command: F) -> F:
         return Reading(
             missing=missing,
             header=not no_header,
-            separator=separator.replace("\\t", "\t") if separator else None,
+            separator=separator or None,
             drop=drop,
             discretise=pairs(discretise, "--discretise"),
             states={name: tuple(next(csv.reader([told]))) for name, told in declared.items()},

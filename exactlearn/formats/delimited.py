@@ -4,11 +4,8 @@ Lines are checked before they are parsed: every line that is not blank must have
 the first, so that the parser never guesses. Quotes follow RFC 4180, but end on their line.
 """
 
-import csv
 import io
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from exactlearn.column import Column
-from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.text_file import read_lines, suffix_of
+from exactlearn.errors import FormatError
+from exactlearn.formats.separator import WHITE_SPACE, records, separator_of
+from exactlearn.formats.text_file import read_lines
 from exactlearn.kernel import kernel
-
-WHITE_SPACE = "whitespace"
-_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
-MARKS = (",", "\t", ";", "|")
-"""Separators that are found out when none is told, the preferred one first."""
-
-_SNIFFED_LINES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +67,7 @@ def read_delimited(
     """
     path = Path(path)
     data = read_lines(path)
-    separator = _separator(path, data, separator)
+    separator = separator_of(path, data, separator)
     lines, counts = _lines_and_counts(path, data, separator)
     if not len(lines):
         raise FormatError(f"{path}: the file is empty; expected a table")
@@ -92,71 +83,6 @@ def read_delimited(
             )
     columns = _parse(path, data, separator, len(lines), int(counts[0]))
     return DelimitedText(path, names, columns, lines)
-
-
-def _separator(path: Path, data: bytes, asked: str | None) -> str:
-    if asked is None:
-        return _sniffed(path, data)
-    separator = _NAMED.get(asked, asked)
-    if separator != WHITE_SPACE and (len(separator.encode()) != 1 or separator in '"\n\r'):
-        raise OptionError(
-            f"separator {asked!r}: expected one character such as ',' or 'tab', or 'whitespace'"
-        )
-    return separator
-
-
-def _sniffed(path: Path, data: bytes) -> str:
-    """Return the separator that parts most of the first lines into one same number of fields."""
-    suffix = suffix_of(path)
-    if suffix in (".tsv", ".tab"):
-        return "\t"
-    lines = [line for line in _head(data) if line.strip()][:_SNIFFED_LINES]
-    candidates = MARKS if suffix == ".csv" else (*MARKS, WHITE_SPACE)
-    # The maximum takes the first of equals.
-    return max(candidates, key=lambda separator: _evenness(lines, separator))
-
-
-def _head(data: bytes) -> list[str]:
-    lines = data.split(b"\n", 4 * _SNIFFED_LINES)
-    return [line.decode() for line in lines[: 4 * _SNIFFED_LINES]]
-
-
-def _evenness(lines: list[str], separator: str) -> int:
-    """Return how many lines have the commonest number of fields, 0 if that is one."""
-    counts = [len(fields) for fields in _loose_records(lines, separator)]
-    commonest = max(set(counts), key=counts.count, default=1)
-    return counts.count(commonest) if commonest > 1 else 0
-
-
-def _loose_records(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
-    if separator == WHITE_SPACE:
-        for line in lines:
-            yield re.findall(r'"(?:[^"]|"")*"|\S+', line)
-    else:
-        yield from csv.reader(lines, delimiter=separator, skipinitialspace=True)
-
-
-def _records(
-    path: Path, text: Sequence[str], separator: str, at: Sequence[int]
-) -> Iterator[list[str]]:
-    """Yield the fields of each line; ``at`` tells their line numbers."""
-    if separator == WHITE_SPACE:
-        for fields in _loose_records(text, separator):
-            yield [_unquoted(field) for field in fields]
-        return
-    reader = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
-    done = 0
-    try:
-        for fields in reader:
-            if reader.line_num != done + 1:
-                raise csv.Error
-            done += 1
-            yield fields
-    except csv.Error as error:
-        raise FormatError(
-            f"{path}, line {at[min(done, len(at) - 1)]}: a quote is opened and not closed, or text "
-            'follows a closed one; close it on its line, and write a quote inside a field as ""'
-        ) from error
 
 
 def _lines_and_counts(
@@ -206,7 +132,7 @@ def _quoted_counts(
 ) -> NDArray[np.int64]:
     lines = data.decode().split("\n")
     text = [lines[k] for k in filled]
-    counts = (len(fields) for fields in _records(path, text, separator, (filled + 1).tolist()))
+    counts = (len(fields) for fields in records(path, text, separator, (filled + 1).tolist()))
     return np.fromiter(counts, np.int64, len(text))
 
 
@@ -241,13 +167,8 @@ def _fields(count: int) -> str:
 def _header(path: Path, data: bytes, separator: str, line: int) -> tuple[tuple[str, ...], bytes]:
     """Return the names on a line, and what follows the line."""
     *_, text, rest = [*data.split(b"\n", line), b""][: line + 1]
-    fields = next(iter(_records(path, [text.decode()], separator, [line])))
+    fields = next(iter(records(path, [text.decode()], separator, [line])))
     return tuple(field.strip() for field in fields), rest
-
-
-def _unquoted(field: str) -> str:
-    is_quoted = len(field) > 1 and field[0] == field[-1] == '"'
-    return field[1:-1].replace('""', '"') if is_quoted else field
 
 
 def _parse(path: Path, data: bytes, separator: str, rows: int, fields: int) -> tuple[Column, ...]:

@@ -14,7 +14,8 @@ from exactlearn.column import Column
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.delimited import MARKS, DelimitedText, read_delimited
+from exactlearn.formats.delimited import DelimitedText, read_delimited
+from exactlearn.formats.separator import MARKS
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.frame import generated_names
 
