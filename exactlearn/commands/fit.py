@@ -1,7 +1,6 @@
 """``exactlearn fit``: the parameters of a network, or of a decision graph from incomplete data."""
 
 from time import monotonic
-from typing import Any
 
 import click
 
@@ -16,7 +15,7 @@ from exactlearn.parameters.complete import fit_complete
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import load_for
 from exactlearn.report import facts, number
-from exactlearn.runs import GraphParameters, Reading
+from exactlearn.runs import GraphParameters, NetworkParameters, Reading
 
 
 @click.command("fit")
@@ -47,7 +46,8 @@ from exactlearn.runs import GraphParameters, Reading
 @click.option(
     "--smoothing",
     type=click.FloatRange(0),
-    help="Pseudo-count of every parameter.  [default: 1 for complete, 0 for em]",
+    help="Pseudo-count of every parameter.  [default: "
+    f"{NetworkParameters.smoothing:g} for complete, {GraphParameters.smoothing:g} for em]",
 )
 def command(
     source: str,
@@ -70,29 +70,27 @@ def command(
     dataset = load_for(locate(table, ".csv"), reading, model)
     begun = monotonic()
     fitted: Model
-    record: dict[str, Any]
     if method == "complete":
-        fitted = fit_complete(
-            dataset, _network(model).parents, alpha=1.0 if smoothing is None else smoothing
-        )
-        record = {"log_likelihood": fitted.log_likelihood(dataset), "iterations": 1}
+        alpha = NetworkParameters.smoothing if smoothing is None else smoothing
+        fitted = fit_complete(dataset, _network(model).parents, alpha=alpha)
+        log_likelihood, iterations = fitted.log_likelihood(dataset), 1
     else:
-        options = GraphParameters(
-            iterations=iterations, tolerance=tolerance, smoothing=smoothing or 0.0
-        )
+        alpha = GraphParameters.smoothing if smoothing is None else smoothing
+        options = GraphParameters(iterations=iterations, tolerance=tolerance, smoothing=alpha)
         result = refined(_decision_graph(model), dataset, options, output)
         fitted = result.pdg
-        record = {
-            "log_likelihood": result.log_likelihoods[-1],
-            "iterations": len(result.log_likelihoods) - 1,
-        }
-    record["seconds"] = monotonic() - begun
+        log_likelihood, iterations = result.log_likelihoods[-1], result.iterations
+    record = {
+        "log_likelihood": log_likelihood,
+        "iterations": iterations,
+        "seconds": monotonic() - begun,
+    }
     if output.path is not None:
         write_model(fitted, output.path)
         output.wrote(output.path)
     told = facts(
-        log_likelihood=number(record["log_likelihood"]),
-        iterations=str(record["iterations"]),
+        log_likelihood=number(log_likelihood),
+        iterations=str(iterations),
         seconds=number(record["seconds"], 2),
     )
     output.answer(record, told)

@@ -15,7 +15,14 @@ from exactlearn.codes import MISSING_SYMBOLS
 from exactlearn.commands.output import Output
 from exactlearn.errors import OptionError
 from exactlearn.refusals import MANY
-from exactlearn.runs import Criterion, CriterionName, Reading, Search, SolverName
+from exactlearn.runs import (
+    Criterion,
+    CriterionName,
+    NetworkParameters,
+    Reading,
+    Search,
+    SolverName,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -200,15 +207,13 @@ seed_option = click.option(
 )
 
 
-def smoothing_option(command: F) -> F:
-    """Add the pseudo-count of estimated parameters."""
-    return click.option(
-        "--smoothing",
-        type=click.FloatRange(0),
-        default=1.0,
-        show_default=True,
-        help="Pseudo-count of every cell of a conditional table.",
-    )(command)
+smoothing_option = click.option(
+    "--smoothing",
+    type=click.FloatRange(0),
+    default=NetworkParameters.smoothing,
+    show_default=True,
+    help="Pseudo-count of every cell of a conditional table.",
+)
 
 
 def output_options(command: F) -> F:

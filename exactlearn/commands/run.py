@@ -169,7 +169,7 @@ def _decision_graph(
     record["refinement"] = {
         "log_likelihood": result.log_likelihoods[-1],
         "log_likelihood_before": result.log_likelihoods[0],
-        "iterations": len(result.log_likelihoods) - 1,
+        "iterations": result.iterations,
         "converged": result.converged,
     }
     return result.pdg
