@@ -58,9 +58,14 @@ def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | 
     columns = completions_within(dataset, pair.values, t)
     problem = completion_problem(dataset, columns, task.score, task.rules)
     multipliers = root_multipliers(task.families(pair.values))
+    keep = promising(problem, multipliers, pair.target, distance=columns.distance, radius=t)
+    if not keep.any():
+        return None
     if t == 1:
+        problem = problem.select(keep)
         return _first_single(task, incumbent, pair, columns, problem, multipliers)
-    return _best_linked(task, incumbent, pair, columns, problem, multipliers)
+    problem = problem.select(keep | (_distances(problem, columns) == 0))
+    return _best_linked(task, incumbent, pair, columns, problem)
 
 
 def _first_single(
@@ -117,15 +122,8 @@ def _best_linked(
     pair: Pair,
     columns: Columns,
     problem: Problem,
-    multipliers: Multipliers,
 ) -> Pair | None:
     """Solve what the multipliers leave of the neighbourhood as one problem with choices."""
-    keep = promising(
-        problem, multipliers, pair.target, distance=columns.distance, radius=columns.radius
-    )
-    if not keep.any():
-        return None
-    at_base = _distances(problem, columns) == 0
     start = Result(
         parents=pair.parents,
         score=pair.score,
@@ -135,7 +133,7 @@ def _best_linked(
         values=(0,) * problem.n_variables,
     )
     result = solve(
-        problem.select(keep | at_base),
+        problem,
         solver=task.solver,
         time_limit=incumbent.remaining,
         start=start,
