@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import Augmentation
+from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
 
@@ -33,16 +34,16 @@ def imputation_accuracy(incomplete: Dataset, values: Sequence[int], truth: Datas
     Raises
     ------
     DataError
-        When the tables have different rows, variables, bins or observed cells, or the truth
-        misses a cell.
+        When the tables have different rows, bins or observed cells, or the truth misses a
+        variable or a cell.
     """
-    cells = incomplete.missing_cells
     _require_same_table(incomplete, truth)
-    if not len(cells):
+    true = _true_codes(incomplete, truth)
+    _require_same_cells(incomplete, true)
+    if incomplete.is_complete:
         return nan
-    true = _true_states(incomplete, truth)
-    given = [incomplete.states[v][int(x)] for (_, v), x in zip(cells, values, strict=True)]
-    return float(np.mean([a == b for a, b in zip(given, true, strict=True)]))
+    rows, columns = incomplete.missing_cells.T
+    return float(np.mean(true[rows, columns] == np.asarray(values)))
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,13 @@ class Comparison:
     @classmethod
     def of(cls, dataset: Dataset, learned: Augmentation, truth: Dataset | None) -> "Comparison":
         """Judge an augmentation of a table."""
-        known = truth is not None and learned.parents is not None
+        accuracy = nan
+        if truth is not None and learned.parents is not None:
+            accuracy = imputation_accuracy(dataset, learned.values.tolist(), truth)
         return cls(
             method=learned.method,
             status=learned.status,
-            accuracy=imputation_accuracy(dataset, learned.values.tolist(), truth)
-            if truth is not None and known
-            else nan,
+            accuracy=accuracy,
             score=learned.score,
             bound=learned.bound,
             gap=learned.gap,
@@ -122,44 +123,36 @@ def _require_same_table(incomplete: Dataset, truth: Dataset) -> None:
             f"the true table has {truth.n_rows} rows, the incomplete one {incomplete.n_rows}; "
             "expected the same rows in the same order"
         )
+    for name in incomplete.names:
+        if name not in truth.names:
+            raise DataError(f"the true table has no column {name!r}; expected the same columns")
     for name, edges in incomplete.edges.items():
         if truth.edges.get(name, edges) != edges:
             raise DataError(
                 f"column {name!r} has other bins in the true table than in the incomplete one; "
                 "discretise the complete table first, and hide cells then"
             )
-    observed = aligned_codes(incomplete, truth.names, _joined_states(incomplete, truth))
-    known = aligned_codes(truth, truth.names, _joined_states(incomplete, truth))
-    wrong = np.argwhere((observed >= 0) & (known != observed))
-    if len(wrong):
-        row, v = (int(k) for k in wrong[0])
-        raise DataError(
-            f"row {row}, column {truth.names[v]!r}: the true table differs from an observed cell "
-            "of the incomplete one; expected the same rows in the same order"
-        )
 
 
-def _joined_states(incomplete: Dataset, truth: Dataset) -> list[tuple[str, ...]]:
-    """Return the states of each variable of the truth that either table knows."""
-    own = dict(zip(incomplete.names, incomplete.states, strict=True))
-    return [
-        tuple(dict.fromkeys((*states, *own.get(name, ()))))
-        for name, states in zip(truth.names, truth.states, strict=True)
+def _true_codes(incomplete: Dataset, truth: Dataset) -> NDArray[np.int16]:
+    """Return the true states as codes of the incomplete table, states it lacks coming last."""
+    own = dict(zip(truth.names, truth.states, strict=True))
+    states = [
+        tuple(dict.fromkeys((*known, *own[name])))
+        for name, known in zip(incomplete.names, incomplete.states, strict=True)
     ]
+    return aligned_codes(truth, incomplete.names, states)
 
 
-def _true_states(incomplete: Dataset, truth: Dataset) -> list[str]:
-    column: dict[str, int] = {name: j for j, name in enumerate(truth.names)}
-    cells: NDArray[np.int64] = incomplete.missing_cells
-    states = []
-    for row, v in cells.tolist():
-        name = incomplete.names[v]
-        if name not in column:
-            raise DataError(f"the true table has no column {name!r}")
-        code = int(truth.codes[row, column[name]])
-        if code < 0:
-            raise DataError(
-                f"row {row}, column {name!r}: the cell is missing in the true table too"
-            )
-        states.append(truth.states[column[name]][code])
-    return states
+def _require_same_cells(incomplete: Dataset, true: NDArray[np.int16]) -> None:
+    """Refuse another state in an observed cell, and none in a missing one."""
+    differs = (true != incomplete.codes) & (incomplete.codes != MISSING)
+    for row, v in np.argwhere(differs).tolist():
+        raise DataError(
+            f"row {row}, column {incomplete.names[v]!r}: the true table differs from an observed "
+            "cell of the incomplete one; expected the same rows in the same order"
+        )
+    for row, v in np.argwhere(true == MISSING).tolist():
+        raise DataError(
+            f"row {row}, column {incomplete.names[v]!r}: the cell is missing in the true table too"
+        )
