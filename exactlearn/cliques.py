@@ -14,13 +14,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.elimination import best_elimination_order, elimination_order
+from exactlearn.elimination import best_elimination_order
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graph import children, moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.triangulation import maximal_cliques
-
-__all__ = ["CliqueTree", "clique_tree", "elimination_order"]
 
 
 @dataclass(frozen=True)
