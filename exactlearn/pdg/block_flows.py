@@ -31,11 +31,9 @@ def block_log_likelihoods(
     observed = np.empty(len(layout.order), np.bool_)
     for start in range(0, len(codes), block):
         rows = codes[start : start + block]
-        _enter_evidence(layout, rows, evidence, observed)
-        _out_flows(layout, parameters, evidence, observed, len(rows), out_flow, product)
-        _root_product(layout, out_flow, len(rows), total)
-        for b in range(len(rows)):
-            result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
+        _upward(
+            layout, parameters, rows, evidence, observed, out_flow, product, total, result[start:]
+        )
 
 
 @kernel
@@ -66,11 +64,9 @@ def block_expectation(
     observed = np.empty(len(layout.order), np.bool_)
     for start in range(0, len(codes), block):
         rows = codes[start : start + block]
-        _enter_evidence(layout, rows, evidence, observed)
-        _out_flows(layout, parameters, evidence, observed, len(rows), out_flow, product)
-        _root_product(layout, out_flow, len(rows), total)
-        for b in range(len(rows)):
-            result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
+        _upward(
+            layout, parameters, rows, evidence, observed, out_flow, product, total, result[start:]
+        )
         _root_in_flows(layout, out_flow, weights[start : start + block], total, in_flow)
         marginal[:] = 0.0
         _in_flows(
@@ -78,6 +74,26 @@ def block_expectation(
         )
         if posterior.size > 0:
             posterior[start : start + len(rows)] = marginal[:, : len(rows)].T
+
+
+@kernel
+def _upward(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    evidence: NDArray[np.float64],
+    observed: NDArray[np.bool_],
+    out_flow: NDArray[np.float64],
+    product: NDArray[np.float64],
+    total: NDArray[np.float64],
+    result: NDArray[np.float64],
+) -> None:
+    """Fill the out-flows of a block of rows, their probabilities and log-likelihoods."""
+    _enter_evidence(layout, rows, evidence, observed)
+    _out_flows(layout, parameters, evidence, observed, len(rows), out_flow, product)
+    _root_product(layout, out_flow, len(rows), total)
+    for b in range(len(rows)):
+        result[b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
 
 
 @kernel
