@@ -8,7 +8,8 @@ from typing import Any, get_args
 import click
 
 from exactlearn.augmentation import gadget_problem
-from exactlearn.commands.learned import Findings, conclude, searched, writable
+from exactlearn.commands.findings import Findings, writable
+from exactlearn.commands.learned import conclude, searched
 from exactlearn.commands.options import (
     criterion_options,
     output_options,

@@ -7,14 +7,8 @@ from typing import Any
 
 import click
 
-from exactlearn.commands.learned import (
-    Findings,
-    leave,
-    searched,
-    tell_message,
-    write_figures,
-    write_findings,
-)
+from exactlearn.commands.findings import Findings, write_figures, write_findings
+from exactlearn.commands.learned import leave, searched, tell_message
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.refining import refined

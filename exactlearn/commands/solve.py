@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import click
 
-from exactlearn.commands.learned import Findings, conclude, searched, writable
+from exactlearn.commands.findings import Findings, writable
+from exactlearn.commands.learned import conclude, searched
 from exactlearn.commands.options import (
     criterion_options,
     output_options,

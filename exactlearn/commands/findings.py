@@ -1,0 +1,132 @@
+"""What learning commands write: one selection of parent sets in the format of a file's suffix."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.data import Dataset
+from exactlearn.drawing import Drawing, network_drawing
+from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
+from exactlearn.formats.bif import write_bif
+from exactlearn.formats.jkl import write_jkl
+from exactlearn.formats.table import TABLES, write_dataset
+from exactlearn.formats.text_file import suffix_of
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.plot import FIGURES, write_figure
+from exactlearn.solvers import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """A selection of parent sets and all that its files need.
+
+    Parameters
+    ----------
+    names
+        Variable names.
+    parents
+        Parents of each variable.
+    record
+        The JSON record.
+    data
+        The complete or completed table; ``None`` when only scores were given.
+    problem
+        Returns the local scores behind the selection; ``None`` when they are not to be written.
+    smoothing
+        Pseudo-count of the network's parameters.
+    """
+
+    names: tuple[str, ...]
+    parents: tuple[tuple[int, ...], ...]
+    record: Mapping[str, Any]
+    data: Dataset | None
+    problem: Callable[[], Problem] | None
+    smoothing: float
+
+
+def _write_network(found: Findings, path: Path) -> None:
+    assert found.data is not None  # refused by writable()
+    write_bif(fit_complete(found.data, found.parents, alpha=found.smoothing), path)
+
+
+def _write_table(found: Findings, path: Path) -> None:
+    assert found.data is not None
+    write_dataset(found.data, path)
+
+
+def _write_record(found: Findings, path: Path) -> None:
+    write_json(found.record, path)
+
+
+def _write_figure(found: Findings, path: Path) -> None:
+    write_figure(network_drawing(found.names, found.parents), path)
+
+
+def _write_scores(found: Findings, path: Path) -> None:
+    assert found.problem is not None
+    write_jkl(found.problem(), path)
+
+
+WRITERS: dict[str, Callable[[Findings, Path], None]] = {
+    ".bif": _write_network,
+    ".json": _write_record,
+    ".jkl": _write_scores,
+    **dict.fromkeys(TABLES, _write_table),
+    **dict.fromkeys(FIGURES, _write_figure),
+}
+"""Suffix of an output to the function that writes it."""
+
+NEEDS_DATA = (".bif", *TABLES)
+
+
+def writable(output: Output, *, with_data: bool, completes: bool) -> None:
+    """Refuse an output that this command cannot write, before any work is done.
+
+    Raises
+    ------
+    OptionError
+        When the suffix is unknown, or needs data that are not there.
+    """
+    if output.path is None or is_folder(output.path):
+        return
+    require_suffix(output.path, [s for s in WRITERS if completes or s not in TABLES])
+    if not with_data and suffix_of(output.path) in NEEDS_DATA:
+        raise OptionError(
+            f"--output {output.path}: parameters need data, but only scores were given; "
+            "write .json, .dot, .svg or .png, or give the table"
+        )
+
+
+def write_findings(found: Findings, output: Output, *, completed: bool) -> None:
+    """Write the file of the output's suffix; into a folder, network, record, table and figure."""
+    path = output.path
+    assert path is not None
+    if not is_folder(path):
+        WRITERS[suffix_of(path)](found, path)
+        output.wrote(path)
+        return
+    write_incumbent(found, path)
+    if completed:
+        _write_table(found, path / "completed.csv")
+
+
+def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> None:
+    """Write a drawing to files, or tell why there is none."""
+    try:
+        for path in paths:
+            write_figure(drawing, path)
+    except (MissingExtraError, TooLargeError) as error:
+        output.note(f"No figure {paths[0].stem}: {error}")
+
+
+def write_incumbent(found: Findings, path: Path) -> None:
+    """Write a selection that may be improved yet; what does not depend on it is left for later."""
+    if is_folder(path):
+        path.mkdir(parents=True, exist_ok=True)
+        _write_record(found, path / "result.json")
+        if found.data is not None:
+            _write_network(found, path / "network.bif")
+    elif suffix_of(path) != ".jkl":
+        WRITERS[suffix_of(path)](found, path)
