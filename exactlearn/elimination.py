@@ -226,7 +226,8 @@ def total_clique_size(
     n = len(order)
     graph = adjacency.copy()
     position = np.empty(n, np.int64)
-    position[order] = np.arange(n)
+    for i in range(n):
+        position[order[i]] = i
     # The most members beside itself that an earlier cluster handed on to each variable.
     handed = np.full(n, -1)
     total = 0.0

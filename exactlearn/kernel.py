@@ -11,17 +11,20 @@ import inspect
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _settings: Any = numba.config
+_jit: Any = numba.njit
+_unliteral: Any = numba.types.unliteral
 
 
 def kernel(function: F) -> F:
@@ -31,9 +34,26 @@ def kernel(function: F) -> F:
     """
     fingerprint = _fingerprint(function)
     with _cache_folder(function, fingerprint):
-        compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled = _jit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(
+            function
+        )
     compiled.fingerprint = fingerprint
+    _compile_once_for_all_constants(compiled)
     return cast(F, compiled)
+
+
+def _compile_once_for_all_constants(compiled: Any) -> None:
+    """Let a kernel's type not depend on constants that another kernel passes to it.
+
+    Otherwise numba compiles the kernel once more for each constant.
+    """
+    template_for = compiled.get_call_template
+
+    def get_call_template(types: Iterable[Any], keywords: dict[str, Any]) -> Any:
+        keywords = {name: _unliteral(t) for name, t in keywords.items()}
+        return template_for(tuple(map(_unliteral, types)), keywords)
+
+    compiled.get_call_template = get_call_template
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:
@@ -83,3 +103,14 @@ def _first_writable(*folders: Path) -> Path:
         except OSError:
             continue
     return Path(tempfile.mkdtemp(prefix="exactlearn-"))
+
+
+@kernel
+def overwrite(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """Copy a vector into another of the same length.
+
+    Kernels call this instead of assigning to a slice, for which numba compiles several seconds'
+    worth of error messages about shapes.
+    """
+    for i in range(len(target)):
+        target[i] = source[i]

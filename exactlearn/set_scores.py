@@ -105,8 +105,14 @@ def _add(total: float, error: float, value: float) -> tuple[float, float]:
 @kernel
 def _find(sizes: NDArray[np.float64], cells: float) -> int:
     """Return where a table size stands, or -1."""
-    i = int(np.searchsorted(sizes, cells))
-    return i if i < len(sizes) and sizes[i] == cells else -1
+    low, high = 0, len(sizes)
+    while low < high:
+        middle = (low + high) // 2
+        if sizes[middle] < cells:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(sizes) and sizes[low] == cells else -1
 
 
 @kernel

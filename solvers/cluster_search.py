@@ -8,7 +8,7 @@ miss little; :mod:`exactlearn.solvers.cluster_program` misses nothing.
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
+from exactlearn.kernel import kernel, overwrite
 from exactlearn.solvers.clusters import LEAST, POSITIVE, Support, short_circuits, violations
 
 MANY_VARIABLES, ENOUGH = 100, 20
@@ -64,7 +64,8 @@ def closed_clusters(
             if n_found == most or not whole.any():
                 break
             if whole[source]:
-                found[n_found] = _shrink(child, x, member_first, members, whole, source, threshold)
+                smaller = _shrink(child, x, member_first, members, whole, source, threshold)
+                overwrite(found[n_found], smaller)
                 n_found += 1
     return found[:n_found]
 
@@ -139,9 +140,10 @@ def walk_clusters(
         if whole[v]:
             found[2 * v, v] = True
             _walk(child, x, member_first, members, found[2 * v], whole, v, 1, n)
-            found[2 * v + 1] = whole
+            overwrite(found[2 * v + 1], whole)
             _walk(child, x, member_first, members, found[2 * v + 1], whole, v, -1, n)
-    found[2 * n :] = seeds
+    for k in range(len(seeds)):
+        overwrite(found[2 * n + k], seeds[k])
     for k in range(len(found)):
         if found[k].any():
             steps = 12 + 2 * int(found[k].sum())
@@ -192,7 +194,9 @@ def _walk(
         if cluster[v]:
             _flip(child, x, member_first, members, current, inside, own, v)
     size = int(cluster.sum())
-    now = 1.0 - size + own[cluster].sum()
+    now = 1.0 - size
+    for v in range(n):
+        now += own[v] if cluster[v] else 0.0
     best = now if size > 1 else -1.0 * n
     since = 0
     step = 0
@@ -218,7 +222,7 @@ def _walk(
         since += 1
         if size > 1 and now > best + 1e-9:
             best = now
-            cluster[:] = current
+            overwrite(cluster, current)
             since = 0
 
 
@@ -233,7 +237,9 @@ def _gains(
     own: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return what each variable's move changes in the violation, shape (n,)."""
-    gain = np.where(current, 1.0 - own, own - 1.0)
+    gain = np.empty(len(current))
+    for v in range(len(current)):
+        gain[v] = 1.0 - own[v] if current[v] else own[v] - 1.0
     for s in range(len(x)):
         if current[child[s]] and inside[s] <= 1:
             for at in range(member_first[s], member_first[s + 1]):

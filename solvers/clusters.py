@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
+from exactlearn.kernel import kernel, overwrite
 
 LEAST = 1e-4
 """Smallest violation worth a cut."""
@@ -56,7 +56,8 @@ def take_support(
         first[s + 1] = first[s] + member_first[at[s] + 1] - member_first[at[s]]
     held = np.empty(first[-1], np.int64)
     for s in range(len(at)):
-        held[first[s] : first[s + 1]] = members[member_first[at[s]] : member_first[at[s] + 1]]
+        own = members[member_first[at[s]] : member_first[at[s] + 1]]
+        overwrite(held[first[s] : first[s + 1]], own)
     return child[at], x[at], first, held
 
 

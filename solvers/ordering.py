@@ -13,7 +13,7 @@ The bit sets ``needs``, ``there`` and the count ``work`` are those of
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
+from exactlearn.kernel import kernel, overwrite
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.placing import (
     LEAST,
@@ -110,7 +110,9 @@ def climb_with_shakes(
         )
         if total >= best - LEAST:
             best = max(best, total)
-            order[:], values[:], chosen[:] = trial, tried_values, picked
+            overwrite(order, trial)
+            overwrite(values, tried_values)
+            overwrite(chosen, picked)
 
 
 @kernel
@@ -312,7 +314,7 @@ def change_choices(
             if total > best + LEAST:
                 best, improved = total, True
                 values[choice] = value
-                chosen[:] = trial
+                overwrite(chosen, trial)
             else:
                 flip_value(literals, words, option_first[choice], value, values[choice])
     return improved

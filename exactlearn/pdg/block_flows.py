@@ -7,7 +7,7 @@ of a child are formed by prefix and suffix, so that an out-flow of zero never di
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
+from exactlearn.kernel import kernel, overwrite
 from exactlearn.pdg.layout import Layout
 
 SMALLEST = 1e-250
@@ -72,8 +72,8 @@ def block_expectation(
         _in_flows(
             layout, parameters, evidence, len(rows), out_flow, in_flow, work, counts, marginal
         )
-        if posterior.size > 0:
-            posterior[start : start + len(rows)] = marginal[:, : len(rows)].T
+        for b in range(len(rows) if posterior.size > 0 else 0):
+            overwrite(posterior[start + b], marginal[:, b])
 
 
 @kernel
