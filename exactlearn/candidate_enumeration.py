@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.candidate_lattice import Found, Lattice, Rules, score_block
+from exactlearn.colexicographic import binomials
 from exactlearn.counts import distinct_rows, total_weight
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
@@ -54,7 +55,7 @@ class Enumeration:
             np.ascontiguousarray(codes[self.order]), weights, dataset.cardinalities[self.order]
         )
         self.compiled = score.compiled(total_weight(dataset))
-        self.choose = _binomials(self.n, self.k + 1)
+        self.choose = binomials(self.n, self.k + 1)
         self.rules = self._rules(required, forbidden, prune)
         self.tables_counted = 0
 
@@ -174,10 +175,3 @@ def _deviant_order(codes: NDArray[np.int16], weights: NDArray[np.float64]) -> ND
     """Put the variables with the fewest rows off their common state first, where sets end."""
     common = [np.bincount(column, weights, minlength=1).max() for column in codes]
     return np.argsort(-np.array(common), kind="stable").astype(np.int32)
-
-
-def _binomials(n: int, k: int) -> NDArray[np.int64]:
-    """Return the binomial coefficients that ranks need, capped at the largest int64."""
-    return np.array(
-        [[min(math.comb(i, j), 2**63 - 1) for j in range(k + 1)] for i in range(n + 1)], np.int64
-    )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.candidate_pruning import ceiling, entropy_closes, observed
+from exactlearn.colexicographic import first_subset, next_subset, rank_without
 from exactlearn.kernel import kernel
 from exactlearn.set_scores import Terms, set_term
 from exactlearn.set_tables import Rows, Stack, n_cells
@@ -60,18 +61,6 @@ class Found(NamedTuple):
 
 
 @kernel
-def _rank_without(
-    subset: NDArray[np.int64], skip: int, skip_too: int, choose: NDArray[np.int64]
-) -> int:
-    rank, position = 0, 0
-    for i in range(len(subset)):
-        if i != skip and i != skip_too:
-            position += 1
-            rank += choose[subset[i], position]
-    return rank
-
-
-@kernel
 def _rank_smaller(
     subset: NDArray[np.int64],
     choose: NDArray[np.int64],
@@ -79,30 +68,9 @@ def _rank_smaller(
     less_two: NDArray[np.int64],
 ) -> None:
     for t in range(len(subset)):
-        less_one[t] = _rank_without(subset, t, t, choose)
+        less_one[t] = rank_without(subset, t, t, choose)
         for u in range(t):
-            less_two[t, u] = less_two[u, t] = _rank_without(subset, t, u, choose)
-
-
-@kernel
-def first_subset(rank: int, subset: NDArray[np.int64], choose: NDArray[np.int64]) -> None:
-    """Write the set of a colexicographic rank."""
-    top = choose.shape[0] - 1
-    for position in range(len(subset), 0, -1):
-        while choose[top, position] > rank:
-            top -= 1
-        subset[position - 1] = top
-        rank -= choose[top, position]
-
-
-@kernel
-def next_subset(subset: NDArray[np.int64]) -> None:
-    """Step to the next set in colexicographic order."""
-    i = 0
-    while i + 1 < len(subset) and subset[i] + 1 == subset[i + 1]:
-        subset[i] = i
-        i += 1
-    subset[i] += 1
+            less_two[t, u] = less_two[u, t] = rank_without(subset, t, u, choose)
 
 
 @kernel
