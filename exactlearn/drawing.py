@@ -76,8 +76,15 @@ def _reached(graph: DecisionGraph, arcs: Iterable[tuple[int, int]]) -> list[int]
 def _node_label(graph: DecisionGraph, node: int) -> str:
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
-    lines = (f"{s} {p:.3f}" for s, p in zip(graph.states[v], row, strict=True))
+    lines = (f"{s} {_probability(p)}" for s, p in zip(graph.states[v], row, strict=True))
     return "\n".join([graph.names[v], *lines])
+
+
+def _probability(p: float) -> str:
+    """Return three decimals, but tell what is certain from what is nearly so."""
+    if p in (0.0, 1.0):
+        return str(int(p))
+    return "<0.001" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}"
 
 
 def _states_told(graph: DecisionGraph, node: int, states: list[str]) -> str:

@@ -33,13 +33,19 @@ def kernel(function: F) -> F:
     The plain Python function stays reachable as ``.py_func``: tests run it as the kernel's twin.
     """
     fingerprint = _fingerprint(function)
-    with _cache_folder(function, fingerprint):
+    with _cache_folder(function, fingerprint) as folder:
         compiled = _jit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(
             function
         )
-    compiled.fingerprint = fingerprint
+    compiled.fingerprint, compiled.folder = fingerprint, folder
     _compile_once_for_all_constants(compiled)
     return cast(F, compiled)
+
+
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
+    folder: Path = cast(Any, function).folder
+    return next(folder.rglob("*.nbi"), None) is not None
 
 
 def _compile_once_for_all_constants(compiled: Any) -> None:
@@ -76,14 +82,15 @@ def _source(path: str) -> bytes:
 
 
 @contextmanager
-def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[None]:
+def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Path]:
     """Let numba cache what is decorated inside in a folder of its own."""
     before = _settings.CACHE_DIR
     beside = Path(inspect.getfile(function)).parent / "__pycache__"
     root = Path(before) if before else _first_writable(beside, _user_cache())
-    _settings.CACHE_DIR = str(root / "kernels" / fingerprint)
+    folder = root / "kernels" / fingerprint
+    _settings.CACHE_DIR = str(folder)
     try:
-        yield
+        yield folder
     finally:
         _settings.CACHE_DIR = before
 

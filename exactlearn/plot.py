@@ -26,6 +26,9 @@ MAX_BOXES = 400
 LETTER, LINE, GAP = 0.085, 0.19, 0.75
 """Width of a letter, height of a line, and free height between layers, in inches."""
 
+SMALL_LETTER = 0.066
+"""Width of a letter of an arc's label, in inches."""
+
 
 def draw(drawing: Drawing, suffix: str) -> bytes:
     """Draw a graph.
@@ -133,6 +136,7 @@ def _draw_arcs(axes: Any, drawing: Drawing, places: LayeredLayout, tops: list[fl
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path as Curve
 
+    written: list[tuple[float, float, float]] = []
     for (a, _), label, course in zip(drawing.arcs, drawing.arc_labels, places.courses, strict=True):
         points = [(x, tops[k]) for x, k in course]
         points[0] = (points[0][0], tops[places.layer[a]] + _height(drawing.labels[a]))
@@ -151,17 +155,37 @@ def _draw_arcs(axes: Any, drawing: Drawing, places: LayeredLayout, tops: list[fl
             )
         )
         if label:
-            _draw_arc_label(axes, points, label)
+            written.append(_label_place(points[0], points[1], label, written))
+            _draw_arc_label(axes, *written[-1][:2], label)
 
 
-def _draw_arc_label(axes: Any, points: list[tuple[float, float]], label: str) -> None:
-    """Write the label a third down the arc's first piece, where arcs of one box part."""
-    (x0, y0), (x1, y1) = points[:2]
-    t = 0.4
-    along = 3 * t**2 - 2 * t**3  # the curve's own horizontal progress
+def _label_place(
+    start: tuple[float, float],
+    end: tuple[float, float],
+    label: str,
+    written: list[tuple[float, float, float]],
+) -> tuple[float, float, float]:
+    """Return a free place on the arc's first piece, as its middle and width.
+
+    The first choice is where the arcs of one box have parted; it may be taken where arcs cross.
+    """
+    (x0, y0), (x1, y1) = start, end
+    width = 0.05 + SMALL_LETTER * len(label)
+    found = []
+    for t in (0.4, 0.3, 0.5, 0.6):
+        along = 3 * t**2 - 2 * t**3  # the curve's own progress, sideways and down
+        down = 1.5 * t - 1.5 * t**2 + t**3
+        x, y = x0 + along * (x1 - x0), y0 + down * (y1 - y0)
+        found.append((x, y, width))
+        if all(abs(x - u) >= (width + w) / 2 or abs(y - v) >= LINE / 2 for u, v, w in written):
+            return found[-1]
+    return found[0]
+
+
+def _draw_arc_label(axes: Any, x: float, y: float, label: str) -> None:
     axes.text(
-        x0 + along * (x1 - x0),
-        y0 + (1.5 * t - 1.5 * t**2 + t**3) * (y1 - y0),
+        x,
+        y,
         label,
         ha="center",
         va="center",

@@ -1,7 +1,6 @@
 """What a person sees of a running search, and what a kill of the process leaves on disk."""
 
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -15,12 +14,6 @@ from exactlearn.solvers.result import Event
 
 WRITING_SHARE = 0.1
 """Share of the time that writing the incumbent may take."""
-
-
-def compiles_first() -> bool:
-    """Return whether no kernel was compiled here before, so that the first search takes longer."""
-    package = Path(__file__).parent
-    return next(package.rglob("*.nbi"), None) is None
 
 
 class Incumbent:

@@ -4,6 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
+
+from exactlearn.kernel import kernel, overwrite
+
 INNER = "from exactlearn.kernel import kernel\n\n@kernel\ndef inner(x):\n    return x + {}\n"
 OUTER = (
     "from exactlearn.kernel import kernel\nfrom inner_kernel import inner\n\n"
@@ -11,8 +16,21 @@ OUTER = (
 )
 
 
+@kernel
+def shifted(x, by):
+    return x + by
+
+
+@kernel
+def both_ways(x):
+    return shifted(x, 1), shifted(x, -1)
+
+
 def run(folder: Path) -> str:
-    command = "from outer_kernel import outer; print(outer(1))"
+    command = (
+        "from outer_kernel import outer; from exactlearn.kernel import is_compiled; "
+        "print(is_compiled(outer), outer(1), is_compiled(outer))"
+    )
     path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(__file__).parents[1])!r}]; "
     done = subprocess.run(
         [sys.executable, "-c", path + command], capture_output=True, text=True, check=True
@@ -23,6 +41,18 @@ def run(folder: Path) -> str:
 def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
     (tmp_path / "outer_kernel.py").write_text(OUTER)
     (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    assert run(tmp_path) == run(tmp_path) == "20"
+    assert run(tmp_path) == "False 20 True"
+    assert run(tmp_path) == "True 20 True"
     (tmp_path / "inner_kernel.py").write_text(INNER.format(200))
-    assert run(tmp_path) == "2010"
+    assert run(tmp_path) == "False 2010 True"
+
+
+def test_a_kernel_compiles_once_for_all_constants():
+    assert both_ways(3) == (4, 2)
+    assert shifted.signatures == [(numba.int64, numba.int64)]
+
+
+def test_a_vector_is_overwritten_also_where_it_has_strides():
+    target = np.zeros((3, 2))
+    overwrite(target[:, 1], np.arange(3.0))
+    assert target.tolist() == [[0, 0], [0, 1], [0, 2]]

@@ -96,7 +96,7 @@ def test_nodes_that_nothing_reaches_are_not_drawn():
         [np.array([[[0], [1]]]), np.zeros((2, 2, 0), int)],
     )
     drawing = decision_graph_drawing(graph)
-    assert drawing.labels == ("a\nno 0.000\nyes 1.000", "b\nno 0.600\nyes 0.400")
+    assert drawing.labels == ("a\nno 0\nyes 1", "b\nno 0.600\nyes 0.400")
     assert drawing.arcs == ((0, 1),)
 
 

@@ -70,6 +70,7 @@ def command(
     last into a folder.
     """
     writable(output, with_data=True, completes=True)
+    output.note_compiling()
     data = load(locate(source, ".csv"), reading)
     search = replace(search, method=method, t=t, starts=starts)
     output.detail(size_told(data))

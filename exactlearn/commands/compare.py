@@ -99,6 +99,7 @@ def command(
         return _compare(pair, chosen, criterion, replace(search, seed=seed), output)
 
     chosen = _methods(methods)
+    output.note_compiling()
     if source is not None and spec is None:
         data = load(locate(source, ".csv"), reading)
         known = load_truth(locate(truth, ".csv"), reading) if truth else None

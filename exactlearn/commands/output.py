@@ -46,6 +46,16 @@ class Output:
         if not self.quiet:
             click.echo(text, err=True)
 
+    def note_compiling(self) -> None:
+        """Tell, where kernels were not compiled before, why learning starts slowly."""
+        from exactlearn.candidate_lattice import score_block
+        from exactlearn.kernel import is_compiled
+
+        if not is_compiled(score_block):
+            self.note(
+                "First run: compiling the kernels, once, about a minute (counted in the seconds)"
+            )
+
     def detail(self, text: str) -> None:
         """Tell something on standard error when verbose."""
         if self.verbose and not self.quiet:

@@ -27,7 +27,6 @@ from exactlearn.parameters.complete import fit_complete
 from exactlearn.pdg.compile import compile_and_check
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import learn_complete, learn_incomplete, learning_problem, load, load_truth
-from exactlearn.progress import compiles_first
 from exactlearn.report import (
     Learned,
     compilation_record,
@@ -56,6 +55,7 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
     """
     path = locate(source, ".toml")
     run = _overridden(read_run(path), seed, time_limit)
+    output.note_compiling()
     data = load(Path(run.data.file), run.data)
     truth = load_truth(Path(run.data.truth), run.data) if run.data.truth else None
     for queries in run.queries:
@@ -65,8 +65,6 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
     atomic_write(folder / "run.toml", to_toml(run))
     output.note(run.title or f"Run {path}")
     output.note(size_told(data))
-    if compiles_first():
-        output.note("The first run compiles the kernels, which takes about a minute, once")
     network, record = _learn(run, data, truth, output)
     if record["status"] == "interrupted":
         output.note(f"Interrupted: the best so far lies in {folder}")

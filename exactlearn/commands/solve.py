@@ -48,6 +48,7 @@ def command(
     path = locate(source, ".csv")
     scored = suffix_of(path) == ".jkl"
     writable(output, with_data=not scored, completes=False)
+    output.note_compiling()
     data = None if scored else _complete(load(path, reading), source)
     if data is None:
         problem = read_jkl(path)
