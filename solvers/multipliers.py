@@ -26,6 +26,12 @@ from exactlearn.solvers.problem import Problem
 MOST_CUTS = 200
 """Clusters added in one round."""
 
+MOST_STEPS = 150
+"""Subgradient steps after which lowering a bound is given up."""
+
+AIM = 0.1
+"""How far below the bound that is wanted a subgradient step aims."""
+
 MOST_ROUNDS = 200
 """Rounds after which the multipliers so far are taken: they are valid at any time."""
 
@@ -52,7 +58,7 @@ class Multipliers:
 
     def adjusted(self, problem: Problem) -> NDArray[np.float64]:
         """Return each candidate's score plus the multipliers of the clusters it satisfies."""
-        return problem.scores + _satisfied(
+        return problem.scores + _rewards(
             problem.child, problem.member_first, problem.members, self.clusters, self.values
         )
 
@@ -60,6 +66,27 @@ class Multipliers:
         """Return the upper bound on every acyclic selection's score."""
         adjusted = np.where(problem.allowed, self.adjusted(problem), -np.inf)
         return float(np.maximum.reduceat(adjusted, problem.first[:-1]).sum()) - self.total
+
+    def lowered(self, problem: Problem, enough: float) -> "Multipliers":
+        """Change the multipliers until the bound of a related problem is low enough, if that works.
+
+        Steps of Polyak along subgradients: what is wanted is any point of a convex set, and the
+        step length that leads to it follows from how far the bound is above ``enough``.
+
+        Parameters
+        ----------
+        problem
+            A problem whose candidates are all allowed, each variable having one at least.
+        enough
+            The bound to reach.
+        """
+        if not len(self.values):
+            return self
+        best = _polyak(
+            problem.scores, problem.first, satisfied(problem, self.clusters), self.values, enough,
+            MOST_STEPS,
+        )  # fmt: skip
+        return Multipliers(self.clusters, best)
 
 
 def root_multipliers(
@@ -100,7 +127,9 @@ def root_multipliers(
         tight = duals > 1e-9
         clusters = np.concatenate([clusters[tight], found])
         duals = np.concatenate([duals[tight], np.zeros(len(found))])
-        rows = vstack([rows[tight], _rows(problem, found)], format="csr")
+        rows = vstack(
+            [rows[tight], csr_array(satisfied(problem, found).astype(np.float64))], format="csr"
+        )
     return Multipliers(clusters, np.maximum(duals, 0.0))
 
 
@@ -125,36 +154,101 @@ def _relaxation(
 
 
 def _rows(problem: Problem, clusters: NDArray[np.bool_]) -> csr_array:
+    return csr_array(satisfied(problem, clusters).astype(np.float64))
+
+
+def satisfied(problem: Problem, clusters: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which candidates satisfy each cluster, shape (clusters, m)."""
     meets = np.zeros((len(clusters), problem.n_candidates), np.bool_)
     owner = np.repeat(np.arange(problem.n_candidates), np.diff(problem.member_first))
     for k, cluster in enumerate(clusters):
         blocked = np.bincount(owner[cluster[problem.members]], minlength=problem.n_candidates) > 0
         meets[k] = cluster[problem.child] & ~blocked
-    return csr_array(meets.astype(np.float64))
+    return meets
 
 
 @kernel
-def _satisfied(
+def _polyak(
+    scores: NDArray[np.float64],
+    first: NDArray[np.int64],
+    satisfied: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    enough: float,
+    steps: int,
+) -> NDArray[np.float64]:
+    """Return the multipliers of the lowest bound met, shape (clusters,)."""
+    n_clusters, n = len(values), len(first) - 1
+    values = values.copy()
+    best, lowest = values.copy(), np.inf
+    adjusted = np.empty(len(scores))
+    excess = np.empty(n_clusters)
+    for _ in range(steps):
+        adjusted[:] = scores
+        bound = 0.0
+        for k in range(n_clusters):
+            bound -= values[k]
+            excess[k] = -1.0
+            if values[k] > 0.0:
+                for c in range(len(scores)):
+                    if satisfied[k, c]:
+                        adjusted[c] += values[k]
+        for i in range(n):
+            pick = first[i]
+            for c in range(first[i], first[i + 1]):
+                if adjusted[c] > adjusted[pick]:
+                    pick = c
+            bound += adjusted[pick]
+            for k in range(n_clusters):
+                excess[k] += satisfied[k, pick]
+        if bound < lowest:
+            lowest = bound
+            best[:] = values
+        norm = 0.0
+        for k in range(n_clusters):
+            if excess[k] < 0.0 or values[k] > 0.0:
+                norm += excess[k] ** 2
+        if lowest <= enough or norm == 0.0:
+            break
+        length = (bound - enough + AIM) / norm
+        for k in range(n_clusters):
+            values[k] = max(0.0, values[k] - length * excess[k])
+    return best
+
+
+@kernel
+def _same_family(
+    c: int, child: NDArray[np.int32], member_first: NDArray[np.int64], members: NDArray[np.int32]
+) -> bool:
+    """Tell whether a candidate has the child and the parents of the one before it."""
+    size = member_first[c + 1] - member_first[c]
+    if child[c] != child[c - 1] or size != member_first[c] - member_first[c - 1]:
+        return False
+    for p in range(size):
+        if members[member_first[c] + p] != members[member_first[c - 1] + p]:
+            return False
+    return True
+
+
+@kernel
+def _rewards(
     child: NDArray[np.int32],
     member_first: NDArray[np.int64],
     members: NDArray[np.int32],
     clusters: NDArray[np.bool_],
     values: NDArray[np.float64],
 ) -> NDArray[np.float64]:
+    """Return the multipliers of the clusters that each candidate satisfies, summed, shape (m,)."""
     total = np.zeros(len(child))
-    for k in range(len(values)):
-        if values[k] <= 0.0:
+    for c in range(len(child)):
+        if c > 0 and _same_family(c, child, member_first, members):
+            total[c] = total[c - 1]  # completions of one family stand together
             continue
-        cluster = clusters[k]
-        for c in range(len(child)):
-            if not cluster[child[c]]:
+        for k in range(len(values)):
+            if values[k] <= 0.0 or not clusters[k, child[c]]:
                 continue
             disjoint = True
             for at in range(member_first[c], member_first[c + 1]):
-                if cluster[members[at]]:
-                    disjoint = False
-                    break
+                disjoint = disjoint and not clusters[k, members[at]]
             if disjoint:
                 total[c] += values[k]
     return total

@@ -89,7 +89,9 @@ def _first_single(
         changed = changed.select(keep)
         if not changed.is_feasible:  # what may be better has a directed cycle
             continue
-        tighter = root_multipliers(changed, clusters=multipliers.clusters, enough=pair.target)
+        tighter = multipliers.lowered(changed, pair.target)
+        if tighter.bound(changed) > pair.target:
+            tighter = root_multipliers(changed, clusters=multipliers.clusters, enough=pair.target)
         if tighter.bound(changed) <= pair.target:  # these may exclude other changes as well
             also = value_bounds(problem, tighter, distance=columns.distance, radius=1)
             bounds = np.minimum(bounds, also)
