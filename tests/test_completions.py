@@ -9,7 +9,7 @@ from exactlearn.augmentation.completions import (
     completion_problem,
     require_enumerable,
 )
-from exactlearn.augmentation.result import total_score
+from exactlearn.augmentation.pair import total_score
 from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.data import Dataset

@@ -102,7 +102,7 @@ def augment(
         result = augment_local(task, incumbent, t=t, starts=starts)
     else:
         result = augment_mode(task, incumbent)
-    result.check(dataset, score, rules, prove=False)
+    result.check_score(dataset, score, rules)
     return result
 
 
@@ -116,7 +116,20 @@ def gadget_problem(
 ) -> Problem:
     """Return the paper's reduction: a plain problem with artificial variables for any solver.
 
-    Its optimum is the optimum of the augmentation minus one penalty for each missing cell.
+    Parameters
+    ----------
+    dataset, score, max_parents, required, forbidden
+        As for :func:`augment`.
+
+    Returns
+    -------
+    Problem
+        Its optimum is the optimum of the augmentation minus one penalty for each missing cell.
+
+    Raises
+    ------
+    TooLargeError
+        When the families have too many completions to enumerate.
     """
     rules = FamilyRules.of(max_parents, required, forbidden)
     return reduction(Task(dataset, score, rules, "auto", 0))[1]

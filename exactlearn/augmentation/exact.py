@@ -94,6 +94,7 @@ def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
 
 def reduction(task: Task) -> tuple[Problem, Problem]:
     """Return the problem with one choice per missing cell, and its reduction to a plain one."""
+    require_enumerable(task.dataset, None, task.rules.max_parents)
     columns = all_completions(task.dataset)
     linked = completion_problem(task.dataset, columns, task.score, task.rules)
     by_cell = read_by_cell(linked, columns, task.dataset)

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.neighbourhood import better_pair
+from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.settle import settle
-from exactlearn.augmentation.task import LimitReachedError, Pair, Task, require_proof
+from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.columns import Columns, at_missing, completions_within
 from exactlearn.augmentation.completions import completion_problem, require_enumerable
+from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.task import LimitReachedError, Pair, Task, require_proof
+from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.solvers import Problem, Result, solve

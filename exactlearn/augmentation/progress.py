@@ -3,16 +3,12 @@
 import time
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.pair import Pair
 from exactlearn.solvers.result import Event, OnEvent
-
-if TYPE_CHECKING:
-    from exactlearn.augmentation.task import Pair
-
 
 ROUNDING = 1e-12
 """Relative difference of scores that is none."""
@@ -64,7 +60,7 @@ class Incumbent:
         """Whether the limit is reached."""
         return self.remaining == 0.0
 
-    def offer(self, pair: "Pair") -> None:
+    def offer(self, pair: Pair) -> None:
         """Keep a pair if it is the best so far, by more than rounding."""
         if pair.score > self.score + ROUNDING * max(1.0, abs(pair.score)):
             self.parents, self.working_values = pair.parents, pair.values

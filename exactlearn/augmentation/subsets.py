@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.colexicographic import binomials, next_subset
 from exactlearn.kernel import kernel
 
 
@@ -28,48 +29,22 @@ class ParentSets(NamedTuple):
 
 def parent_sets(n: int, child: int, max_parents: int) -> ParentSets:
     """List the parent sets of a child among ``n`` variables."""
-    return ParentSets(*_parent_sets(n, child, min(max_parents, n - 1)))
+    k = min(max_parents, n - 1)
+    choose = binomials(n, k + 1)
+    first = np.concatenate([[0], np.cumsum(choose[n - 1, : k + 1])]).astype(np.int64)
+    members = np.full((int(first[-1]), k), -1, np.int32)
+    _list_parent_sets(child, first, members)
+    return ParentSets(members, first, choose)
 
 
 @kernel
-def _pascal(n: int, k: int) -> NDArray[np.int64]:
-    """Return the binomial coefficients up to n over k, shape (n + 1, k + 1)."""
-    table = np.zeros((n + 1, k + 1), np.int64)
-    for i in range(n + 1):
-        table[i, 0] = 1
-        for j in range(1, min(i, k) + 1):
-            table[i, j] = table[i - 1, j - 1] + (table[i - 1, j] if j < i else 0)
-    return table
-
-
-@kernel
-def _next_subset(chosen: NDArray[np.int64], size: int) -> None:
-    """Step to the next subset of a size in colexicographic order."""
-    p = 0
-    while p < size - 1 and chosen[p] + 1 == chosen[p + 1]:
-        chosen[p] = p
-        p += 1
-    chosen[p] += 1
-
-
-@kernel
-def _parent_sets(
-    n: int, child: int, k: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    choose = _pascal(n, k + 1)
-    first = np.zeros(k + 2, np.int64)
-    for size in range(k + 1):
-        first[size + 1] = first[size] + choose[n - 1, size]
-    members = np.full((first[k + 1], k), -1, np.int32)
-    chosen = np.zeros(k + 1, np.int64)
-    for size in range(1, k + 1):
-        for p in range(size):
-            chosen[p] = p
+def _list_parent_sets(child: int, first: NDArray[np.int64], members: NDArray[np.int32]) -> None:
+    for size in range(1, len(first) - 1):
+        chosen = np.arange(size)
         for row in range(first[size], first[size + 1]):
             for p in range(size):
                 members[row, p] = chosen[p] + (1 if chosen[p] >= child else 0)
-            _next_subset(chosen, size)
-    return members, first, choose
+            next_subset(chosen)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What an augmentation is asked, and the pairs it moves through."""
+"""What an augmentation is asked."""
 
 from dataclasses import dataclass, replace
 
@@ -6,17 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.pair import Pair, total_score
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.result import AugmentationStatus, total_score
+from exactlearn.augmentation.result import AugmentationStatus
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scores import Score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.result import Event
-
-IMPROVEMENT = 1e-7
-"""Least improvement, relative to the score, that a step must bring: less is rounding."""
 
 
 class LimitReachedError(Exception):
@@ -25,20 +23,6 @@ class LimitReachedError(Exception):
     def __init__(self, status: AugmentationStatus) -> None:
         super().__init__(status)
         self.status = status
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A DAG and a completion with their score."""
-
-    parents: tuple[tuple[int, ...], ...]
-    values: NDArray[np.int64]
-    score: float
-
-    @property
-    def target(self) -> float:
-        """What a pair must score more than to count as better."""
-        return self.score + IMPROVEMENT * max(1.0, abs(self.score))
 
 
 @dataclass(frozen=True, eq=False)
