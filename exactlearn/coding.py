@@ -72,7 +72,7 @@ def code_columns(
         When an option names no column, or options contradict each other.
     """
     names = [column.name for column in columns]
-    check_known("states are declared for", states, names)
+    check_known("states are declared (by a model, or --states) for", states, names)
     check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
     _check_options(states, missing, discretise)
     coded, faults = [], []

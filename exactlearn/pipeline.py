@@ -100,7 +100,7 @@ def constraints(search: Search, names: Sequence[str]) -> Constraints:
     try:
         topological_order(parents, names)
     except OptionError as error:
-        raise InfeasibleError(f"required arcs: {error}; drop one of them") from None
+        raise InfeasibleError(f"required arcs: {error}") from None
     return Constraints(required=frozenset(required), forbidden=frozenset(forbidden))
 
 
