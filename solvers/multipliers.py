@@ -127,9 +127,7 @@ def root_multipliers(
         tight = duals > 1e-9
         clusters = np.concatenate([clusters[tight], found])
         duals = np.concatenate([duals[tight], np.zeros(len(found))])
-        rows = vstack(
-            [rows[tight], csr_array(satisfied(problem, found).astype(np.float64))], format="csr"
-        )
+        rows = vstack([rows[tight], _rows(problem, found)], format="csr")
     return Multipliers(clusters, np.maximum(duals, 0.0))
 
 

@@ -133,11 +133,11 @@ class Problem:
         counts = np.bincount(self.child[keep], minlength=self.n_variables)
         return replace(
             self,
-            first=_offsets(counts),
+            first=offsets(counts),
             scores=self.scores[keep],
-            member_first=_offsets(sizes),
+            member_first=offsets(sizes),
             members=self.members[np.repeat(keep, np.diff(self.member_first))],
-            literal_first=_offsets(reads),
+            literal_first=offsets(reads),
             literals=self.literals[np.repeat(keep, np.diff(self.literal_first))],
         )
 
@@ -169,9 +169,9 @@ class Problem:
         sets = [tuple(sorted(parents)) for table in candidates for parents in table]
         return cls(
             names=tuple(names),
-            first=_offsets([len(table) for table in candidates]),
+            first=offsets([len(table) for table in candidates]),
             scores=np.array([s for table in candidates for s in table.values()], np.float64),
-            member_first=_offsets([len(parents) for parents in sets]),
+            member_first=offsets([len(parents) for parents in sets]),
             members=np.array([p for parents in sets for p in parents], np.int32),
             required=frozenset(required),
             forbidden=frozenset(forbidden),
@@ -275,5 +275,6 @@ class Problem:
                 raise OptionError(f"the constraint on arc {parent} -> {child} names no arc")
 
 
-def _offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+def offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each of several stretches of those lengths begins, and where the last ends."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

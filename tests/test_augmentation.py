@@ -7,7 +7,8 @@ import pytest
 
 from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget_problem
 from exactlearn.augmentation.gadget import penalty
-from exactlearn.augmentation.pair import total_score
+from exactlearn.augmentation.pair import Pair, total_score
+from exactlearn.augmentation.progress import Incumbent
 from exactlearn.data import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood
@@ -182,3 +183,15 @@ def test_permuting_rows_and_renaming_variables_keeps_the_optimum():
         tuple(data.states[c] for c in columns),
     )
     assert augment(moved, score).score == pytest.approx(score_before, abs=1e-8)
+
+
+def test_a_proven_pair_is_preferred_to_another_of_the_same_score():
+    unproven, proven = np.array([0]), np.array([1])
+    incumbent = Incumbent()
+    incumbent.offer(Pair(((),), unproven, -5.0))
+    incumbent.offer(Pair(((),), proven, -5.0))
+    assert incumbent.values is unproven
+    incumbent.confirm(Pair(((),), proven, -5.0))
+    assert incumbent.values is proven
+    incumbent.confirm(Pair(((),), unproven, -5.1))
+    assert incumbent.values is proven

@@ -21,7 +21,7 @@ from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import Score
-from exactlearn.solvers.problem import Arc, Problem
+from exactlearn.solvers.problem import Arc, Problem, offsets
 
 MAX_COMPLETIONS = 20_000_000
 """Largest number of (family, completion) pairs that is enumerated."""
@@ -196,17 +196,13 @@ def _assemble(
     literals = np.sort(literals, axis=1)
     return Problem(
         names=dataset.names,
-        first=_offsets([len(p.scores) for p in parts]),
+        first=offsets([len(p.scores) for p in parts]),
         scores=np.concatenate([p.scores for p in parts]),
-        member_first=_offsets((members >= 0).sum(axis=1)),
+        member_first=offsets((members >= 0).sum(axis=1)),
         members=members[members >= 0].astype(np.int32),
         required=rules.required,
         forbidden=rules.forbidden,
         options=columns.n_options,
-        literal_first=_offsets(reads.sum(axis=1)),
+        literal_first=offsets(reads.sum(axis=1)),
         literals=literals[literals < np.iinfo(np.int64).max].astype(np.int32),
     )
-
-
-def _offsets(counts: list[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.columns import Columns
 from exactlearn.data import Dataset
-from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.problem import Problem, offsets
 
 
 def read_by_cell(problem: Problem, columns: Columns, dataset: Dataset) -> Problem:
@@ -42,7 +42,7 @@ def read_by_cell(problem: Problem, columns: Columns, dataset: Dataset) -> Proble
     return replace(
         problem,
         options=options,
-        literal_first=_offsets(np.bincount(owner, minlength=problem.n_candidates)),
+        literal_first=offsets(np.bincount(owner, minlength=problem.n_candidates)),
         literals=literals[order].astype(np.int32),
     )
 
@@ -87,7 +87,7 @@ def without_choices(problem: Problem, names: Sequence[str]) -> Problem:
         names=(*problem.names, *names),
         first=np.concatenate([problem.first, m + 2 * np.arange(1, k + 1)]),
         scores=np.concatenate([problem.scores, np.tile([0.0, -penalty(problem)], k)]),
-        member_first=_offsets(np.bincount(owner, minlength=m + 2 * k)),
+        member_first=offsets(np.bincount(owner, minlength=m + 2 * k)),
         members=members[np.lexsort((members, owner))].astype(np.int32),
         required=problem.required,
         forbidden=problem.forbidden,
@@ -151,7 +151,3 @@ def gadget_selection(
 
 def _owners(first: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(first) - 1), np.diff(first))
-
-
-def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

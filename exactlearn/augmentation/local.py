@@ -87,6 +87,7 @@ def _climb(
             raise LimitReachedError("feasible")
         better = better_pair(task, incumbent, pair, t)
         if better is None:
+            incumbent.confirm(pair)
             return
         incumbent.offer(better)
         pair = alternate(task, incumbent, better.values)

@@ -67,6 +67,12 @@ class Incumbent:
             self.score = pair.score
             self._report()
 
+    def confirm(self, pair: Pair) -> None:
+        """Prefer a pair that is proven to be locally optimal to another of the same score."""
+        if pair.score >= self.score - ROUNDING * max(1.0, abs(pair.score)):
+            self.parents, self.working_values = pair.parents, pair.values
+            self.score = pair.score
+
     def prove(self, bound: float) -> None:
         """Keep a bound if it is the tightest so far."""
         if bound < self.bound:
