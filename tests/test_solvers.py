@@ -269,6 +269,7 @@ INTERRUPTED = """
     from tests.test_solvers import big_problem
     from exactlearn.solvers import solve
     problem = big_problem()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     result = solve(problem, solver="scip", on_event=lambda e: timer.ident or timer.start())
     result.check(problem)
