@@ -104,16 +104,29 @@ class Component:
         return float(self.scores[chosen].sum())
 
 
-def split(problem: Problem) -> tuple[Component, ...]:
+def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tuple[Component, ...]:
     """Take a problem apart, in the order of each component's smallest variable.
 
     Every variable must have an allowed candidate (see :meth:`Problem.require_feasible`). A choice
     that no allowed candidate reads belongs to no component.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    candidates
+        Take apart only these rows of the problem, and the variables they belong to; without them
+        all allowed ones.
     """
-    numbers = np.flatnonzero(problem.allowed)
-    problem = problem.select(problem.allowed)
+    kept = problem.allowed
+    if candidates is not None:
+        kept = np.zeros(problem.n_candidates, np.bool_)
+        kept[candidates] = True
+    numbers = np.flatnonzero(kept)
+    problem = problem.select(kept)
     parts = _strong_parts(problem)
-    components = [_component(problem, parts, k) for k in np.unique(parts[: problem.n_variables])]
+    labels = np.unique(parts[: problem.n_variables][np.diff(problem.first) > 0])
+    components = [_component(problem, parts, k) for k in labels]
     return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
 
@@ -239,3 +252,9 @@ def bits_of(masks: NDArray[np.uint64], starts: NDArray[np.int64]) -> NDArray[np.
                     items[at] = 64 * w + bit
                     at += 1
     return items
+
+
+def bits_to_matrix(masks: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
+    """Return which of ``n`` things each bit set holds, shape (m, n)."""
+    bytes_ = np.ascontiguousarray(masks).astype("<u8").view(np.uint8).reshape(len(masks), -1)
+    return np.unpackbits(bytes_, axis=1, count=n, bitorder="little").astype(np.bool_)

@@ -7,7 +7,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers.components import Component
+from exactlearn.solvers.components import Component, bits_to_matrix, split
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.result import Event, OnEvent
 
@@ -28,6 +28,13 @@ class OutOfTime(Exception):  # noqa: N818  (a signal between our own functions, 
 class Progress:
     """The incumbent and the bound of every component, their totals over time, and the clock.
 
+    A component may be refined into smaller ones; it then counts no more, they do.
+
+    Attributes
+    ----------
+    notes
+        What a solver wants the user to know.
+
     Parameters
     ----------
     problem, components
@@ -46,18 +53,21 @@ class Progress:
         on_event: OnEvent | None,
     ) -> None:
         self.problem = problem
-        self.components = components
+        self.components = list(components)
         self.begun = monotonic()
         self.deadline = inf if time_limit is None else self.begun + time_limit
         self.on_event = on_event
         self.bounds = [component.relaxation for component in components]
         self.scores = [-inf for _ in components]
         self.closed = [False for _ in components]
+        self.refined = [False for _ in components]
         self.nodes = [0 for _ in components]
         self.chosen = np.full(problem.n_variables, -1, np.int64)
         self.selected = [np.zeros(0, np.int64) for _ in components]
         self.values = np.zeros(len(problem.options), np.int64)
         self.trace: list[tuple[float, float, float]] = []
+        self.notes: list[str] = []
+        self._lowest = inf
         self._told = self.begun
 
     @property
@@ -79,8 +89,12 @@ class Progress:
 
     @property
     def bound(self) -> float:
-        """Sum of the bounds, never below the score."""
-        return max(self.score, float(sum(self.bounds)))
+        """Lowest sum of the bounds so far, never below the score."""
+        now = sum(
+            bound for bound, refined in zip(self.bounds, self.refined, strict=True) if not refined
+        )
+        self._lowest = min(self._lowest, float(now))
+        return max(self.score, self._lowest)
 
     @property
     def parents(self) -> tuple[tuple[int, ...], ...] | None:
@@ -124,6 +138,52 @@ class Progress:
             self.bounds[k] = bound
             if monotonic() - self._told >= SOON:
                 self._record()
+
+    def refine(self, k: int, candidates: NDArray[np.int64]) -> list[int]:
+        """Replace component ``k``, which has an incumbent, by what is left of it; return its parts.
+
+        Parameters
+        ----------
+        k
+            Number of the component.
+        candidates
+            Its candidates, in its own numbers, that a better selection may choose. The
+            incumbent's are kept besides.
+        """
+        old = self.components[k]
+        kept = np.union1d(candidates, self.selected[k])
+        parts = split(self.problem, old.candidate[kept])
+        self.refined[k] = self.closed[k] = True
+        numbers = []
+        for part in parts:
+            self.components.append(part)
+            self.scores.append(-inf)
+            self.bounds.append(part.relaxation)
+            self.closed.append(False)
+            self.refined.append(False)
+            self.nodes.append(0)
+            self.selected.append(self._inherited(old, k, part))
+            self.scores[-1] = part.total(self.selected[-1])
+            self.chosen[part.variables] = part.candidate[self.selected[-1]]
+            numbers.append(len(self.components) - 1)
+        self.bounds[k] = self.scores[k] = sum(self.scores[number] for number in numbers)
+        self._record()
+        return numbers
+
+    def _inherited(self, old: Component, k: int, part: Component) -> NDArray[np.int64]:
+        """Return the part's best candidates within the incumbent's parent sets."""
+        n = old.n_variables
+        place = np.searchsorted(old.variables, part.variables)
+        is_parent = bits_to_matrix(old.parents[self.selected[k]], n)[np.ix_(place, place)]
+        asked = bits_to_matrix(part.parents, part.n_variables)
+        inside = ~(asked & ~is_parent[part.child]).any(axis=1)
+        at = np.flatnonzero(inside)
+        return at[np.searchsorted(part.child[at], np.arange(part.n_variables))]
+
+    def note(self, text: str) -> None:
+        """Keep a message for the result."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def finish(self) -> None:
         """Report the last state."""

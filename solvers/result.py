@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isclose
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import CheckError
 from exactlearn.solvers.problem import Problem
+
+if TYPE_CHECKING:
+    from exactlearn.solvers.certificate import Certificate
 
 Status = Literal["optimal", "feasible", "infeasible", "interrupted"]
 
@@ -73,6 +76,9 @@ class Result:
         What a user should know beyond the status: the limit that was hit, the conflict found.
     gap_limit
         Relative gap at which the selection was to count as optimal.
+    certificate
+        The proof of the bound, which :mod:`exactlearn.solvers.certificate_checker` verifies with
+        exact fractions; ``None`` unless it was asked for.
     """
 
     parents: tuple[tuple[int, ...], ...] | None
@@ -86,6 +92,7 @@ class Result:
     trace: tuple[tuple[float, float, float], ...] = ()
     message: str = ""
     gap_limit: float = 0.0
+    certificate: "Certificate | None" = None
 
     @property
     def gap(self) -> float:
