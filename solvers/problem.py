@@ -49,6 +49,9 @@ class Problem:
         The literals each candidate reads, shapes (m + 1,) and (total,); the literal of choice ``c``
         and value ``v`` is ``option_first[c] + v``. Sorted within each candidate, at most one a
         choice.
+    complete
+        Whether every parent set that could be optimal is among the candidates; if not, an optimum
+        is one over the candidates only.
 
     Raises
     ------
@@ -66,6 +69,7 @@ class Problem:
     options: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     literal_first: NDArray[np.int64] | None = None
     literals: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    complete: bool = True
 
     def __post_init__(self) -> None:  # noqa: D105
         if self.literal_first is None:
