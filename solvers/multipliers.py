@@ -11,6 +11,7 @@ because in every DAG each cluster has a member without parents in it. The inner 
 """
 
 from dataclasses import dataclass
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.sparse import csr_array, vstack
 from exactlearn.kernel import kernel
 from exactlearn.solvers.cluster_search import violated_clusters
 from exactlearn.solvers.clusters import Support, take_support
+from exactlearn.solvers.families import Candidates, Families, families_of
 from exactlearn.solvers.problem import Problem
 
 MOST_CUTS = 200
@@ -56,16 +58,46 @@ class Multipliers:
         """Sum of the multipliers, which the bound subtracts."""
         return float(self.values.sum())
 
-    def adjusted(self, problem: Problem) -> NDArray[np.float64]:
-        """Return each candidate's score plus the multipliers of the clusters it satisfies."""
-        return problem.scores + _rewards(
-            problem.child, problem.member_first, problem.members, self.clusters, self.values
+    def adjusted(self, problem: Candidates) -> NDArray[np.float64]:
+        """Return each candidate's score plus the multipliers of the clusters it satisfies.
+
+        The problem may be a component; what candidates read is left out of account.
+        """
+        return self.adjusted_families(families_of(problem))
+
+    def adjusted_families(self, families: Families) -> NDArray[np.float64]:
+        """Return the same from bare arrays."""
+        return families.scores + rewards(
+            families.child, families.member_first, families.members, self.clusters, self.values
         )
 
-    def bound(self, problem: Problem) -> float:
-        """Return the upper bound on every acyclic selection's score."""
-        adjusted = np.where(problem.allowed, self.adjusted(problem), -np.inf)
-        return float(np.maximum.reduceat(adjusted, problem.first[:-1]).sum()) - self.total
+    def bound(self, problem: Candidates, allowed: NDArray[np.bool_] | None = None) -> float:
+        """Return the upper bound on every acyclic selection's score; rounding is allowed for.
+
+        Parameters
+        ----------
+        problem
+            A component, or a problem, of which the constraints are respected.
+        allowed
+            Which candidates may be selected, shape (m,).
+        """
+        adjusted = self.adjusted(problem)
+        if isinstance(problem, Problem):
+            adjusted = np.where(problem.allowed, adjusted, -np.inf)
+        if allowed is not None:
+            adjusted = np.where(allowed, adjusted, -np.inf)
+        return self.total_of(np.maximum.reduceat(adjusted, problem.first[:-1]))
+
+    def total_of(self, best: NDArray[np.float64]) -> float:
+        """Return a bound no smaller than the exact one, from each variable's best adjusted score.
+
+        An adjusted score is a sum of up to k + 1 numbers for k multipliers, each addition of which
+        is off by at most one unit in the last place of the sum of their sizes.
+        """
+        k = np.count_nonzero(self.values)
+        sizes = np.abs(best).sum() + 2.0 * float(self.clusters.sum(axis=1) @ self.values)
+        slack = (k + 2) * np.finfo(np.float64).eps * sizes
+        return fsum([*best.tolist(), *(-self.values).tolist(), slack])
 
     def lowered(self, problem: Problem, enough: float) -> "Multipliers":
         """Change the multipliers until the bound of a related problem is low enough, if that works.
@@ -215,7 +247,7 @@ def _polyak(
 
 @kernel
 def _same_family(
-    c: int, child: NDArray[np.int32], member_first: NDArray[np.int64], members: NDArray[np.int32]
+    c: int, child: NDArray[np.int64], member_first: NDArray[np.int64], members: NDArray[np.int64]
 ) -> bool:
     """Tell whether a candidate has the child and the parents of the one before it."""
     size = member_first[c + 1] - member_first[c]
@@ -228,25 +260,36 @@ def _same_family(
 
 
 @kernel
-def _rewards(
-    child: NDArray[np.int32],
+def rewards(
+    child: NDArray[np.int64],
     member_first: NDArray[np.int64],
-    members: NDArray[np.int32],
+    members: NDArray[np.int64],
     clusters: NDArray[np.bool_],
     values: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the multipliers of the clusters that each candidate satisfies, summed, shape (m,)."""
+    n = clusters.shape[1]
+    positive = np.flatnonzero(values > 0.0)
+    own = np.empty((n, len(positive)), np.int64)
+    n_own = np.zeros(n, np.int64)
+    for k in positive:
+        for v in range(n):
+            if clusters[k, v]:
+                own[v, n_own[v]] = k
+                n_own[v] += 1
     total = np.zeros(len(child))
     for c in range(len(child)):
         if c > 0 and _same_family(c, child, member_first, members):
             total[c] = total[c - 1]  # completions of one family stand together
             continue
-        for k in range(len(values)):
-            if values[k] <= 0.0 or not clusters[k, child[c]]:
-                continue
+        v, begin, end = child[c], member_first[c], member_first[c + 1]
+        for j in range(n_own[v]):
+            k = own[v, j]
             disjoint = True
-            for at in range(member_first[c], member_first[c + 1]):
-                disjoint = disjoint and not clusters[k, members[at]]
+            for at in range(begin, end):
+                if clusters[k, members[at]]:
+                    disjoint = False
+                    break
             if disjoint:
                 total[c] += values[k]
     return total
