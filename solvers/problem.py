@@ -17,9 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.solvers.conflict import minimal_conflict
+from exactlearn.solvers.constraints import Constraint, MaxParents, validate
 
 Arc = tuple[int, int]
 """An arc ``(parent, child)`` of variable indices."""
+
+Requirement = tuple[str, Arc | Constraint]
+"""One constraint: its kind (``required``, ``forbidden``, ``constraint``), and what it is about."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,6 +48,8 @@ class Problem:
     required, forbidden
         Arcs that every solution must, or must not, have. Candidates that break them may still be
         listed: :meth:`allowed` tells which remain.
+    constraints
+        What else every solution must satisfy (:mod:`exactlearn.solvers.constraints`).
     options
         Number of values of each choice, shape (c,). Empty for an ordinary problem.
     literal_first, literals
@@ -66,6 +73,7 @@ class Problem:
     members: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     required: frozenset[Arc] = frozenset()
     forbidden: frozenset[Arc] = frozenset()
+    constraints: tuple[Constraint, ...] = ()
     options: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     literal_first: NDArray[np.int64] | None = None
     literals: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -118,17 +126,41 @@ class Problem:
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
-        """Which candidates respect the required and the forbidden arcs, shape (m,)."""
+        """Which candidates respect what can be judged one candidate at a time, shape (m,).
+
+        These are the required and forbidden arcs, those that other constraints rule out at once,
+        and the largest numbers of parents.
+        """
         n, m = self.n_variables, self.n_candidates
+        ruled_out = self.forbidden.union(*(c.forbidden_arcs for c in self.constraints))
         owner = np.repeat(np.arange(m), np.diff(self.member_first))
         arcs = self.members.astype(np.int64) * n + self.child[owner]
-        forbidden = np.array([p * n + c for p, c in self.forbidden], np.int64)
+        forbidden = np.array([p * n + c for p, c in ruled_out], np.int64)
         required = np.array([p * n + c for p, c in self.required], np.int64)
         broken = np.bincount(owner[np.isin(arcs, forbidden)], minlength=m) > 0
         kept = np.bincount(owner[np.isin(arcs, required)], minlength=m)
         wanted = np.bincount(required % max(n, 1), minlength=n)
         allowed: NDArray[np.bool_] = ~broken & (kept == wanted[self.child])
+        for c in self.constraints:
+            if isinstance(c, MaxParents):
+                allowed &= (self.child != c.variable) | (np.diff(self.member_first) <= c.most)
         return allowed
+
+    @property
+    def overall_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints that :attr:`allowed` does not settle: they concern the whole network."""
+        return tuple(c for c in self.constraints if not c.is_local)
+
+    def violations(self, parents: Sequence[Sequence[int]]) -> list[str]:
+        """Tell which constraints a network violates, each in words."""
+        missing = [a for a in sorted(self.required) if a[0] not in parents[a[1]]]
+        present = [a for a in sorted(self.forbidden) if a[0] in parents[a[1]]]
+        told = [c.told(self.names) for c in self.constraints if c.clause(parents) is not None]
+        return [
+            *(f"required {self.names[p]} -> {self.names[c]}" for p, c in missing),
+            *(f"forbidden {self.names[p]} -> {self.names[c]}" for p, c in present),
+            *told,
+        ]
 
     def select(self, keep: NDArray[np.bool_]) -> "Problem":
         """Return the problem with only the candidates where ``keep`` is true."""
@@ -162,6 +194,7 @@ class Problem:
         *,
         required: Iterable[Arc] = (),
         forbidden: Iterable[Arc] = (),
+        constraints: Iterable[Constraint] = (),
     ) -> "Problem":
         """Build a problem from one mapping of parent set to score for each variable.
 
@@ -179,6 +212,7 @@ class Problem:
             members=np.array([p for parents in sets for p in parents], np.int32),
             required=frozenset(required),
             forbidden=frozenset(forbidden),
+            constraints=tuple(constraints),
         )
 
     def require_feasible(self) -> None:
@@ -206,26 +240,53 @@ class Problem:
 
     def _conflict(self) -> str:
         """Name a smallest set of constraints that excludes every network."""
-        kept = [("required", arc) for arc in sorted(self.required)]
-        kept += [("forbidden", arc) for arc in sorted(self.forbidden)]
         cycle = self._required_cycle()
         if cycle:
             told = ", ".join(f"{self.names[p]} -> {self.names[c]}" for p, c in cycle)
             return f"the required arcs {told} close a cycle; drop one of them"
-        if not replace(self, required=frozenset(), forbidden=frozenset()).is_feasible:
+        if not self.constrained_by(()).is_feasible:
             return (
                 "no acyclic choice of candidate parent sets exists, even without constraints: "
                 "give every variable at least the empty parent set"
             )
-        for constraint in list(kept):
-            rest = [c for c in kept if c != constraint]
-            if not replace(
-                self,
-                required=frozenset(a for kind, a in rest if kind == "required"),
-                forbidden=frozenset(a for kind, a in rest if kind == "forbidden"),
-            ).is_feasible:
-                kept = rest
-        told = ", ".join(f"{kind} {self.names[p]} -> {self.names[c]}" for kind, (p, c) in kept)
+        kept = minimal_conflict(
+            self.requirements, lambda some: self.constrained_by(some).is_feasible
+        )
+        return self.conflict_told(kept)
+
+    @property
+    def requirements(self) -> tuple["Requirement", ...]:
+        """All constraints, one by one."""
+        return (
+            *(("required", arc) for arc in sorted(self.required)),
+            *(("forbidden", arc) for arc in sorted(self.forbidden)),
+            *(("constraint", constraint) for constraint in self.constraints),
+        )
+
+    def constrained_by(self, requirements: Sequence["Requirement"]) -> "Problem":
+        """Return the problem with these constraints only."""
+        arcs: dict[str, list[Arc]] = {"required": [], "forbidden": []}
+        constraints: list[Constraint] = []
+        for kind, found in requirements:
+            if isinstance(found, tuple):
+                arcs[kind].append(found)
+            else:
+                constraints.append(found)
+        return replace(
+            self,
+            required=frozenset(arcs["required"]),
+            forbidden=frozenset(arcs["forbidden"]),
+            constraints=tuple(constraints),
+        )
+
+    def conflict_told(self, requirements: Sequence["Requirement"]) -> str:
+        """Return the message that these constraints exclude every network."""
+        told = ", ".join(
+            f"{kind} {self.names[found[0]]} -> {self.names[found[1]]}"
+            if isinstance(found, tuple)
+            else found.told(self.names)
+            for kind, found in requirements
+        )
         return (
             f"no network satisfies these constraints together: {told}; drop one of them, or allow "
             "more parents per variable"
@@ -277,6 +338,8 @@ class Problem:
         for parent, child in self.required | self.forbidden:
             if not (0 <= parent < n and 0 <= child < n) or parent == child:
                 raise OptionError(f"the constraint on arc {parent} -> {child} names no arc")
+        for constraint in self.constraints:
+            validate(constraint, n)
 
 
 def offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:

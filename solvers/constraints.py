@@ -1,0 +1,404 @@
+"""What networks must satisfy, declared; and how a network that does not is excluded.
+
+Each constraint names the arcs it rules out at once, and answers for a network that violates it
+with a *clause*: conditions on single parent sets, at least one of which holds in every network that
+satisfies the constraint and none of which holds in this one. Branching on the clause excludes the
+network and no other that is wanted. :mod:`exactlearn.solvers.partition` does so around any solver.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from exactlearn.d_separation import active_trail, ancestors, directed_path
+from exactlearn.errors import OptionError
+from exactlearn.graph import children
+
+Arc = tuple[int, int]
+Parents = Sequence[Collection[int]]
+
+Kind = Literal["all", "not all", "any", "none", "same", "other", "at most", "at least"]
+
+_OPPOSITE: dict[Kind, Kind] = {
+    "all": "not all", "not all": "all", "any": "none", "none": "any", "same": "other",
+    "other": "same", "at most": "at least", "at least": "at most",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on the parents of one variable.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+    kind
+        The variable has all, not all, any or none of ``parents``; the same parents or others; at
+        most or at least ``size`` parents.
+    parents, size
+        What ``kind`` compares with.
+    """
+
+    variable: int
+    kind: Kind
+    parents: frozenset[int] = frozenset()
+    size: int = 0
+
+    @property
+    def opposite(self) -> "Condition":
+        """The condition that holds exactly when this one does not."""
+        step = {"at most": 1, "at least": -1}.get(self.kind, 0)
+        return Condition(self.variable, _OPPOSITE[self.kind], self.parents, self.size + step)
+
+    def holds(self, family: Collection[int]) -> bool:
+        """Tell whether a parent set satisfies the condition."""
+        chosen = frozenset(family)
+        if self.kind in ("all", "not all"):
+            return (self.parents <= chosen) == (self.kind == "all")
+        if self.kind in ("any", "none"):
+            return bool(self.parents & chosen) == (self.kind == "any")
+        if self.kind in ("same", "other"):
+            return (self.parents == chosen) == (self.kind == "same")
+        return len(chosen) <= self.size if self.kind == "at most" else len(chosen) >= self.size
+
+
+Clause = tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class RequiredAdjacency:
+    """Two variables with an arc between them, in either direction."""
+
+    a: int
+    b: int
+    is_local = False
+    removable = False
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return self.a, self.b
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        return frozenset()
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        if self.a in parents[self.b] or self.b in parents[self.a]:
+            return None
+        return (
+            Condition(self.b, "all", frozenset({self.a})),
+            Condition(self.a, "all", frozenset({self.b})),
+        )
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        return f"required adjacency {names[self.a]} - {names[self.b]}"
+
+
+@dataclass(frozen=True)
+class ForbiddenAdjacency:
+    """Two variables without an arc between them."""
+
+    a: int
+    b: int
+    is_local = True
+    removable = True
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return self.a, self.b
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        return frozenset({(self.a, self.b), (self.b, self.a)})
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        return _without(self.forbidden_arcs, parents)
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        return f"forbidden adjacency {names[self.a]} - {names[self.b]}"
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """Groups of variables in order: none has a parent in a later group.
+
+    Variables in no group are free.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    is_local = True
+    removable = True
+
+    def __post_init__(self) -> None:
+        """Refuse a variable in two groups."""
+        if len(set(self.variables)) < len(self.variables):
+            twice = next(v for v in self.variables if self.variables.count(v) > 1)
+            raise OptionError(f"variable {twice} stands in two tiers; give each variable once")
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return tuple(v for group in self.groups for v in group)
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        return frozenset(
+            (late, early)
+            for k, group in enumerate(self.groups)
+            for early in group
+            for later in self.groups[k + 1 :]
+            for late in later
+        )
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        return _without(self.forbidden_arcs, parents)
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        return "tiers " + "; ".join(_listed(group, names) for group in self.groups)
+
+
+@dataclass(frozen=True)
+class MaxParents:
+    """A variable with at most so many parents."""
+
+    variable: int
+    most: int
+    is_local = True
+    removable = True
+
+    def __post_init__(self) -> None:
+        """Refuse a negative number."""
+        if self.most < 0:
+            raise OptionError(f"a variable has at least 0 parents, not at most {self.most}")
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return (self.variable,)
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        return frozenset()
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        if len(parents[self.variable]) <= self.most:
+            return None
+        return (Condition(self.variable, "at most", size=self.most),)
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        return f"at most {self.most} parents of {names[self.variable]}"
+
+
+@dataclass(frozen=True)
+class RequiredAncestor:
+    """A variable from which a directed path leads to another."""
+
+    ancestor: int
+    descendant: int
+    is_local = False
+    removable = False
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return self.ancestor, self.descendant
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        return frozenset({(self.descendant, self.ancestor)})
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies.
+
+        No arc enters the set of the descendant and its ancestors here; a path would have to.
+        """
+        inside = ancestors(parents, [self.descendant])
+        if self.ancestor in inside:
+            return None
+        outside = frozenset(range(len(parents))) - inside
+        return tuple(Condition(v, "any", outside) for v in sorted(inside))
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        return f"required ancestor {names[self.ancestor]} of {names[self.descendant]}"
+
+
+@dataclass(frozen=True)
+class ForbiddenAncestor:
+    """A variable from which no directed path leads to another."""
+
+    ancestor: int
+    descendant: int
+    is_local = False
+    removable = True
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return self.ancestor, self.descendant
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        return frozenset({(self.ancestor, self.descendant)})
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        path = directed_path(children(parents), self.ancestor, {self.descendant})
+        return None if path is None else _not_all(path)
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        return f"forbidden ancestor {names[self.ancestor]} of {names[self.descendant]}"
+
+
+@dataclass(frozen=True)
+class ArcTotal:
+    """Bounds on the number of arcs of the whole network."""
+
+    least: int = 0
+    most: int | None = None
+    is_local = False
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that are none."""
+        if self.least < 0 or (self.most is not None and self.most < 0):
+            raise OptionError("bounds on the number of arcs must be at least 0")
+
+    @property
+    def removable(self) -> bool:
+        """Whether a network that satisfies the constraint still does with fewer arcs."""
+        return self.least == 0
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return ()
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        return frozenset()
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        total = sum(map(len, parents))
+        if self.most is not None and total > self.most:
+            sizes = [(v, len(family)) for v, family in enumerate(parents) if family]
+            return tuple(Condition(v, "at most", size=size - 1) for v, size in sizes)
+        if total < self.least:
+            return tuple(
+                Condition(v, "at least", size=len(family) + 1) for v, family in enumerate(parents)
+            )
+        return None
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        said = [f"at least {self.least} arcs"] if self.least else []
+        said += [f"at most {self.most} arcs"] if self.most is not None else []
+        return " and ".join(said) or "any number of arcs"
+
+
+@dataclass(frozen=True)
+class Independence:
+    """Two sets of variables that a third one separates in the graph (d-separation)."""
+
+    left: frozenset[int]
+    right: frozenset[int]
+    given: frozenset[int] = frozenset()
+    is_local = False
+    removable = True
+
+    def __post_init__(self) -> None:
+        """Refuse sets that overlap, or nothing to separate."""
+        if not self.left or not self.right:
+            raise OptionError("an independence needs variables on both sides")
+        if len(self.left | self.right | self.given) < len(self.variables):
+            raise OptionError("the variables of an independence must be all different")
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """All variables that the constraint names."""
+        return (*sorted(self.left), *sorted(self.right), *sorted(self.given))
+
+    @property
+    def forbidden_arcs(self) -> frozenset[Arc]:
+        """Arcs that no network satisfying the constraint has."""
+        pairs = [(a, b) for a in self.left for b in self.right]
+        return frozenset([*pairs, *((b, a) for a, b in pairs)])
+
+    def clause(self, parents: Parents) -> Clause | None:
+        """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
+        trail = active_trail(parents, self.left, self.right, self.given)
+        return None if trail is None else _not_all(trail)
+
+    def told(self, names: Sequence[str]) -> str:
+        """Return the constraint in words."""
+        sides = f"{_listed(self.left, names)} independent of {_listed(self.right, names)}"
+        return f"{sides} given {_listed(self.given, names)}" if self.given else sides
+
+
+Constraint = (
+    RequiredAdjacency
+    | ForbiddenAdjacency
+    | Tiers
+    | MaxParents
+    | RequiredAncestor
+    | ForbiddenAncestor
+    | ArcTotal
+    | Independence
+)
+"""``is_local`` tells that candidates can be judged one by one; ``removable``, that the constraint
+still holds when arcs are taken away, so that dominated parent sets are not needed."""
+
+
+def validate(constraint: Constraint, n_variables: int) -> None:
+    """Refuse a constraint that does not fit a problem.
+
+    Raises
+    ------
+    OptionError
+        When it names no variable of the problem, or one twice where two are meant.
+    """
+    named = constraint.variables
+    if any(not 0 <= v < n_variables for v in named):
+        raise OptionError(f"{constraint} names a variable that the problem does not have")
+    if len(set(named)) < len(named):
+        raise OptionError(f"{constraint} needs two different variables")
+
+
+def _not_all(arcs: Iterable[Arc]) -> Clause:
+    """Return the clause that one of the arcs is missing."""
+    wanted: dict[int, set[int]] = {}
+    for parent, child in arcs:
+        wanted.setdefault(child, set()).add(parent)
+    return tuple(Condition(v, "not all", frozenset(wanted[v])) for v in sorted(wanted))
+
+
+def _without(arcs: Iterable[Arc], parents: Parents) -> Clause | None:
+    """Return the clause that the first of these arcs that is there is missing."""
+    present = sorted((parent, child) for parent, child in arcs if parent in parents[child])
+    if not present:
+        return None
+    parent, child = present[0]
+    return (Condition(child, "none", frozenset({parent})),)
+
+
+def _listed(variables: Iterable[int], names: Sequence[str]) -> str:
+    return ", ".join(names[v] for v in sorted(variables))
