@@ -1,3 +1,4 @@
+import contextlib
 import gzip
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactlearn.errors import FormatError, OptionError
+from exactlearn.errors import FormatError, InfeasibleError, OptionError
 from exactlearn.formats.jkl import format_jkl, parse_jkl, read_jkl, write_jkl
 from exactlearn.solvers.problem import Problem
 
@@ -35,7 +36,8 @@ def problems(draw):
     candidates = []
     for child in range(n):
         parents = st.frozensets(st.sampled_from([p for p in range(n) if p != child] or [n]))
-        sets = draw(st.lists(parents.filter(lambda s: n not in s), max_size=6, unique=True))
+        allowed = parents.filter(lambda s: n not in s)
+        sets = draw(st.lists(allowed, min_size=1, max_size=6, unique=True))
         candidates.append({tuple(sorted(s)): draw(scores) for s in sets})
     names = [f"v/{i}<{i}" for i in range(n)]
     return Problem.from_candidates(names, candidates)
@@ -85,15 +87,27 @@ def test_constraints_are_kept_by_writing_only_what_they_allow():
         ("1\na 2\n-1 0\n", "line 4, column 1", "candidate 2 of 2"),
         ("1\na 1\n-1 0\n-2 0\n", "line 4, column 1", "expected the end"),
         ("2\na 1\n-1 0\na 1\n-1 0\n", "line 4, column 1", "'a' stands here twice"),
+        ("0\n", "line 1, column 1", "at least one variable"),
+        ("# only a comment\n", "", "found nothing"),
+        ("99999999999\n", "line 1, column 1", "whole number"),
+        ("1\na -1\n", "line 2, column 3", "whole number"),
+        ("1\na 0\n", "line 2, column 3", "'a' has no candidates"),
+        ("2\na 1\n-1 0\n-2 0\nb 1\n0 0\n", "line 4, column 4", "count above too small"),
         ("1\na 1\nb 0\n", "line 3, column 1", "finite score"),
+        ("1\na 2\n-1 0\n-inf 0\n", "line 4, column 1", "finite score"),
+        ("1\na 1\n1_0 0\n", "line 3, column 1", "finite score"),
+        ("1\na 1\n-1 -1\n", "line 3, column 4", "number of parents"),
+        ("\n1\n#\n\na 2\n# two\n  -1 0\n  x 0\n", "line 8, column 3", "finite score"),
+        ("2\na 1\n-1 1 z\nb 1\nx 0\n", "line 3, column 6", "'z' is not a variable"),
+        ("2\na 1\nx 0\nb y\n", "line 3, column 1", "finite score"),
         ("1\na 1\nnan 0\n", "line 3, column 1", "finite score"),
         ("1\na 1\n-1\n", "line 3, column 1", "number of parents"),
         ("1\na 1\n-1 x\n", "line 3, column 4", "number of parents"),
         ("2\na 1\n-1 2 b\nb 0\n", "line 3, column 4", "2 parents on this line, found 1"),
         ("1\na 1\n-1 1  z\n", "line 3, column 7", "'z' is not a variable"),
-        ("1\na 1\n-1 1 a\n", "line 3, column 6", "variable itself"),
-        ("2\na 1\n-1 2 b b\nb 0\n", "line 3, column 6", "twice"),
-        ("2\na 2\n-1 1 b\n-2 1 b\nb 0\n", "line 4, column 6", "parent set stands here twice"),
+        ("1\na 1\n-1 1 a\n", "line 3, column 6", "own parent"),
+        ("2\na 1\n-1 2 b b\nb 1\n0 0\n", "line 3, column 6", "twice"),
+        ("2\na 2\n-1 1 b\n-2 1 b\nb 1\n0 0\n", "line 4, column 6", "this parent set stood before"),
     ],
 )
 def test_errors_name_the_place(text, place, message):
@@ -101,6 +115,63 @@ def test_errors_name_the_place(text, place, message):
         parse_jkl(text, "bad.jkl")
     assert f"bad.jkl, {place}" in str(caught.value) or not place
     assert message in str(caught.value)
+
+
+def read_by_line(text):
+    """Read a faultless text as its definition says, line by line."""
+    lines = [line.split() for line in text.split("\n")]
+    lines = [fields for fields in lines if fields and not fields[0].startswith("#")]
+    tables, at = {}, 1
+    for _ in range(int(lines[0][0])):
+        name, count = lines[at]
+        rows = lines[at + 1 : at + 1 + int(count)]
+        tables[name] = {frozenset(parents): float(score) for score, _, *parents in rows}
+        at += 1 + int(count)
+    return tables
+
+
+@given(problems(), st.data())
+def test_arrays_read_what_lines_say(problem, data):
+    fillers = st.sampled_from(["", "", "  ", "# a b 3", "\t#"])
+    lines = [
+        " " * data.draw(st.integers(0, 2)) + line.replace(" ", data.draw(st.sampled_from(" \t")))
+        for line in format_jkl(problem).split("\n")
+        for line in (data.draw(fillers), line)
+    ]
+    read = parse_jkl("\n".join(lines))
+    tables = {
+        name: {frozenset(read.names[p] for p in s): score for s, score in read.candidates(v)}
+        for v, name in enumerate(read.names)
+    }
+    assert tables == read_by_line("\n".join(lines))
+
+
+@given(problems(), st.data())
+def test_a_damaged_text_is_read_or_refused_with_its_place(problem, data):
+    text = format_jkl(problem)
+    at = data.draw(st.integers(0, len(text)))
+    text = text[:at] + data.draw(st.text("0 a\n-.v#/e_", max_size=3)) + text[at + 1 :]
+    with contextlib.suppress(FormatError):
+        parse_jkl(text)
+
+
+def test_a_file_cut_off_anywhere_is_refused():
+    text = format_jkl(parse_jkl(SURVEY))
+    for end in range(text.rindex("-7.0")):
+        with pytest.raises(FormatError):
+            parse_jkl(text[:end])
+
+
+def test_line_ends_of_other_systems(tmp_path):
+    for ends in (b"\r\n", b"\r"):
+        (tmp_path / "s.jkl").write_bytes(SURVEY.encode().replace(b"\n", ends))
+        assert table(read_jkl(tmp_path / "s.jkl")) == table(parse_jkl(SURVEY))
+
+
+def test_constraints_that_leave_nothing_are_told():
+    problem = Problem.from_candidates("ab", [{(1,): 1.0, (): 0.0}, {(): 0.0}], required=[(0, 1)])
+    with pytest.raises(InfeasibleError, match="'b' has no candidate"):
+        format_jkl(problem)
 
 
 def test_unreadable_files_are_refused(tmp_path):
@@ -112,6 +183,12 @@ def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "latin.jkl").write_bytes(b"1\n\xe9 0\n")
     with pytest.raises(FormatError, match="line 2, byte 1"):
         read_jkl(tmp_path / "latin.jkl")
+    (tmp_path / "zero.jkl").write_bytes(b"1\na 1\n\0 0\n")
+    with pytest.raises(FormatError, match="line 3: a zero byte"):
+        read_jkl(tmp_path / "zero.jkl")
+    (tmp_path / "noise.jkl").write_bytes(bytes(range(256)) * 4)
+    with pytest.raises(FormatError, match=r"noise\.jkl"):
+        read_jkl(tmp_path / "noise.jkl")
 
 
 @pytest.mark.parametrize("name", ["two words", "", "#a", "a\n"])

@@ -1,4 +1,4 @@
-"""Local scores of parent sets in the text format of GOBNILP, files ``.jkl`` and ``.txt``.
+"""Local scores of parent sets as text, in the format of GOBNILP: ``.jkl`` and ``.scores``.
 
 ::
 
@@ -8,26 +8,31 @@
     score  number of parents  names of the parents
     ...
 
-Each variable has one header line, followed by its candidates in any order. Lines that begin with
-``#`` and blank lines may stand anywhere. Scores are maximised, and written with as many digits as
-it takes to read the same number again.
+Each variable has one header line, followed by its candidates in any order, at least one. Lines
+that begin with ``#`` and blank lines may stand anywhere. Scores are maximised, and written with as
+many digits as it takes to read the same number again.
 """
 
-import math
 import os
 import re
 from dataclasses import dataclass
+from itertools import repeat
+from math import inf
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.text_file import read_text
-from exactlearn.solvers.problem import Problem
+from exactlearn.formats.score_table import Fault, ScoreTable, writable_problem
+from exactlearn.formats.text_file import read_lines
+from exactlearn.solvers.problem import Problem, offsets
 
-Line = tuple[int, str]
-"""Number of a line in its file, from 1, and its text."""
+LONGEST_COUNT = 9
+"""Most digits of a count; a longer one can only be a mistake."""
+
+_COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
 
 
 def read_jkl(path: str | os.PathLike[str]) -> Problem:
@@ -50,7 +55,7 @@ def read_jkl(path: str | os.PathLike[str]) -> Problem:
     OptionError
         When the file cannot be read.
     """
-    return parse_jkl(read_text(Path(path)), os.fspath(path))
+    return _Reader(os.fspath(path), read_lines(Path(path))).problem()
 
 
 def parse_jkl(text: str, source: str = "score text") -> Problem:
@@ -62,7 +67,7 @@ def parse_jkl(text: str, source: str = "score text") -> Problem:
     >>> dict(problem.candidates(1))
     {(0,): -1.0, (): -2.5}
     """
-    return _Reader(source, text).problem()
+    return _Reader(source, text.encode()).problem()
 
 
 def write_jkl(problem: Problem, path: str | os.PathLike[str]) -> None:
@@ -79,14 +84,21 @@ def write_jkl(problem: Problem, path: str | os.PathLike[str]) -> None:
     ------
     OptionError
         When the format cannot hold the problem, or the file cannot be written.
+    InfeasibleError
+        When the constraints leave a variable without candidates.
     """
     atomic_write(path, format_jkl(problem))
 
 
 def format_jkl(problem: Problem) -> str:
     """Return the text that :func:`write_jkl` writes."""
-    _require_writable(problem)
-    kept = problem.select(problem.allowed)
+    kept = writable_problem(problem)
+    for name in kept.names:
+        if not name or name.startswith("#") or name.split() != [name] or "\0" in name:
+            raise OptionError(
+                f"a score file cannot hold the variable name {name!r}: names must have no blanks "
+                "and not begin with '#'; rename the variable, or write .parquet"
+            )
     parents = [kept.names[p] for p in kept.members.tolist()]
     ends = kept.member_first.tolist()
     candidates = [
@@ -100,143 +112,224 @@ def format_jkl(problem: Problem) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _require_writable(problem: Problem) -> None:
-    if len(problem.options):
-        raise OptionError(
-            f"a score file cannot hold the {len(problem.options)} choices of this problem; "
-            "write the problem of the gadget formulation, which has none"
-        )
-    for name in problem.names:
-        if not name or name.startswith("#") or name.split() != [name]:
-            raise OptionError(
-                f"a score file cannot hold the variable name {name!r}: names must have no blanks "
-                "and not begin with '#'; rename the variable"
-            )
+class _BrokenOffError(Exception):
+    """A header that ends the reading: where, and what is wrong with it."""
+
+    def __init__(self, line: int, field: int, message: str) -> None:
+        super().__init__(message)
+        self.line, self.field, self.message = line, field, message
 
 
-@dataclass(frozen=True)
-class _Block:
-    """One variable's header and candidate lines."""
+@dataclass
+class _Headers:
+    """The header lines in their order, as far as they can be made out.
 
-    header: Line
-    name: str
-    candidates: list[Line]
+    Parameters
+    ----------
+    index
+        Variable names and their positions.
+    lines
+        Header line of each variable, among the lines that are not blank.
+    end
+        Line after the last candidate, among the lines that are not blank.
+    broken
+        What ended the reading before its time.
+    """
+
+    index: dict[bytes, int]
+    lines: list[int]
+    end: int = 1
+    broken: _BrokenOffError | None = None
 
 
 class _Reader:
-    """Reads a whole file: headers first, since parents may be declared later."""
+    """Reads a whole file: headers first, since parents may be declared later.
 
-    def __init__(self, source: str, text: str) -> None:
+    Fields are found by array operations; ``begins[k]`` is the first field of the ``k``-th line
+    that is not blank, and ``numbers[k]`` that line's number in the file.
+    """
+
+    def __init__(self, source: str, data: bytes) -> None:
         self.source = source
-        numbered = enumerate(text.splitlines(), start=1)
-        self.lines = [(i, line) for i, line in numbered if line.strip() and line.lstrip()[0] != "#"]
-        self.end = text.count("\n") + 1
+        self.data = _COMMENT.sub(b"", data) if b"#" in data else data
+        self.fields = self.data.split()
+        text = np.frombuffer(self.data, np.uint8)
+        # The white space of bytes.split.
+        ink = (text > 32) | (text < 9) | ((text > 13) & (text < 32))
+        self.starts = np.flatnonzero(ink & ~np.concatenate([[False], ink[:-1]]))
+        line_ends = np.flatnonzero(text == ord("\n"))
+        line = np.searchsorted(line_ends, self.starts)
+        begins = np.flatnonzero(np.diff(line, prepend=-1))
+        self.begins: NDArray[np.int64] = np.append(begins, len(line))
+        self.numbers = line[begins] + 1
+        self.last_line = len(line_ends) + 1
 
     def problem(self) -> Problem:
         """Return the problem that the file describes."""
-        blocks = self._blocks()
-        index = {block.name: i for i, block in enumerate(blocks)}
-        scores: list[float] = []
-        sets: list[list[int]] = []
-        for child, block in enumerate(blocks):
-            seen: set[tuple[int, ...]] = set()
-            for line in block.candidates:
-                score, parents = self._candidate(line, child, index)
-                if tuple(parents) in seen:
-                    raise self._error(line, 2, "this parent set stands here twice; drop one line")
-                seen.add(tuple(parents))
-                scores.append(score)
-                sets.append(parents)
-        return Problem(
-            names=tuple(index),
-            first=np.cumsum([0, *(len(block.candidates) for block in blocks)]).astype(np.int64),
-            scores=np.array(scores, np.float64),
-            member_first=np.cumsum([0, *map(len, sets)]).astype(np.int64),
-            members=np.array([p for parents in sets for p in parents], np.int32),
-        )
-
-    def _blocks(self) -> list[_Block]:
-        """Split the lines by variable."""
-        if not self.lines:
-            raise FormatError(f"{self.source}: expected the number of variables, found nothing")
-        n = self._whole(self.lines[0], 0, "the number of variables alone on a line", 1)
-        blocks: dict[str, _Block] = {}
-        at = 1
-        for done in range(n):
-            block = self._block(at, f"variable {done + 1} of {n}")
-            if block.name in blocks:
-                raise self._error(
-                    block.header, 0, f"variable {block.name!r} stands here twice; rename one"
-                )
-            blocks[block.name] = block
-            at += 1 + len(block.candidates)
-        if at < len(self.lines):
-            raise self._error(
-                self.lines[at], 0, f"expected the end after {n} variables; check the counts"
+        if not self.fields:
+            raise FormatError(
+                f"{self.source}: expected the number of variables, found nothing; is it the file "
+                "you mean?"
             )
-        return list(blocks.values())
+        headers = self._headers()
+        table, lines, faults = self._candidates(headers)
+        if headers.broken is None or any(lines[f.row] < headers.broken.line for f in faults):
+            if faults:
+                fault = min(faults)
+                raise self._error(int(lines[fault.row]), fault.field, fault.message)
+            return table.problem()
+        broken = headers.broken
+        raise self._error(broken.line, broken.field, broken.message)
 
-    def _block(self, at: int, which: str) -> _Block:
-        if at >= len(self.lines):
-            raise self._ended(f"the header 'name count' of {which}")
-        header = self.lines[at]
-        count = self._whole(header, 1, f"the header 'name count' of {which}", 2)
-        candidates = self.lines[at + 1 : at + 1 + count]
-        name = header[1].split()[0]
-        if len(candidates) < count:
-            raise self._ended(f"candidate {len(candidates) + 1} of {count} of variable {name!r}")
-        return _Block(header, name, candidates)
+    def _headers(self) -> _Headers:
+        headers = _Headers({}, [])
+        try:
+            n = self._whole(0, 0, 1, "the number of variables alone on a line")
+            if n == 0:
+                raise _BrokenOffError(0, 0, "expected at least one variable")
+            for variable in range(n):
+                self._read_header(headers, f"variable {variable + 1} of {n}")
+            if headers.end < len(self.numbers):
+                told = f"expected the end after {n} variables; check the counts"
+                raise _BrokenOffError(headers.end, 0, told)
+        except _BrokenOffError as broken:
+            headers.broken = broken
+        return headers
 
-    def _whole(self, line: Line, field: int, what: str, n_fields: int) -> int:
+    def _read_header(self, headers: _Headers, which: str) -> None:
+        """Take the header at the end of what was read, and skip its candidates."""
+        line, there = headers.end, len(self.numbers)
+        count = self._whole(line, 1, 2, f"the header 'name count' of {which}")
+        name = self.fields[self.begins[line]]
+        if name in headers.index:
+            told = f"variable {name.decode()!r} stands here twice; rename one"
+            raise _BrokenOffError(line, 0, told)
+        if count == 0:
+            told = (
+                f"variable {name.decode()!r} has no candidates; expected at least one, such as the "
+                "empty parent set; or is the count above too small?"
+            )
+            raise _BrokenOffError(line, 1, told)
+        headers.index[name] = len(headers.lines)
+        headers.lines.append(line)
+        headers.end = min(line + 1 + count, there)
+        if line + count >= there:
+            told = f"expected candidate {there - line} of {count} of variable {name.decode()!r}"
+            raise _BrokenOffError(there, 0, told)
+
+    def _whole(self, line: int, field: int, width: int, what: str) -> int:
         """Return a field that must be a whole number, on a line of so many fields."""
-        fields = line[1].split()
-        if len(fields) != n_fields:
-            raise self._error(line, min(field, len(fields) - 1), f"expected {what}")
-        if not (fields[field].isascii() and fields[field].isdigit()):
-            raise self._error(line, field, f"expected {what}, a whole number")
+        if line >= len(self.numbers):
+            raise _BrokenOffError(line, 0, f"expected {what}")
+        fields = self.fields[self.begins[line] : self.begins[line + 1]]
+        if len(fields) != width:
+            raise _BrokenOffError(line, min(field, len(fields) - 1), f"expected {what}")
+        if not _is_count(fields[field]):
+            raise _BrokenOffError(line, field, f"expected {what}, a whole number")
         return int(fields[field])
 
-    def _candidate(self, line: Line, child: int, index: dict[str, int]) -> tuple[float, list[int]]:
-        """Return the score and the increasing parents of a candidate line."""
-        fields = line[1].split()
-        try:
-            score = float(fields[0])
-            if int(fields[1]) != len(fields) - 2 or not math.isfinite(score):
-                raise ValueError
-            parents = sorted([index[name] for name in fields[2:]])
-        except (ValueError, KeyError, IndexError):
-            raise self._broken(line, index) from None
-        if child in parents or len(set(parents)) < len(parents):
-            raise self._error(line, 2, "a parent is the variable itself, or stands here twice")
-        return score, parents
+    def _candidates(self, headers: _Headers) -> tuple[ScoreTable, NDArray[np.int64], list[Fault]]:
+        """Return the candidates below the headers, the line of each, and what is wrong."""
+        heads = np.array(headers.lines, np.int64)
+        counts = np.diff(heads, append=headers.end) - 1
+        lines = np.delete(np.arange(1, headers.end), heads - 1)
+        begins, widths = self.begins[lines], np.diff(self.begins)[lines]
+        fields = self.fields
+        scores = _numbers([fields[k] for k in begins.tolist()])
+        seconds = begins + np.minimum(widths - 1, 1)
+        sizes = _counts([fields[k] for k in seconds.tolist()])
+        sizes[widths == 1] = -1
+        found = np.maximum(widths - 2, 0)
+        places = np.arange(found.sum()) - np.repeat(offsets(found)[:-1] - begins - 2, found)
+        texts = [fields[k] for k in places.tolist()]
+        parents = np.fromiter(map(headers.index.get, texts, repeat(-1)), np.int64, len(texts))
+        table = ScoreTable(
+            tuple(name.decode() for name in headers.index),
+            np.repeat(np.arange(len(heads)), counts),
+            scores,
+            found,
+            parents,
+        )
+        faults = _line_faults(scores, sizes, found)
+        if headers.broken is None:
+            faults += _unknown(parents, found, texts) + table.faults()
+        return table, lines, faults
 
-    def _broken(self, line: Line, index: dict[str, int]) -> FormatError:
-        """Explain what is wrong with a candidate line."""
-        fields = line[1].split()
-        try:
-            finite = math.isfinite(float(fields[0]))
-        except ValueError:
-            finite = False
-        if not finite:
-            return self._error(line, 0, "expected a finite score; or is a count above too large?")
-        if len(fields) < 2 or not fields[1].isdecimal():
-            return self._error(line, min(1, len(fields) - 1), "expected the number of parents")
-        if int(fields[1]) != len(fields) - 2:
-            return self._error(
-                line, 1, f"expected {fields[1]} parents on this line, found {len(fields) - 2}"
+    def _error(self, line: int, field: int, message: str) -> FormatError:
+        """Return the error at a field of a line that is not blank, or at the end of the file."""
+        if line >= len(self.numbers):
+            return FormatError(
+                f"{self.source}, line {self.last_line}, column 1: {message}, found the end of the "
+                "file; is it cut off, or a count too large?"
             )
-        unknown = next(i for i, name in enumerate(fields) if i > 1 and name not in index)
-        return self._error(line, unknown, f"parent {fields[unknown]!r} is not a variable here")
-
-    def _error(self, line: Line, field: int, message: str) -> FormatError:
-        starts = [match.start() for match in re.finditer(r"\S+", line[1])]
-        column = starts[min(field, len(starts) - 1)] + 1
+        at = int(self.starts[min(self.begins[line] + field, self.begins[line + 1] - 1)])
+        begin = self.data.rfind(b"\n", 0, at) + 1
+        end = self.data.find(b"\n", at)
+        text = self.data[begin : end if end >= 0 else None].decode().strip()
+        column = len(self.data[begin:at].decode()) + 1
         return FormatError(
-            f"{self.source}, line {line[0]}, column {column}: {message}; found {line[1].strip()!r}"
+            f"{self.source}, line {self.numbers[line]}, column {column}: {message}; found "
+            f"{text[:_SHOWN]!r}{'...' if len(text) > _SHOWN else ''}"
         )
 
-    def _ended(self, wanted: str) -> FormatError:
-        return FormatError(
-            f"{self.source}, line {self.end}, column 1: expected {wanted}, found the end of the "
-            "file; is it cut off, or a count too large?"
-        )
+
+_SHOWN = 80
+"""Letters of a broken line that a message shows."""
+
+
+def _numbers(texts: list[bytes]) -> NDArray[np.float64]:
+    """Return the numbers of many texts; infinity for one that is none."""
+    try:
+        return np.fromiter(map(_number, texts), np.float64, len(texts))
+    except ValueError:
+        return np.array([_number_or_infinity(text) for text in texts], np.float64)
+
+
+def _number(text: bytes) -> float:
+    if b"_" in text:  # which Python's numbers may have
+        raise ValueError
+    return float(text)
+
+
+def _number_or_infinity(text: bytes) -> float:
+    try:
+        return _number(text)
+    except ValueError:
+        return inf
+
+
+def _counts(texts: list[bytes]) -> NDArray[np.int64]:
+    """Return the whole numbers of many texts; -1 for one that is none."""
+    known = {text: int(text) if _is_count(text) else -1 for text in set(texts)}
+    return np.fromiter(map(known.__getitem__, texts), np.int64, len(texts))
+
+
+def _is_count(text: bytes) -> bool:
+    return text.isdigit() and len(text) <= LONGEST_COUNT
+
+
+def _line_faults(
+    scores: NDArray[np.float64], sizes: NDArray[np.int64], found: NDArray[np.int64]
+) -> list[Fault]:
+    """Return the first candidate of each kind whose line is broken in itself."""
+    faults = []
+    for row in np.flatnonzero(~np.isfinite(scores))[:1].tolist():
+        told = "expected a finite score; or is a count above too large?"
+        faults.append(Fault(row, 0, told))
+    for row in np.flatnonzero(sizes < 0)[:1].tolist():
+        faults.append(Fault(row, 1, "expected the number of parents"))
+    for row in np.flatnonzero((sizes >= 0) & (sizes != found))[:1].tolist():
+        told = f"expected {sizes[row]} parents on this line, found {found[row]}"
+        faults.append(Fault(row, 1, told))
+    return faults
+
+
+def _unknown(
+    parents: NDArray[np.int64], found: NDArray[np.int64], texts: list[bytes]
+) -> list[Fault]:
+    """Return the first candidate with a parent that is no variable of the file."""
+    for at in np.flatnonzero(parents < 0)[:1].tolist():
+        row = int(np.searchsorted(offsets(found), at, side="right")) - 1
+        told = f"parent {texts[at].decode()!r} is not a variable here; expected a name of a header"
+        return [Fault(row, 2 + at - int(offsets(found)[row]), told)]
+    return []
