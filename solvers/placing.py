@@ -1,47 +1,129 @@
 """Choosing candidates along an order of the variables, and orders that a linear program suggests.
 
-A candidate *needs* its parents and its literals: one bit set ``needs[c]``, parents first. What is
-*there* for a variable is a bit set of the same shape. All kernels count the candidates they look at
-in ``work[0]``, so that effort is bounded by counts and the same seed gives the same answer.
+A candidate *needs* its parents and its literals. Both are *nodes*: variable ``v`` is node ``v``,
+literal ``l`` is node ``n + l``. A variable's position is its place in the order; a true literal
+stands before all variables, a false one behind them. So a candidate can be chosen if all that it
+needs stands before its variable, and no bit set as wide as the problem is ever read.
+
+Kernels that search count the candidates they look at in ``work[0]``: effort is bounded by counts,
+and the same seed gives the same answer.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
+from exactlearn.solvers.components import Component
 
 MISSING = -1e15
-"""Stands for the score of a variable that has no consistent candidate."""
+"""Stands for the score of a variable that has no candidate that can be chosen."""
 
 LEAST = 1e-9
 """Smallest difference of scores that counts as one."""
 
+TRUE, FALSE = -1, 2**62
+"""Positions of true and of false literals."""
+
+
+class Lists(NamedTuple):
+    """The candidates of a component by what they need, and by who needs it.
+
+    Attributes
+    ----------
+    first, scores
+        As in the component.
+    need_first, needs
+        Nodes that each candidate needs, shapes (m + 1,) and (total,).
+    arc_first, arc_child
+        Variables with candidates that need a node, increasing: one *arc* for each such pair, shapes
+        (nodes + 1,) and (arcs,).
+    arc_rows_first, arc_rows
+        Candidates of each arc, by falling score, shapes (arcs + 1,) and (total,).
+    source_first, sources
+        Nodes that some candidate of each variable needs, shapes (n + 1,) and (arcs,).
+    option_first, choice
+        Each choice's first literal, and the choice of each literal.
+    """
+
+    first: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    need_first: NDArray[np.int64]
+    needs: NDArray[np.int32]
+    arc_first: NDArray[np.int64]
+    arc_child: NDArray[np.int32]
+    arc_rows_first: NDArray[np.int64]
+    arc_rows: NDArray[np.int32]
+    source_first: NDArray[np.int64]
+    sources: NDArray[np.int32]
+    option_first: NDArray[np.int64]
+    choice: NDArray[np.int64]
+
+
+def list_candidates(component: Component) -> Lists:
+    """Sort out which candidates need which nodes."""
+    n, m = component.n_variables, component.n_candidates
+    n_nodes = n + int(component.options.sum())
+    rows = np.arange(m)
+    owner = np.concatenate(
+        [
+            np.repeat(rows, np.diff(component.member_first)),
+            np.repeat(rows, np.diff(component.literal_first)),
+        ]
+    )
+    node = np.concatenate([component.members, n + component.literals])
+    by_owner = np.argsort(owner, kind="stable")
+    owner, node = owner[by_owner], node[by_owner]
+    by_node = np.argsort(node, kind="stable")
+    pairs = node[by_node] * n + component.child[owner[by_node]]
+    arcs, starts = np.unique(pairs, return_index=True)
+    child = arcs % n
+    return Lists(
+        first=component.first,
+        scores=component.scores,
+        need_first=component.member_first + component.literal_first,
+        needs=node.astype(np.int32),
+        arc_first=np.searchsorted(arcs // n, np.arange(n_nodes + 1)).astype(np.int64),
+        arc_child=child.astype(np.int32),
+        arc_rows_first=np.append(starts, len(pairs)).astype(np.int64),
+        arc_rows=owner[by_node].astype(np.int32),
+        source_first=np.searchsorted(np.sort(child), np.arange(n + 1)).astype(np.int64),
+        sources=(arcs // n)[np.argsort(child, kind="stable")].astype(np.int32),
+        option_first=component.option_first,
+        choice=np.repeat(np.arange(len(component.options)), component.options),
+    )
+
 
 @kernel
-def needs_of_values(
-    option_first: NDArray[np.int64], values: NDArray[np.int64], width: int, words: int
-) -> NDArray[np.uint64]:
-    """Return the bit set of the true literals and of no variable, shape (width,)."""
-    there = np.zeros(width, np.uint64)
-    for choice in range(len(values)):
-        literal = option_first[choice] + values[choice]
-        there[words + (literal >> 6)] |= np.uint64(1) << np.uint64(literal & 63)
-    return there
+def score_of(scores: NDArray[np.float64], candidate: int) -> float:
+    """Return a candidate's score, or that of a missing one."""
+    return scores[candidate] if candidate >= 0 else MISSING
 
 
 @kernel
-def first_inside(
-    needs: NDArray[np.uint64],
-    there: NDArray[np.uint64],
+def latest_need(lists: Lists, position: NDArray[np.int64], candidate: int) -> int:
+    """Return the last position of all that a candidate needs, -1 if it needs no variable."""
+    latest = TRUE
+    for at in range(lists.need_first[candidate], lists.need_first[candidate + 1]):
+        latest = max(latest, position[lists.needs[at]])
+    return latest
+
+
+@kernel
+def first_before(
+    lists: Lists,
+    position: NDArray[np.int64],
     begin: int,
     end: int,
+    place: int,
     work: NDArray[np.int64],
 ) -> int:
-    """Return the first candidate of a range that needs only what is there, or -1."""
+    """Return the first candidate of a range all whose needs stand before a place, or -1."""
     for c in range(begin, end):
         inside = True
-        for w in range(needs.shape[1]):
-            if needs[c, w] & ~there[w]:
+        for at in range(lists.need_first[c], lists.need_first[c + 1]):
+            if position[lists.needs[at]] >= place:
                 inside = False
                 break
         if inside:
@@ -52,63 +134,44 @@ def first_inside(
 
 
 @kernel
-def first_inside_with(
-    needs: NDArray[np.uint64],
-    there: NDArray[np.uint64],
-    begin: int,
-    end: int,
-    word: int,
-    bit: np.uint64,
-    work: NDArray[np.int64],
-) -> int:
-    """Return the first such candidate that also needs one given bit, or -1."""
-    for c in range(begin, end):
-        if needs[c, word] & bit:
-            inside = True
-            for w in range(needs.shape[1]):
-                if needs[c, w] & ~there[w]:
-                    inside = False
-                    break
-            if inside:
-                work[0] += c - begin + 1
-                return c
-    work[0] += end - begin
-    return -1
-
-
-@kernel
-def score_of(scores: NDArray[np.float64], candidate: int) -> float:
-    """Return a candidate's score, or that of a missing one."""
-    return scores[candidate] if candidate >= 0 else MISSING
+def positions_along(
+    lists: Lists, order: NDArray[np.int64], values: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the position of every node, shape (nodes,)."""
+    n = len(order)
+    position = np.full(len(lists.arc_first) - 1, FALSE, np.int64)
+    for at in range(n):
+        position[order[at]] = at
+    for choice in range(len(values)):
+        position[n + lists.option_first[choice] + values[choice]] = TRUE
+    return position
 
 
 @kernel
 def choose_along(
-    first: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    needs: NDArray[np.uint64],
-    order: NDArray[np.int64],
-    literals: NDArray[np.uint64],
+    lists: Lists,
+    position: NDArray[np.int64],
     chosen: NDArray[np.int64],
     work: NDArray[np.int64],
-) -> float:
-    """Choose each variable's best candidate along an order, in place; return the total score."""
-    there = literals.copy()
+) -> None:
+    """Choose each variable's best candidate for the positions, in place."""
+    first = lists.first
+    for v in range(len(chosen)):
+        chosen[v] = first_before(lists, position, first[v], first[v + 1], position[v], work)
+
+
+@kernel
+def total_of(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
+    """Return the score of a selection."""
     total = 0.0
-    for v in order:
-        chosen[v] = first_inside(needs, there, first[v], first[v + 1], work)
+    for v in range(len(chosen)):
         total += score_of(scores, chosen[v])
-        there[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
     return total
 
 
 @kernel
 def place_by_weight(
-    first: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    needs: NDArray[np.uint64],
-    weights: NDArray[np.float64],
-    literals: NDArray[np.uint64],
+    lists: Lists, weights: NDArray[np.float64], values: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Order the variables: next comes the one that can be placed and misses the least.
 
@@ -116,37 +179,50 @@ def place_by_weight(
     loses on its best candidate where that is a tie. With the values of a linear program's
     solution as weights this is a rounding of that solution.
     """
+    first, scores = lists.first, lists.scores
     n = len(first) - 1
-    there = literals.copy()
     order = np.empty(n, np.int64)
     placed = np.zeros(n, np.bool_)
-    missing = np.ones(n)
-    best = np.full(n, -1, np.int64)
-    done = np.zeros(len(scores), np.bool_)
+    missing, best = np.ones(n), np.full(n, -1, np.int64)
+    wanting = np.empty(len(scores), np.int64)
+    for v in range(n):
+        for c in range(first[v], first[v + 1]):
+            wanting[c] = lists.need_first[c + 1] - lists.need_first[c]
+            if wanting[c] == 0:
+                missing[v] -= weights[c]
+                best[v] = c if best[v] < 0 else min(best[v], c)
+    for choice in range(len(values)):
+        literal = n + lists.option_first[choice] + values[choice]
+        _grant(lists, literal, weights, wanting, missing, best)
     for at in range(n):
         pick = -1
         for v in range(n):
-            if placed[v]:
-                continue
-            for c in range(first[v], first[v + 1]):
-                if done[c] or (weights[c] <= 0.0 and best[v] >= 0 and c > best[v]):
-                    continue
-                inside = True
-                for w in range(needs.shape[1]):
-                    if needs[c, w] & ~there[w]:
-                        inside = False
-                        break
-                if inside:
-                    done[c] = True
-                    missing[v] -= weights[c]
-                    if best[v] < 0 or c < best[v]:
-                        best[v] = c
-            if pick < 0 or _comes_before(v, pick, best, missing, scores, first):
+            if not placed[v] and (pick < 0 or _comes_before(v, pick, best, missing, scores, first)):
                 pick = v
         order[at] = pick
         placed[pick] = True
-        there[pick >> 6] |= np.uint64(1) << np.uint64(pick & 63)
+        _grant(lists, pick, weights, wanting, missing, best)
     return order
+
+
+@kernel
+def _grant(
+    lists: Lists,
+    node: int,
+    weights: NDArray[np.float64],
+    wanting: NDArray[np.int64],
+    missing: NDArray[np.float64],
+    best: NDArray[np.int64],
+) -> None:
+    """Take note in place that a node stands before all variables to come."""
+    for arc in range(lists.arc_first[node], lists.arc_first[node + 1]):
+        v = lists.arc_child[arc]
+        for at in range(lists.arc_rows_first[arc], lists.arc_rows_first[arc + 1]):
+            c = lists.arc_rows[at]
+            wanting[c] -= 1
+            if wanting[c] == 0:
+                missing[v] -= weights[c]
+                best[v] = c if best[v] < 0 else min(best[v], c)
 
 
 @kernel

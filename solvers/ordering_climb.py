@@ -1,0 +1,159 @@
+"""Climbing by insertions, where only what a change touches is looked at again.
+
+The nodes to look at wait in a queue: variables ``0..n-1`` for their best place, choices ``n..`` for
+their best value. After a change come the variables whose candidate changed, those they may take as
+parents, and the relatives that were passed. A kick changes a few neighbouring things, so climbing
+back costs as much as its surroundings, not as much as the problem.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.kernel import kernel
+from exactlearn.solvers.ordering_choices import change_choice
+from exactlearn.solvers.ordering_moves import Plan, State, insert_best
+from exactlearn.solvers.placing import Lists, first_before
+
+
+class Queue(NamedTuple):
+    """Nodes to look at, first in, first out, none twice: a ring with its head and its length."""
+
+    ring: NDArray[np.int64]
+    waits: NDArray[np.bool_]
+    head_length: NDArray[np.int64]
+
+
+@kernel
+def empty_queue(lists: Lists) -> Queue:
+    """Return a queue for the variables and choices of a component."""
+    size = len(lists.first) + len(lists.option_first) - 2
+    return Queue(np.empty(size, np.int64), np.zeros(size, np.bool_), np.zeros(2, np.int64))
+
+
+@kernel
+def push(queue: Queue, node: int) -> None:
+    """Let a node wait unless it does."""
+    if not queue.waits[node]:
+        queue.waits[node] = True
+        queue.ring[(queue.head_length[0] + queue.head_length[1]) % len(queue.ring)] = node
+        queue.head_length[1] += 1
+
+
+@kernel
+def pop(queue: Queue) -> int:
+    """Take the node that waited longest."""
+    head = queue.head_length[0]
+    node = queue.ring[head]
+    queue.waits[node] = False
+    queue.head_length[0] = (head + 1) % len(queue.ring)
+    queue.head_length[1] -= 1
+    return int(node)
+
+
+@kernel
+def push_around(lists: Lists, queue: Queue, v: int) -> None:
+    """Let a variable wait, and all that it may need."""
+    n = len(lists.first) - 1
+    push(queue, v)
+    for at in range(lists.source_first[v], lists.source_first[v + 1]):
+        node = lists.sources[at]
+        push(queue, node if node < n else n + lists.choice[node - n])
+
+
+@kernel
+def push_readers(lists: Lists, queue: Queue, choice: int) -> None:
+    """Let all variables wait that may read a choice, with all that they may need."""
+    n = len(lists.first) - 1
+    for literal in range(lists.option_first[choice], lists.option_first[choice + 1]):
+        for arc in range(lists.arc_first[n + literal], lists.arc_first[n + literal + 1]):
+            push_around(lists, queue, lists.arc_child[arc])
+
+
+@kernel
+def push_passed(lists: Lists, state: State, queue: Queue, v: int, here: int) -> None:
+    """Let what a variable touched wait after it moved away from a place."""
+    low, high = min(here, state.position[v]), max(here, state.position[v])
+    for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
+        if low <= state.position[lists.arc_child[arc]] <= high:
+            push(queue, lists.arc_child[arc])
+    push_around(lists, queue, v)
+
+
+@kernel
+def push_all(queue: Queue, rng: np.random.Generator) -> None:
+    """Let all nodes wait, in random order."""
+    nodes = np.arange(len(queue.waits))
+    for i in range(len(nodes) - 1, -1, -1):
+        j = int(rng.random() * (i + 1))
+        nodes[i], nodes[j] = nodes[j], nodes[i]
+        push(queue, nodes[i])
+
+
+@kernel
+def climb(
+    lists: Lists, state: State, queue: Queue, earlier: Plan, later: Plan, work: NDArray[np.int64]
+) -> None:
+    """Move variables and change choices while what waits helps, in place."""
+    n = len(state.order)
+    while queue.head_length[1] > 0:
+        node = pop(queue)
+        if node >= n:
+            if change_choice(lists, state, node - n, earlier, work):
+                push_readers(lists, queue, node - n)
+            continue
+        here = state.position[node]
+        sign, passed = insert_best(lists, state, node, earlier, later, work)
+        if sign != 0:
+            for k in range(passed):
+                push_around(lists, queue, earlier.child[k] if sign < 0 else later.child[k])
+            push_passed(lists, state, queue, node, here)
+
+
+@kernel
+def order_anew(
+    lists: Lists, state: State, rng: np.random.Generator, work: NDArray[np.int64]
+) -> None:
+    """Take a random order that the selection fits, and better candidates where it allows them.
+
+    Orders of one selection differ in what they allow next; none loses anything.
+    """
+    n = len(state.order)
+    child_first, wanting = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    for v in range(n):
+        if state.chosen[v] >= 0:
+            for at in range(
+                lists.need_first[state.chosen[v]], lists.need_first[state.chosen[v] + 1]
+            ):
+                if lists.needs[at] < n:
+                    child_first[lists.needs[at] + 1] += 1
+                    wanting[v] += 1
+    child_first = np.cumsum(child_first)
+    fill, children = child_first.copy(), np.empty(child_first[n], np.int64)
+    ready, n_ready = np.empty(n, np.int64), 0
+    for v in range(n):
+        if wanting[v] == 0:
+            ready[n_ready] = v
+            n_ready += 1
+            continue
+        for at in range(lists.need_first[state.chosen[v]], lists.need_first[state.chosen[v] + 1]):
+            if lists.needs[at] < n:
+                children[fill[lists.needs[at]]] = v
+                fill[lists.needs[at]] += 1
+    for place in range(n):
+        pick = int(rng.random() * n_ready)
+        v = ready[pick]
+        n_ready -= 1
+        ready[pick] = ready[n_ready]
+        state.order[place], state.position[v] = v, place
+        for at in range(child_first[v], child_first[v + 1]):
+            wanting[children[at]] -= 1
+            if wanting[children[at]] == 0:
+                ready[n_ready] = children[at]
+                n_ready += 1
+    for v in range(n):
+        begin, end = lists.first[v], lists.first[v + 1]
+        end = state.chosen[v] if state.chosen[v] >= 0 else end
+        better = first_before(lists, state.position, begin, end, state.position[v], work)
+        state.chosen[v] = better if better >= 0 else state.chosen[v]
