@@ -33,7 +33,7 @@ def code_frame(
         if isinstance(own.dtype, pd.CategoricalDtype) and name not in (discretise or {})
     }
     return code_columns(
-        [_column(name, own) for name, own in zip(names, series, strict=True)],
+        [labelled_column(name, own) for name, own in zip(names, series, strict=True)],
         states={**{n: c for n, c in categories.items() if len(c) > 1}, **(states or {})},
         missing=missing,
         discretise=discretise or {},
@@ -74,7 +74,8 @@ def generated_names(count: int) -> list[str]:
     return [f"X{k}" for k in range(count)]
 
 
-def _column(name: str, series: "pd.Series[Any]") -> Column:
+def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
+    """Return the values of a series as labels."""
     codes, values = pd.factorize(series)
     texts = [_text(value) for value in values]
     distinct = list(dict.fromkeys(texts))

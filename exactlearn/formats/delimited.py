@@ -6,7 +6,6 @@ the first, so that the parser never guesses. Quotes follow RFC 4180, but end on 
 
 import io
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,36 +15,15 @@ from numpy.typing import NDArray
 
 from exactlearn.column import Column
 from exactlearn.errors import FormatError
+from exactlearn.formats.raw_table import RawTable
 from exactlearn.formats.separator import WHITE_SPACE, records, separator_of
 from exactlearn.formats.text_file import read_lines
 from exactlearn.kernel import kernel
 
 
-@dataclass(frozen=True, eq=False)
-class DelimitedText:
-    """The fields of a file.
-
-    Parameters
-    ----------
-    path
-        The file, for messages.
-    names
-        Fields of the header, or ``None``.
-    columns
-        One column of labels per field; named later.
-    lines
-        Line number of each row, counted from 1, shape (rows,).
-    """
-
-    path: Path
-    names: tuple[str, ...] | None
-    columns: tuple[Column, ...]
-    lines: NDArray[np.int64]
-
-
 def read_delimited(
     path: str | os.PathLike[str], *, header: bool, separator: str | None
-) -> DelimitedText:
+) -> RawTable:
     """Read a delimited file, compressed or not.
 
     Parameters
@@ -82,7 +60,7 @@ def read_delimited(
                 "read it with --no-header (header=False) if it is one"
             )
     columns = _parse(path, data, separator, len(lines), int(counts[0]))
-    return DelimitedText(path, names, columns, lines)
+    return RawTable(path, names, columns, lines)
 
 
 def _lines_and_counts(

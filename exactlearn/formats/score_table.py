@@ -1,4 +1,4 @@
-"""Local scores as columns, one row per candidate: checked, and made a problem.
+"""Local scores as columns, one row per candidate: checked, ordered, and made a problem.
 
 Every reader of score files brings its candidates into this form, so that what makes a list of
 candidates unusable is written down once.
@@ -34,14 +34,14 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """Candidates in the order of their variables.
+    """Candidates in the order of their file.
 
     Parameters
     ----------
     names
         Variable names, all different.
     child
-        Variable of each candidate, shape (m,), never falling.
+        Variable of each candidate, shape (m,).
     scores
         Score of each candidate, shape (m,).
     sizes
@@ -81,8 +81,16 @@ class ScoreTable:
             found.append(Fault(int(rows[0]), 2, told))
         return found
 
+    def by_variable(self) -> "ScoreTable":
+        """Return the table in the order of the variables, each one's candidates as they stood."""
+        order = np.argsort(self.child, kind="stable")
+        sizes = self.sizes[order]
+        begins = np.repeat(offsets(self.sizes)[order] - offsets(sizes)[:-1], sizes)
+        parents = self.parents[np.arange(len(self.parents)) + begins]
+        return ScoreTable(self.names, self.child[order], self.scores[order], sizes, parents)
+
     def problem(self) -> Problem:
-        """Return the problem of a table without faults."""
+        """Return the problem of a table without faults that is in the order of the variables."""
         return Problem(
             names=self.names,
             first=offsets(np.bincount(self.child, minlength=len(self.names))),
@@ -127,7 +135,7 @@ def writable_problem(problem: Problem) -> Problem:
     Raises
     ------
     OptionError
-        When the problem has choices, or no variables.
+        When the problem has choices, constraints on the whole network, or no variables.
     InfeasibleError
         When the constraints leave a variable without candidates, or had it none.
     """
@@ -135,6 +143,11 @@ def writable_problem(problem: Problem) -> Problem:
         raise OptionError(
             f"a score file cannot hold the {len(problem.options)} choices of this problem; "
             "write the problem of the gadget formulation, which has none"
+        )
+    for constraint in problem.overall_constraints[:1]:
+        raise OptionError(
+            f"a score file cannot hold the constraint '{constraint.told(problem.names)}', which "
+            "concerns the whole network; write the scores without it, and give it when solving"
         )
     if not problem.names:
         raise OptionError("a score file needs a variable, but the problem has none")

@@ -1,4 +1,4 @@
-"""Tables as delimited text: one line per row, one column per variable."""
+"""Tables as delimited text or Parquet: one row per case, one column per variable."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,14 +14,18 @@ from exactlearn.column import Column
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.delimited import DelimitedText, read_delimited
+from exactlearn.formats.delimited import read_delimited
+from exactlearn.formats.parquet_table import read_parquet_table, write_parquet_table
+from exactlearn.formats.raw_table import RawTable
 from exactlearn.formats.separator import MARKS
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.frame import generated_names
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
-TABLES = tuple(_SEPARATORS)
+_PARQUET = ".parquet"
+
+TABLES = (*_SEPARATORS, _PARQUET)
 """Suffixes of tables that are written."""
 
 
@@ -40,7 +44,9 @@ def read_dataset(
     r"""Read a table from CSV, TSV or white-space separated text, compressed by gzip or not.
 
     White space around a field does not belong to it, blank lines do not count, and a field with a
-    separator in it stands in quotes. There are no comments.
+    separator in it stands in quotes. There are no comments. A ``.parquet`` file is read with
+    PyArrow (extra ``[parquet]``): its empty cells are missing too, and the values of a dictionary
+    column are the states, in their order, unless others are declared.
 
     Parameters
     ----------
@@ -78,9 +84,15 @@ def read_dataset(
         named at once.
     OptionError
         When there is no such file, or an option names a column that does not exist.
+    MissingExtraError
+        When a Parquet file is read without PyArrow.
     """
-    text = read_delimited(path, header=header, separator=separator)
-    columns = _named(text, header, names)
+    source = Path(path)
+    if suffix_of(source) == _PARQUET:
+        text = read_parquet_table(source)
+    else:
+        text = read_delimited(source, header=header, separator=separator)
+    columns = _named(text, names)
     known = [column.name for column in columns]
     left_out = set(drop)
     check_known("told to drop", sorted(left_out), known)
@@ -89,16 +101,14 @@ def read_dataset(
     if not columns:
         raise OptionError(f"{text.path}: no column is left of {', '.join(map(repr, known[:12]))}")
 
-    def place(name: str, row: int | None) -> str:
-        where = f"{text.path}" if row is None else f"{text.path}, line {text.lines[row]}"
-        return f"{where}, column {name!r}"
-
+    # A column's own list of states goes by its name in the file.
+    listed = {} if names else _listed(text, columns, missing, discretise or {})
     coded = code_columns(
         columns,
-        states=states or {},
+        states={**listed, **(states or {})},
         missing=missing,
         discretise=discretise or {},
-        place=place,
+        place=text.place,
         weights=row_weights,
     )
     return Dataset(*coded)
@@ -114,16 +124,16 @@ def write_dataset(
     """Write a table, with a header, in one step.
 
     Reading it again with ``states`` declared as here, and ``missing`` as here, gives the same
-    codes; bin edges and states that no row has stand in no table.
+    codes; bin edges and states that no row has stand in no text. A Parquet file keeps the states.
 
     Parameters
     ----------
     dataset
         What to write.
     path
-        The file: ``.csv``, ``.tsv`` or ``.tab``, compressed if ``.gz`` follows.
+        The file: ``.csv``, ``.tsv`` or ``.tab``, compressed if ``.gz`` follows; or ``.parquet``.
     missing
-        Symbol of a missing cell.
+        Symbol of a missing cell; in a Parquet file such a cell is empty.
     weights
         Name of a last column with the weights of the rows, written when they have weights.
 
@@ -133,29 +143,51 @@ def write_dataset(
         When the suffix is another, or the missing symbol is a state.
     DataError
         When a name or state has a line break or outer white space, which reading would lose.
+    MissingExtraError
+        When a Parquet file is written without PyArrow.
     """
+    header = list(dataset.names)
+    if dataset.weights is not None:
+        if weights in header:
+            raise OptionError(f"the weights' column {weights!r} is a variable; name it otherwise")
+        header.append(weights)
+    if suffix_of(Path(path)) == _PARQUET:
+        write_parquet_table(dataset, header, Path(path))
+        return
     separator = _separator(Path(path))
     for name, own in zip(dataset.names, dataset.states, strict=True):
         if missing in own:
             raise OptionError(
                 f"the missing symbol {missing!r} is a state of {name!r}; choose another"
             )
-    header = list(dataset.names)
     columns = [
         _texts(codes, own, missing)
         for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
     ]
     if dataset.weights is not None:
-        if weights in header:
-            raise OptionError(f"the weights' column {weights!r} is a variable; name it otherwise")
-        header.append(weights)
         columns.append([repr(weight) for weight in dataset.weights.tolist()])
     lines = [separator.join(_quoted(name) for name in header)]
     lines.extend(map(separator.join, zip(*columns, strict=True)))
     atomic_write(path, "\n".join(lines) + "\n")
 
 
-def _named(text: DelimitedText, header: bool, given: Sequence[str] | None) -> list[Column]:
+def _listed(
+    text: RawTable,
+    columns: Sequence[Column],
+    missing: Sequence[str],
+    discretise: Mapping[str, str],
+) -> dict[str, list[str]]:
+    """Return the states that the file itself declares of the columns that are kept as they are."""
+    kept = [column.name for column in columns if column.name not in discretise]
+    listed = {
+        name: [state for state in dict.fromkeys(text.states[name]) if state not in missing]
+        for name in kept
+        if name in text.states
+    }
+    return {name: own for name, own in listed.items() if len(own) > 1}
+
+
+def _named(text: RawTable, given: Sequence[str] | None) -> list[Column]:
     """Return the columns with their names, checked."""
     count = len(text.columns)
     names = given or text.names or generated_names(count)
@@ -171,7 +203,7 @@ def _named(text: DelimitedText, header: bool, given: Sequence[str] | None) -> li
     if twice := repeated(names):
         raise FormatError(
             f"{text.path}: {_times(twice, names)}; rename them"
-            f"{'; ' + first if header and given is None else ''}"
+            f"{'; ' + first if text.names and given is None else ''}"
         )
     return [replace(column, name=name) for column, name in zip(text.columns, names, strict=True)]
 
@@ -184,7 +216,7 @@ def _times(twice: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _without_weights(
-    text: DelimitedText, columns: list[Column], name: str | None
+    text: RawTable, columns: list[Column], name: str | None
 ) -> tuple[list[Column], NDArray[np.float64] | None]:
     """Take the column of weights out of the others."""
     if name is None:
@@ -196,7 +228,7 @@ def _without_weights(
     if len(bad):
         row = int(bad[0])
         raise DataError(
-            f"{text.path}, line {text.lines[row]}, column {name!r}: "
+            f"{text.place(name, row)}: "
             f"{column.labels[column.codes[row]]!r} is no weight; expected a number, 0 or more"
         )
     return [other for other in columns if other is not column], weights
@@ -207,7 +239,7 @@ def _separator(path: Path) -> str:
     if suffix not in _SEPARATORS:
         raise OptionError(
             f"cannot tell the format of {path} from its suffix; expected .csv or .tsv, or either "
-            "with .gz"
+            "with .gz, or .parquet"
         )
     return _SEPARATORS[suffix]
 

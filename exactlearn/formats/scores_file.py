@@ -1,0 +1,111 @@
+"""Files of local scores in any format, decided by the suffix.
+
+``.jkl`` and ``.scores`` are two suffixes of one text format (:mod:`exactlearn.formats.jkl`), which
+GOBNILP reads under both; ``.parquet`` is a table (:mod:`exactlearn.formats.parquet_scores`). A
+``.txt`` file is one of local scores when it begins as such: a number, then a name and a number.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import TypeVar
+
+from exactlearn.errors import OptionError
+from exactlearn.formats.jkl import read_jkl, write_jkl
+from exactlearn.formats.parquet_scores import (
+    holds_scores,
+    read_parquet_scores,
+    write_parquet_scores,
+)
+from exactlearn.formats.text_file import read_lines, suffix_of
+from exactlearn.solvers.problem import Problem
+
+F = TypeVar("F")
+
+_READERS = {
+    ".jkl": read_jkl,
+    ".scores": read_jkl,
+    ".txt": read_jkl,
+    ".parquet": read_parquet_scores,
+}
+_WRITERS = {".jkl": write_jkl, ".scores": write_jkl, ".parquet": write_parquet_scores}
+
+SCORES = tuple(_WRITERS)
+"""Suffixes of files of local scores that are written."""
+
+# A table never begins so: its second line would have another number of fields than its first.
+_BEGINNING = re.compile(rb"\s*\d+[ \t]*\n\s*\S+[ \t]+\d+[ \t]*\n")
+_COMMENT = re.compile(rb"^[ \t]*#[^\n]*\n", re.MULTILINE)
+
+
+def read_scores(path: str | os.PathLike[str]) -> Problem:
+    """Read candidate parent sets with their scores from a file of any known format.
+
+    Parameters
+    ----------
+    path
+        A file ending in ``.jkl``, ``.scores``, ``.txt`` (these also with ``.gz``) or ``.parquet``.
+
+    Returns
+    -------
+    Problem
+        Variables and candidates in the order of the file.
+
+    Raises
+    ------
+    FormatError
+        When the file does not follow its format; names file and line or row.
+    OptionError
+        When the suffix is another, or the file cannot be read.
+    MissingExtraError
+        When a Parquet file is read without PyArrow.
+    """
+    return _by_suffix(_READERS, path)(path)
+
+
+def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
+    """Write the candidates that the problem's constraints allow, in one step.
+
+    Parameters
+    ----------
+    problem
+        A problem without choices.
+    path
+        A file ending in ``.jkl``, ``.scores`` (these also with ``.gz``) or ``.parquet``.
+
+    Raises
+    ------
+    OptionError
+        When the format cannot hold the problem, or the file cannot be written.
+    InfeasibleError
+        When the constraints leave a variable without candidates.
+    MissingExtraError
+        When a Parquet file is written without PyArrow.
+    """
+    _by_suffix(_WRITERS, path)(problem, path)
+
+
+def is_score_file(path: Path) -> bool:
+    """Return whether a file holds local scores: by its suffix, or else by what is inside.
+
+    Raises
+    ------
+    FormatError, OptionError, MissingExtraError
+        When the suffix leaves it open and the file cannot be read.
+    """
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        return holds_scores(path)
+    if suffix == ".txt":
+        return _BEGINNING.match(_COMMENT.sub(b"", read_lines(path))) is not None
+    return suffix in _READERS
+
+
+def _by_suffix(known: dict[str, F], path: str | os.PathLike[str]) -> F:
+    suffix = suffix_of(Path(path))
+    if suffix not in known:
+        raise OptionError(
+            f"{path}: expected a file of local scores, ending in {', '.join(known)} "
+            f"('.gz' may follow a text's), found '{suffix}'"
+        )
+    return known[suffix]

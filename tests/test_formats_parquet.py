@@ -1,0 +1,94 @@
+"""Tables as Parquet files."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats.table import read_dataset, write_dataset
+from tests.strategies import datasets
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that writes columns and reads them as a table."""
+
+    def read(columns, **options):
+        table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+        pq.write_table(table, tmp_path / "t.parquet")
+        return read_dataset(tmp_path / "t.parquet", **options)
+
+    return read
+
+
+@settings(deadline=None, max_examples=40)
+@given(table=datasets(missing=True), data=st.data())
+def test_round_trip_keeps_states_and_holes(tmp_path_factory, table, data):
+    path = tmp_path_factory.mktemp("round") / "t.parquet"
+    write_dataset(table, path)
+    again = read_dataset(path, missing=[])
+    assert (again.names, again.states) == (table.names, table.states)
+    np.testing.assert_array_equal(again.codes, table.codes)
+
+
+def test_values_become_labels_and_holes_are_missing(read):
+    table = read(
+        {
+            "n": [2, None, 10, 2],
+            "f": [1.0, 0.5, None, 1.0],
+            "b": [True, False, True, None],
+            "t": ["x", "?", "y", None],
+        }
+    )
+    assert table.states == (("2", "10"), ("0.5", "1"), ("False", "True"), ("x", "y"))
+    assert table.codes.tolist() == [[0, 1, 1, 0], [-1, 0, 0, -1], [1, -1, 1, 1], [0, 1, -1, -1]]
+
+
+def test_a_dictionary_declares_states_in_its_order(read):
+    coded = pa.DictionaryArray.from_arrays([1, 0, 1], ["low", "high", "never"])
+    assert read({"a": coded, "b": [1, 2, 1]}).states[0] == ("low", "high", "never")
+    declared = read({"a": coded, "b": [1, 2, 1]}, states={"a": ["high", "low"]})
+    assert declared.states[0] == ("high", "low")
+
+
+def test_options_hold_for_parquet(read):
+    columns = {"a": ["x", "y", "x"], "w": [1.0, 2.0, 0.5], "c": ["k", "k", "k"]}
+    table = read(columns, drop=["c"], weights="w")
+    assert table.names == ("a",)
+    assert table.weights.tolist() == [1.0, 2.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "told"),
+    [
+        ({"a": ["x", "y"], "l": [[1], [2]]}, FormatError, "column 'l': expected one value"),
+        ({"a": pa.array([], pa.string())}, FormatError, "found 0 rows of 1 columns"),
+        (
+            pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], ["a", "a"]),
+            FormatError,
+            "columns 1 and 2 are all named 'a'",
+        ),
+        ({"a": ["x", "x"]}, DataError, "t.parquet, column 'a': constant"),
+    ],
+)
+def test_errors_name_the_column(read, columns, error, told):
+    with pytest.raises(error) as caught:
+        read(columns)
+    assert told in str(caught.value)
+
+
+def test_rows_are_named_from_0(read):
+    with pytest.raises(DataError, match="row 1, column 'w': '-2' is no weight"):
+        read({"a": ["x", "y"], "w": [1, -2]}, weights="w")
+
+
+def test_weights_need_a_free_name(read, tmp_path):
+    table = read({"a": ["x", "y"], "w": [1, 2]}, weights="w")
+    with pytest.raises(OptionError, match="'a' is a variable"):
+        write_dataset(table, tmp_path / "x.parquet", weights="a")
+    write_dataset(table, tmp_path / "x.parquet", weights="mass")
+    assert read_dataset(tmp_path / "x.parquet", weights="mass").weights.tolist() == [1.0, 2.0]
