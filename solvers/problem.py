@@ -218,7 +218,7 @@ class Problem:
     def require_feasible(self) -> None:
         """Raise :class:`InfeasibleError`, naming the constraints, when no network is allowed."""
         if not self.is_feasible:
-            raise InfeasibleError(self._conflict())
+            raise InfeasibleError(self.conflict_message())
 
     def _closes(self, allowed: NDArray[np.bool_]) -> bool:
         """Tell whether an acyclic selection exists when the choices are left out of account.
@@ -238,8 +238,11 @@ class Problem:
             placed = new
         return True
 
-    def _conflict(self) -> str:
-        """Name a smallest set of constraints that excludes every network."""
+    def conflict_message(self) -> str:
+        """Name a smallest set of constraints that excludes every network.
+
+        Of constraints on the whole network, only the arcs that they rule out at once count.
+        """
         cycle = self._required_cycle()
         if cycle:
             told = ", ".join(f"{self.names[p]} -> {self.names[c]}" for p, c in cycle)

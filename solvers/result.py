@@ -112,7 +112,8 @@ class Result:
             score exceeds the bound, or when ``optimal`` is claimed with a gap.
         """
         if self.status == "infeasible":
-            if problem.is_feasible and not len(problem.options):
+            searched = len(problem.options) or problem.overall_constraints
+            if problem.is_feasible and not searched:
                 raise CheckError("'infeasible' was claimed, but an acyclic selection exists")
             return
         if self.parents is None:
@@ -127,6 +128,9 @@ class Result:
             raise CheckError(f"a value among {self.values} is none of its choice")
         self._check_score(problem)
         _check_acyclic(problem, self.parents)
+        violated = problem.violations(self.parents)
+        if violated:
+            raise CheckError(f"the selection violates: {', '.join(violated)}")
         self._check_bound()
 
     def _check_score(self, problem: Problem) -> None:

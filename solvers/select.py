@@ -10,6 +10,7 @@ from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graph import topological_order
 from exactlearn.solvers import dynamic
 from exactlearn.solvers.components import Component, split
+from exactlearn.solvers.constrained import solve_constrained
 from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime, Progress
@@ -90,6 +91,17 @@ def solve(
     ('optimal', -9.0, ((), (0,)))
     """
     _check_options(problem, solver, time_limit, gap, seed)
+    if problem.overall_constraints:
+        return solve_constrained(
+            problem,
+            solve,
+            solver=solver,
+            time_limit=time_limit,
+            gap=gap,
+            start=start,
+            seed=seed,
+            on_event=on_event,
+        )
     try:
         problem.require_feasible()
     except InfeasibleError as error:

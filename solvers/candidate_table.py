@@ -1,0 +1,177 @@
+"""Which candidates a condition leaves, and what is then the most that a network can score.
+
+The bound is that of :mod:`exactlearn.solvers.multipliers`; it takes a sum per variable, so that the
+effect of one more condition costs a look at one variable's candidates.
+
+Where the number of arcs is limited, a price per arc is taken off every score and paid back for the
+arcs that are allowed: also a bound, by weak duality (Everett 1963, "Generalized Lagrange multiplier
+method"). Each price is one more *pricing*; the lowest bound counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.solvers.components import WORD, bit_sets
+from exactlearn.solvers.constraints import Condition
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.problem import Problem
+
+SLACK = 1e-9
+"""Share of a bound by which candidates at the edge are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pricing:
+    """One Lagrangian bound.
+
+    Parameters
+    ----------
+    adjusted
+        Score of each candidate with all rewards and prices, shape (m,).
+    constant
+        What is added to the sum over variables.
+    price
+        What each arc costs.
+    refund
+        What all the arcs that are allowed cost together.
+    """
+
+    adjusted: NDArray[np.float64]
+    constant: float
+    price: float
+    refund: float
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateTable:
+    """The candidates of a problem as bit sets, with the pricings that bound what they can score.
+
+    Parameters
+    ----------
+    problem
+        A problem all of whose candidates are allowed.
+    pricings
+        At least one.
+    """
+
+    problem: Problem
+    pricings: tuple[Pricing, ...]
+
+    @classmethod
+    def of(cls, problem: Problem, multipliers: Multipliers) -> "CandidateTable":
+        """Return the table with the pricing of some multipliers."""
+        adjusted = multipliers.adjusted(problem)
+        return cls(problem, (Pricing(adjusted, -multipliers.total, 0.0, 0.0),))
+
+    def priced(self, multipliers: Multipliers, price: float, arcs: int) -> "CandidateTable":
+        """Return the table with one more pricing: ``arcs`` of ``price`` each are allowed."""
+        adjusted = multipliers.adjusted(self.problem) - price * self.sizes
+        refund = price * arcs
+        pricing = Pricing(adjusted, refund - multipliers.total, price, refund)
+        return replace(self, pricings=(*self.pricings, pricing))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of parents of each candidate, shape (m,)."""
+        return np.diff(self.problem.member_first)
+
+    @cached_property
+    def bits(self) -> NDArray[np.uint64]:
+        """Parents of each candidate as bit sets, shape (m, words)."""
+        n = self.problem.n_variables
+        local = np.append(np.arange(n), -1)
+        rows = np.arange(self.problem.n_candidates)
+        words = max(1, -(-n // WORD))
+        return bit_sets(self.problem.member_first, self.problem.members, rows, local, words)
+
+    def rows(self, variable: int) -> slice:
+        """Return where the candidates of a variable stand."""
+        first = self.problem.first
+        return slice(int(first[variable]), int(first[variable + 1]))
+
+    def holds(self, condition: Condition) -> NDArray[np.bool_]:
+        """Tell which candidates of the condition's variable satisfy it."""
+        rows = self.rows(condition.variable)
+        if condition.kind in ("at most", "at least"):
+            found = self.sizes[rows] <= condition.size
+            if condition.kind == "at least":
+                found = self.sizes[rows] >= condition.size
+            return found
+        bits, wanted = self.bits[rows], self._bit_set(condition.parents)
+        if condition.kind in ("all", "not all"):
+            found = ((bits & wanted) == wanted).all(axis=1)
+        elif condition.kind in ("any", "none"):
+            found = ((bits & wanted) != 0).any(axis=1)
+        else:
+            found = (bits == wanted).all(axis=1)
+        if condition.kind in ("not all", "none", "other"):
+            found = ~found
+        return np.asarray(found, np.bool_)
+
+    def best(self, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the best adjusted score of each variable, shape (pricings, n).
+
+        It is ``-inf`` where a variable has no candidate left.
+        """
+        n, first = self.problem.n_variables, self.problem.first
+        best = np.full((len(self.pricings), n), -np.inf)
+        filled = np.flatnonzero(np.diff(first))
+        for k, pricing in enumerate(self.pricings):
+            kept = np.where(keep, pricing.adjusted, -np.inf)
+            best[k, filled] = np.maximum.reduceat(kept, first[filled]) if len(filled) else 0.0
+        return best
+
+    def best_of(self, variable: int, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the best adjusted scores of one variable, its kept candidates given."""
+        rows = self.rows(variable)
+        return np.array([p.adjusted[rows].max(where=keep, initial=-np.inf) for p in self.pricings])
+
+    def bound(self, best: NDArray[np.float64]) -> float:
+        """Return the lowest bound of the pricings for such best scores."""
+        return min(float(b.sum()) + p.constant for b, p in zip(best, self.pricings, strict=True))
+
+    def within(self, keep: NDArray[np.bool_], least: float) -> NDArray[np.bool_]:
+        """Drop the candidates of which every network scores less than ``least``."""
+        keep = keep.copy()
+        for b, p in zip(self.best(keep), self.pricings, strict=True):
+            bound = float(b.sum()) + p.constant
+            slack = bound - least + SLACK * max(1.0, abs(bound))
+            keep &= b[self.problem.child] - p.adjusted <= slack
+        return keep
+
+    def limited(self, keep: NDArray[np.bool_], least: int, most: int | None) -> NDArray[np.bool_]:
+        """Drop the candidates that leave the other variables no way to keep the arcs' bounds."""
+        if (least == 0 and most is None) or not keep.any():
+            return keep
+        first, child = self.problem.first, self.problem.child
+        if (np.diff(first) == 0).any():
+            return np.zeros_like(keep)
+        if most is not None:
+            fewest = np.minimum.reduceat(np.where(keep, self.sizes, most + 1), first[:-1])
+            keep = keep & (self.sizes - fewest[child] <= most - fewest.sum())
+        widest = np.maximum.reduceat(np.where(keep, self.sizes, 0), first[:-1])
+        return np.asarray(keep & (widest[child] - self.sizes <= widest.sum() - least), np.bool_)
+
+    def part(self, keep: NDArray[np.bool_], price: float) -> Problem:
+        """Return the problem of some candidates, a price per arc taken off their scores."""
+        part = self.problem.select(keep)
+        if price:
+            part = replace(part, scores=part.scores - price * np.diff(part.member_first))
+        return part
+
+    def loss(self, keep: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return by how much each candidate lowers the first bound, shape (m,)."""
+        lost: NDArray[np.float64] = (
+            self.best(keep)[0][self.problem.child] - self.pricings[0].adjusted
+        )
+        return lost
+
+    def _bit_set(self, members: Sequence[int] | frozenset[int]) -> NDArray[np.uint64]:
+        wanted = [0] * self.bits.shape[1]
+        for v in members:
+            wanted[v // WORD] |= 1 << (v % WORD)
+        return np.array(wanted, np.uint64)

@@ -1,0 +1,180 @@
+"""The best network under constraints that concern the whole network, with any solver.
+
+Constraints on single parent sets only drop candidates. The others are enforced by taking the set of
+all networks apart (:mod:`exactlearn.solvers.partition`): every bound on the way is valid, so that a
+limit leaves the best network so far with an honest gap.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from exactlearn.errors import OptionError
+from exactlearn.solvers.conflict import minimal_conflict
+from exactlearn.solvers.constraints import ArcTotal
+from exactlearn.solvers.partition import OutOfChances, Partition, Solver
+from exactlearn.solvers.problem import Problem, Requirement
+from exactlearn.solvers.progress import OutOfTime
+from exactlearn.solvers.result import TOLERANCE, OnEvent, Result, Status
+
+
+def solve_constrained(
+    problem: Problem,
+    solve: Solver,
+    *,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    start: Any = None,
+    on_event: OnEvent | None = None,
+    **options: Any,
+) -> Result:
+    """Solve a problem with declared constraints.
+
+    Parameters
+    ----------
+    problem
+        The problem, with constraints.
+    solve
+        Solves problems without constraints.
+    solver, time_limit, gap, start, on_event, options
+        As in :func:`exactlearn.solvers.solve`.
+
+    Returns
+    -------
+    Result
+        As of :func:`exactlearn.solvers.solve`. When no network satisfies the constraints, the
+        message names a smallest set of them that contradict each other.
+
+    Raises
+    ------
+    OptionError
+        When a certificate is asked for: the clusters' multipliers do not prove what the constraints
+        exclude.
+    """
+    if options.get("certify") and problem.overall_constraints:
+        told = problem.overall_constraints[0].told(problem.names)
+        raise OptionError(
+            f"a certificate cannot be had with constraints on the whole network ({told}): leave "
+            "them out, or ask for no certificate"
+        )
+    search = Partition(
+        problem=problem,
+        solve=solve,
+        deadline=inf if time_limit is None else monotonic() + time_limit,
+        gap=gap,
+        start=start,
+        on_event=on_event,
+        options={"solver": solver, **options},
+    )
+    status: Status = "optimal"
+    try:
+        search.advance()
+    except (OutOfTime, OutOfChances):
+        status = "feasible"
+    except KeyboardInterrupt:
+        status = "interrupted"
+    if status == "optimal" and search.incumbent.parents is None:
+        return _infeasible(problem, search, solve, solver)
+    result = _answer(search, status, solver, gap, time_limit)
+    result.check(problem)
+    return result
+
+
+def _answer(
+    search: Partition, status: Status, solver: str, gap: float, time_limit: float | None
+) -> Result:
+    found = search.incumbent
+    bound = max(search.bound, found.score)
+    open_gap = TOLERANCE * max(1.0, abs(found.score)) + gap * abs(found.score)
+    if status == "optimal" and bound - found.score > open_gap:
+        status = "feasible"
+    said = [f"{search.solved} problems without the constraints were solved"]
+    if status == "feasible" and time_limit is not None and search.seconds >= time_limit:
+        said.insert(0, f"the time limit of {time_limit:g} s was reached")
+    if status == "interrupted":
+        said.insert(0, "interrupted")
+    if found.parents is None:
+        said.append("nothing was found yet")
+    return Result(
+        parents=found.parents,
+        score=found.score,
+        bound=bound,
+        status=status,
+        solver=solver,
+        seconds=search.seconds,
+        nodes=search.nodes,
+        values=found.values,
+        trace=tuple(search.trace),
+        message="; ".join(said),
+        gap_limit=gap,
+    )
+
+
+def _infeasible(problem: Problem, search: Partition, solve: Solver, solver: str) -> Result:
+    return Result(
+        parents=None,
+        score=-inf,
+        bound=-inf,
+        status="infeasible",
+        solver=solver,
+        seconds=search.seconds,
+        nodes=search.nodes,
+        message=conflict(problem, solve, search.deadline),
+    )
+
+
+def conflict(problem: Problem, solve: Solver, deadline: float = inf) -> str:
+    """Say which constraints contradict each other, none of which can be spared.
+
+    Parameters
+    ----------
+    problem
+        A problem without a solution.
+    solve
+        Solves problems without constraints.
+    deadline
+        When to stop looking for a smaller conflict.
+    """
+    if not problem.constrained_by(()).is_feasible:
+        return problem.constrained_by(()).conflict_message()
+    requirements: Sequence[Requirement] = problem.requirements
+    if not problem.is_feasible:
+        requirements = minimal_conflict(
+            requirements, lambda some: problem.constrained_by(some).is_feasible
+        )
+    try:
+        if not is_satisfiable(problem.constrained_by(()), solve, deadline):
+            return "no acyclic selection agrees on the values it reads"
+        requirements = minimal_conflict(
+            requirements,
+            lambda some: is_satisfiable(problem.constrained_by(some), solve, deadline),
+        )
+    except OutOfTime:
+        return f"{problem.conflict_told(requirements)} (there was no time to name fewer)"
+    return problem.conflict_told(requirements)
+
+
+def is_satisfiable(problem: Problem, solve: Solver, deadline: float = inf) -> bool:
+    """Tell whether any network satisfies all constraints.
+
+    Raises
+    ------
+    OutOfTime
+        At the deadline, by the monotonic clock.
+    """
+    if not problem.is_feasible:
+        return False
+    if not problem.overall_constraints and not len(problem.options):
+        return True
+    totals = [c for c in problem.overall_constraints if isinstance(c, ArcTotal)]
+    towards = -1.0 if any(c.most is not None for c in totals) else 1.0 if totals else 0.0
+    sizes = np.diff(problem.member_first).astype(np.float64)
+    aimed = replace(problem, scores=towards * sizes)
+    search = Partition(problem=aimed, solve=solve, deadline=deadline, first_only=True)
+    search.advance()
+    return search.incumbent.parents is not None

@@ -1,0 +1,440 @@
+"""Best-first search over parts of the set of all networks, around any solver.
+
+Each node is a part, told by conditions on single parent sets; a solver finds the best network of
+the part. One that violates a constraint is excluded by branching on its clause (see
+:mod:`exactlearn.solvers.constraints`); one that satisfies all is the best there is as soon as no
+other part may hold a better one. Then the part can be taken apart once more, without that network,
+for the next best (Lawler 1972, "A procedure for computing the k best solutions to discrete
+optimization problems").
+
+A part's bound is found without solving it (:mod:`exactlearn.solvers.candidate_table`), and a part
+is solved over those candidates only that a network near the bound can have. If that holds no
+network so good, the bound falls and the part waits for its turn with a wider window.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf, isinf
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.solvers.candidate_table import CandidateTable, Pricing
+from exactlearn.solvers.cluster_pricing import arc_price, cluster_multipliers, no_multipliers
+from exactlearn.solvers.constraints import (
+    ArcTotal,
+    Clause,
+    Condition,
+    Constraint,
+    ForbiddenAdjacency,
+    RequiredAdjacency,
+)
+from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.progress import LEAST, OutOfTime
+from exactlearn.solvers.result import TOLERANCE, Event, OnEvent, Result
+
+Parents = tuple[tuple[int, ...], ...]
+Case = Condition | ForbiddenAdjacency
+"""What one branch demands; the branches after it demand the opposite."""
+
+WIDER = 4.0
+"""Factor by which a window grows."""
+
+PER_VARIABLE = 4
+"""Candidates of each variable that the first window holds, about."""
+
+HEURISTIC_NODES = 100
+"""Nodes after which a solver that proves nothing has had its chances."""
+
+
+class Solver(Protocol):
+    """Any function that solves a problem as :func:`exactlearn.solvers.solve` does."""
+
+    def __call__(self, problem: Problem, **options: Any) -> Result:
+        """Solve a problem without constraints."""
+
+
+class Step(NamedTuple):
+    """A condition or constraint of a part, and those before it."""
+
+    before: "Step | None"
+    taken: Condition | Constraint
+
+
+class Incumbent(NamedTuple):
+    """The best network so far that satisfies all constraints, with the values of its choices."""
+
+    score: float = -inf
+    parents: Parents | None = None
+    values: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
+class Node:
+    """A part of the set of all networks; with ``best`` once its best network is known."""
+
+    bound: float
+    steps: Step | None = None
+    window: float = inf
+    start: Parents | None = None
+    best: Incumbent | None = None
+
+
+@dataclass(kw_only=True)
+class Partition:
+    """The search.
+
+    Parameters
+    ----------
+    problem
+        What is solved; constraints are the problem's.
+    solve
+        Solves a problem without constraints.
+    exclude
+        Returns the cases of all networks other than one that was found, to go on after it; without
+        it only the best network is sought.
+    floor
+        Networks that score no more than this are not wanted.
+    first_only
+        Any network that satisfies the constraints will do.
+    deadline
+        When to stop, by the monotonic clock.
+    gap
+        Relative gap that counts as none.
+    on_event
+        Called with the state of the whole search.
+    options
+        Passed on to ``solve``.
+    """
+
+    problem: Problem
+    solve: Solver
+    exclude: Callable[[Parents], Sequence[Case]] | None = None
+    floor: float = -inf
+    first_only: bool = False
+    deadline: float = inf
+    gap: float = 0.0
+    start: Any = None
+    on_event: OnEvent | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    incumbent: Incumbent = field(default=Incumbent(), init=False)
+    nodes: int = field(default=0, init=False)
+    solved: int = field(default=0, init=False)
+    trace: list[tuple[float, float, float]] = field(default_factory=list, init=False)
+    residual: float = field(default=-inf, init=False)
+    begun: float = field(default_factory=monotonic, init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with the whole set as the only part."""
+        problem = self.problem.select(self.problem.allowed)
+        bare = problem.constrained_by(())
+        self._overall = self.problem.overall_constraints
+        totals = [c for c in self._overall if isinstance(c, ArcTotal)]
+        self._most = min((c.most for c in totals if c.most is not None), default=None)
+        self._least = max((c.least for c in totals), default=0)
+        self._table = CandidateTable.of(bare, no_multipliers(bare))
+        self._priced = False
+        self._first_window = inf
+        self._serial = 0
+        self._open: list[tuple[float, int, Node]] = []
+        self._current: Node | None = None
+        self._dive: Node | None = None
+        self._push(Node(self._table.bound(self._table.best(np.ones(bare.n_candidates, np.bool_)))))
+
+    @property
+    def bound(self) -> float:
+        """No wanted network that was not returned yet scores more than this."""
+        waiting = [self.residual]
+        waiting += [-self._open[0][0]] if self._open else []
+        waiting += [n.bound for n in (self._current, self._dive) if n is not None]
+        return max(waiting)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return monotonic() - self.begun
+
+    def advance(self) -> Incumbent | None:
+        """Return the next best network, or ``None`` when no wanted one is left.
+
+        Raises
+        ------
+        OutOfTime
+            At the deadline; the state stays usable.
+        KeyboardInterrupt
+            When the solver was interrupted.
+        """
+        while (node := self._next()) is not None:
+            self._current = node
+            if node.best is not None:
+                found = node.best
+                if self.exclude is not None:
+                    assert found.parents is not None
+                    self._price(node.bound, found.parents)
+                    self._branch(node, self.exclude(found.parents), found.parents)
+                else:
+                    self.residual = max(self.residual, node.bound)
+                self._current = None
+                return found
+            if self._is_unwanted(node.bound):
+                self.residual = max(self.residual, node.bound)
+            else:
+                self._look(node)
+            self._current = None
+        return None
+
+    def _next(self) -> Node | None:
+        if self._dive is not None:
+            node, self._dive = self._dive, None
+            return node
+        return heappop(self._open)[2] if self._open else None
+
+    def _push(self, node: Node) -> None:
+        self._serial += 1
+        heappush(self._open, (-node.bound, self._serial, node))
+
+    def _is_unwanted(self, bound: float) -> bool:
+        wanted = max(self.floor, self._enough)
+        return bound <= wanted + LEAST * max(1.0, abs(wanted))
+
+    @property
+    def _enough(self) -> float:
+        """Bound at which the incumbent counts as optimal; none while others are wanted, too."""
+        score = self.incumbent.score
+        if self.exclude is not None or isinf(score):
+            return -inf
+        if self.first_only:
+            return inf
+        return score + self.gap * abs(score)
+
+    def _look(self, node: Node) -> None:
+        """Solve a part, and put back what is to be known of it."""
+        self.nodes += 1
+        if monotonic() >= self.deadline:
+            self._give_back(node)
+            raise OutOfTime
+        keep, extras = self._restrictions(node.steps)
+        keep = self._table.limited(keep, self._least, self._most)
+        node.bound = min(node.bound, self._table.bound(self._table.best(keep)))
+        if node.bound == -inf or self._is_unwanted(node.bound):
+            self.residual = max(self.residual, node.bound)
+            return
+        least = max(self.floor, self._enough, node.bound - node.window)
+        near = keep if least == -inf else self._table.within(keep, least)
+        self._solve(node, near, extras, least if (near != keep).any() else -inf)
+
+    def _solve(
+        self, node: Node, keep: NDArray[np.bool_], extras: Sequence[Constraint], least: float
+    ) -> None:
+        """Solve a part over all candidates that a network scoring more than ``least`` can have."""
+        met: Parents | None = None
+        for pricing in reversed(self._table.pricings):
+            result = self._relax(node, keep, pricing)
+            reached = -inf if result is None else result.bound + pricing.refund
+            node.bound = min(node.bound, max(least, reached))
+            if result is None or result.parents is None or node.bound <= least:
+                break
+            clause = self._clause(result.parents, extras)
+            if clause is not None:
+                self._price(node.bound, result.parents)
+                clause = _between(met, result.parents) or clause
+                self._branch(node, clause, result.parents)
+                return
+            met = result.parents
+            score = result.score + pricing.price * _arcs(met)
+            found = Incumbent(score, met, result.values)
+            self._offer(found)
+            if result.status == "optimal" and self._closes(node, found):
+                node.best = found
+                self._push(node)
+                return
+        if node.bound > least or self._is_unwanted(node.bound):
+            self.residual = max(self.residual, node.bound)
+        else:
+            node.window *= WIDER
+            self._push(node)
+
+    def _closes(self, node: Node, found: Incumbent) -> bool:
+        """Tell whether a network is the best of its part; without a gap its score is the bound."""
+        open_gap = TOLERANCE * max(1.0, abs(found.score)) + self.gap * abs(found.score)
+        if node.bound > found.score + open_gap:
+            return False
+        if self.gap == 0:
+            node.bound = found.score
+        return True
+
+    def _relax(self, node: Node, keep: NDArray[np.bool_], pricing: Pricing) -> Result | None:
+        """Solve a part without regard to the constraints; ``None`` when it is empty."""
+        part = self._table.part(keep, pricing.price)
+        if not part.is_feasible:
+            return None
+        self.solved += 1
+        result = self.solve(
+            part,
+            time_limit=None if isinf(self.deadline) else max(0.0, self.deadline - monotonic()),
+            gap=self.gap,
+            start=node.start or self.start,
+            on_event=lambda event: self._hear(event, pricing),
+            **self.options,
+        )
+        if result.status == "infeasible":
+            return None
+        if result.status == "optimal":
+            return result
+        if result.status == "interrupted":
+            self._give_back(node)
+            raise KeyboardInterrupt
+        if monotonic() >= self.deadline:
+            self._give_back(node)
+            raise OutOfTime
+        if self.nodes >= HEURISTIC_NODES and self.incumbent.parents is not None:
+            self._give_back(node)
+            raise OutOfChances
+        return result
+
+    def _give_back(self, node: Node) -> None:
+        self._current = None
+        self._push(node)
+
+    def _hear(self, event: Event, pricing: Pricing) -> None:
+        """Take networks that a solver meets on its way, and pass on how far the search is."""
+        if event.parents is not None:
+            score = event.score + pricing.price * _arcs(event.parents)
+            if score > self.incumbent.score and not self.problem.violations(event.parents):
+                self._offer(Incumbent(score, event.parents, event.values))
+        self._tell(event.nodes)
+
+    def _offer(self, found: Incumbent) -> None:
+        if found.score > self.incumbent.score + LEAST * abs(found.score):
+            self.incumbent = found
+            self._tell()
+
+    def _tell(self, more: int = 0) -> None:
+        score, bound = self.incumbent.score, max(self.incumbent.score, self.bound)
+        if score > -inf and (not self.trace or self.trace[-1][1:] != (score, bound)):
+            self.trace.append((self.seconds, score, bound))
+        if self.on_event is not None:
+            self.on_event(
+                Event(
+                    self.seconds, score, bound, self.nodes + more,
+                    self.incumbent.parents, self.incumbent.values,
+                )
+            )  # fmt: skip
+
+    def _clause(self, parents: Parents, extras: Sequence[Constraint]) -> Clause | None:
+        """Return the shortest clause of the constraints that a network violates."""
+        clauses = [c.clause(parents) for c in (*self._overall, *extras)]
+        return min((c for c in clauses if c is not None), key=len, default=None)
+
+    def _price(self, best: float, met: Parents) -> None:
+        """Find the multipliers that bound parts without solving them, once they are needed.
+
+        ``best`` is the bound of the first part, and ``met`` the best network there.
+        """
+        if self._priced:
+            return
+        self._priced = True
+        bare = self._table.problem
+        multipliers = cluster_multipliers(bare)
+        self._table = CandidateTable.of(bare, multipliers)
+        keep = np.ones(bare.n_candidates, np.bool_)
+        loss = np.sort(self._table.loss(keep))
+        near = loss[min(PER_VARIABLE * bare.n_variables, len(loss)) - 1]
+        bound = self._table.bound(self._table.best(keep))
+        self._first_window = max(float(near), bound - best, LEAST * max(1.0, abs(bound)))
+        for limit, sign in ((self._most, 1), (self._least, -1)):
+            if limit is not None and sign * (_arcs(met) - limit) > 0:
+                price, multipliers = arc_price(bare, multipliers, limit, sign)
+                self._table = self._table.priced(multipliers, price, limit)
+
+    def _branch(self, node: Node, cases: Sequence[Case], start: Parents) -> None:
+        """Part a node by cases, at least one of which holds for all that is wanted of it.
+
+        Cases that cost much come first, so that those that cost little inherit their opposites.
+        """
+        keep, _ = self._restrictions(node.steps)
+        best, steps = self._table.best(keep), node.steps
+        costly = sorted(cases, key=lambda case: self._bound_with(case, keep, best))
+        children = []
+        for case in costly:
+            bound = min(node.bound, self._bound_with(case, keep, best))
+            if self._is_unwanted(bound):
+                self.residual = max(self.residual, bound)
+            elif bound > -inf:
+                taken = steps
+                for condition in _conditions(case):
+                    taken = Step(taken, condition)
+                children.append(Node(bound, taken, self._first_window, start))
+            if isinstance(case, ForbiddenAdjacency):
+                steps = Step(steps, RequiredAdjacency(case.a, case.b))
+                continue
+            steps = Step(steps, case.opposite)
+            rows = self._table.rows(case.variable)
+            keep[rows] &= ~self._table.holds(case)
+            best[:, case.variable] = self._table.best_of(case.variable, keep[rows])
+            if not keep[rows].any():
+                break
+        self._take(children)
+
+    def _take(self, children: list[Node]) -> None:
+        """Put children among the open parts; dive into the best one until something is found."""
+        if self.exclude is None and self.incumbent.parents is None and children:
+            self._dive = max(reversed(children), key=lambda child: child.bound)
+            children.remove(self._dive)
+        for child in children:
+            self._push(child)
+
+    def _bound_with(self, case: Case, keep: NDArray[np.bool_], best: NDArray[np.float64]) -> float:
+        best = best.copy()
+        for condition in _conditions(case):
+            rows = self._table.rows(condition.variable)
+            left = keep[rows] & self._table.holds(condition)
+            best[:, condition.variable] = self._table.best_of(condition.variable, left)
+        return self._table.bound(best)
+
+    def _restrictions(self, steps: Step | None) -> tuple[NDArray[np.bool_], list[Constraint]]:
+        """Return which candidates the conditions of a part leave, and its further constraints."""
+        keep = np.ones(self._table.problem.n_candidates, np.bool_)
+        extras: list[Constraint] = []
+        while steps is not None:
+            if isinstance(steps.taken, Condition):
+                keep[self._table.rows(steps.taken.variable)] &= self._table.holds(steps.taken)
+            else:
+                extras.append(steps.taken)
+            steps = steps.before
+        return keep, extras
+
+
+class OutOfChances(Exception):  # noqa: N818  (a signal between our own functions, not an error)
+    """Raised when a solver that proves nothing has found something, and tried long enough."""
+
+
+def _conditions(case: Case) -> tuple[Condition, ...]:
+    if isinstance(case, Condition):
+        return (case,)
+    return (
+        Condition(case.b, "none", frozenset({case.a})),
+        Condition(case.a, "none", frozenset({case.b})),
+    )
+
+
+def _arcs(parents: Parents | None) -> int:
+    return 0 if parents is None else sum(map(len, parents))
+
+
+def _between(met: Parents | None, violating: Parents) -> Clause | None:
+    """Part a network with too many or too few arcs from a cheaper one that has not.
+
+    Either is in one branch only.
+    """
+    if met is None:
+        return None
+    apart = [len(a) - len(b) for a, b in zip(met, violating, strict=True)]
+    v = int(np.argmax(np.abs(apart)))
+    if apart[v] == 0:
+        return None
+    size = min(len(met[v]), len(violating[v]))
+    return Condition(v, "at most", size=size), Condition(v, "at least", size=size + 1)
