@@ -1,0 +1,150 @@
+"""Check a proof of optimality with exact numbers, by the standard library alone.
+
+Run ``python certificate_checker.py CERTIFICATE SCORES.jkl``; certificate.py documents the format.
+Exit status: 0 proven, 5 not proven, 2 unreadable. A problem lists candidates (score, parents as
+bits) for each variable; a node of the tree claims that no acyclic selection from its problem scores
+more than so much. For clusters C with multipliers l_C >= 0, such a selection scores at most
+``sum_i max_PA [s_i(PA) + sum of l_C : i in C, PA disjoint from C] - sum of l_C``, because each
+cluster has a member without parents in it. Scores are multiples of 1 / grid: bounds are rounded.
+"""
+
+# fmt: off
+import gzip
+import hashlib
+import json
+import re
+import sys
+from fractions import Fraction
+from math import floor, lcm
+from pathlib import Path
+from typing import Any
+
+KEYS = "bound clusters denominator digest format gap parents restrictions score tree variables"
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+BROKEN = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError)
+RULES: Any = {"required": lambda p, v: p >> v & 1, "forbidden": lambda p, v: not p >> v & 1,
+              "at most": lambda p, number: p.bit_count() <= number}
+Problem = dict[int, list[tuple[int, int]]]
+
+class Unproven(Exception):  # noqa: N818
+    """The certificate can be read, and does not prove what it claims."""
+
+def need(condition: object, reason: str) -> None:  # noqa: D103
+    if not condition:
+        raise Unproven(reason)
+
+def exact(text: Any) -> Fraction:  # noqa: D103
+    need(type(text) is str and NUMBER.fullmatch(text), f"{text!r} is no decimal number")
+    return Fraction(text)
+
+def bits(members: list[int], n: int) -> int:
+    """Turn a list of variables into the bits of a whole number."""
+    need(all(type(v) is int and 0 <= v < n for v in members) and len(set(members)) == len(members),
+         f"{members} are not different variables, numbered from 0 to {n - 1}")
+    return sum(1 << v for v in members)
+
+def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
+    """Return the score of each parent set of each variable, numbered as in names."""
+    rows = iter([row for row in map(str.split, text.splitlines()) if row and row[0][0] != "#"])
+    index, tables = {name: v for v, name in enumerate(names)}, dict[str, dict[int, Fraction]]()
+    need([str(len(names))] == next(rows), "the scores are of another number of variables")
+    for _ in names:
+        name, count = next(rows)
+        need(name in index and name not in tables, f"scores: {name!r} is unknown or repeated")
+        tables[name] = {}
+        for score, size, *parents in [next(rows) for _ in range(int(count))]:
+            mask = bits([index[parent] for parent in parents if parent != name], len(names))
+            need(mask not in tables[name] and int(size) == len(parents) == mask.bit_count(),
+                 f"scores of {name!r}: the parents {parents} are unfit or repeated")
+            tables[name][mask] = exact(score)
+    need(next(rows, None) is None, "the scores go on after the last variable")
+    return [tables[name] for name in names]
+
+def placeable(problem: Problem) -> bool:
+    """Place variables with a candidate inside those placed; tell whether all can be placed."""
+    left = sum(1 << v for v in problem)
+    while ready := [v for v in problem if left >> v & any(not p & left for _, p in problem[v])]:
+        left -= sum(1 << v for v in ready)
+    return not left
+
+def relax(problem: Problem, clusters: list[tuple[int, int]]) -> tuple[int, dict[int, list[Any]]]:
+    """Return a bound on all acyclic selections; and each candidate, after one on those with it."""
+    bound, each = -sum(multiplier for _, multiplier in clusters), dict[int, list[Any]]()
+    for v, own in problem.items():
+        near = [(c, multiplier) for c, multiplier in clusters if c >> v & 1]
+        each[v] = [(s + sum(m for c, m in near if not c & p), (s, p)) for s, p in own]
+        bound += max(each[v])[0]
+    return bound, {v: [(bound - max(own)[0] + b, c) for b, c in own] for v, own in each.items()}
+
+def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> None:
+    """Check that the tree proves the claim, a multiple of 1 / grid."""
+    n, unit, stack = len(problem), content["denominator"], [(problem, claim)]
+    clusters = [(bits(members, n), set(members)) for members in content["clusters"]]
+    need(all(mask for mask, _ in clusters), "a cluster is empty")
+    for at, (kind, *told) in enumerate(content["tree"]):
+        need(stack, "the tree goes on after its last leaf")
+        problem, claim = stack.pop()
+        if kind == "arc":  # selections that have it, proven first, and those that do not
+            parent, child = told
+            need(bits(told, n) and child in problem, f"node {at} branches outside of its part")
+            for there in (0, 1):
+                side = [(s, p) for s, p in problem[child] if p >> parent & 1 == there]
+                stack.append(({**problem, child: side}, claim))
+        elif kind == "split":  # parts are bounded alone, the other variables by their best
+            left = dict(problem)
+            for members, bound in reversed(told):
+                part, least = bits(members, n), floor(exact(bound) * grid)
+                stack.append(({v: [(s, p & part) for s, p in left.pop(v)] for v in members}, least))
+                claim -= least
+            need(relax(left, [])[0] // unit <= claim, f"the parts of node {at} exceed its claim")
+        else:  # "leaf", or "fix": candidates of no selection above a limit are left out
+            *limit, pairs = told
+            need(kind == ("fix" if limit else "leaf") and all(type(m) is int and m >= 0
+                 for _, m in pairs), f"node {at} is of an unknown kind, or has bad multipliers")
+            need(all(problem.keys() >= clusters[k][1] for k, _ in pairs), f"clusters of node {at}")
+            if limit or placeable(problem):
+                bound, each = relax(problem, [(clusters[k][0], m * grid) for k, m in pairs])
+                low = floor(exact(*limit) * grid) if limit else bound // unit
+                need(low <= claim, f"the bound of node {at} exceeds its claim")
+            if limit:
+                near = {v: [c for b, c in own if b // unit > low] for v, own in each.items()}
+                stack.append((near, claim))
+    need(not stack, "the tree ends before its last leaf")
+
+def check(content: dict[str, Any], scores: str) -> dict[str, Any]:
+    """Check a certificate's content against the text of a .jkl file; return what it proves."""
+    seal, names, unit = content.pop("digest"), content["variables"], content["denominator"]
+    need(content["format"] == "exactlearn certificate 1" and type(names) is list
+         and type(unit) is int and unit > 0, "bad format, variables or denominator")
+    tables, n = read_scores(scores, names), len(names)
+    for rule, number, v in content["restrictions"]:
+        tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
+    text = json.dumps([content, [sorted(map(str, t.items())) for t in tables]], sort_keys=True)
+    need(seal == hashlib.sha256(text.encode()).hexdigest(), "certificate or scores were changed")
+    chosen = [bits(parents, n) for parents in content["parents"]]
+    need(all(p in t for p, t in zip(chosen, tables, strict=True)), "a parent set is no candidate")
+    need(placeable({v: [(0, p)] for v, p in enumerate(chosen)}), "the network has a cycle")
+    score, bound, gap = (exact(content[key]) for key in ("score", "bound", "gap"))
+    need(score == sum(t[p] for p, t in zip(chosen, tables, strict=True)), "the score is another")
+    need(bound - score == gap, "the gap is not the bound less the score")
+    grid = lcm(*(s.denominator for t in tables for s in t.values()))
+    problem = {v: [(int(s * grid) * unit, p) for p, s in t.items()] for v, t in enumerate(tables)}
+    walk(problem, floor(bound * grid), content, grid)
+    return {key: content[key] for key in ("score", "bound", "gap", "restrictions")}
+
+def verify(certificate: str, scores: str) -> dict[str, Any]:
+    """Check texts; raise Unproven, or ValueError where one does not follow its format."""
+    try:
+        pairs = json.loads(certificate, object_pairs_hook=list)
+        need(" ".join(sorted(key for key, _ in pairs)) == KEYS, f"the keys are not {KEYS}")
+        return check(dict(pairs), scores)
+    except BROKEN as error:
+        raise ValueError(f"the certificate or the scores are damaged: {error!r}") from error
+
+if __name__ == "__main__":
+    try:
+        raw = [Path(path).read_bytes() for path in sys.argv[1:]]
+        print(verify(*((gzip.decompress(r) if r[:1] == b"\x1f" else r).decode() for r in raw)))
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(5 if isinstance(error, Unproven) else 2)
