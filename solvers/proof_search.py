@@ -1,0 +1,280 @@
+"""Branch and bound that ends in a proof: nodes are leaves when their exact bound is low enough.
+
+A problem is relaxed; candidates that take part in nothing better than the network known are
+dropped; what is left is split into its strongly connected parts; a part that is not done by then is
+branched on arcs, the node of highest bound first, the arc by trying a few (strong branching). When
+time or nodes run out, open nodes are leaves with the bounds they have.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from exactlearn.solvers.certificate_checker import Problem, placeable
+from exactlearn.solvers.progress import OutOfTime
+from exactlearn.solvers.proof_piece import Piece
+from exactlearn.solvers.proof_tree import (
+    DENOMINATOR,
+    Arc,
+    Fix,
+    Leaf,
+    Node,
+    Pairs,
+    Split,
+    leaf,
+    left,
+    members_of,
+)
+
+SHRUNK = 0.9
+"""Share of its candidates that a part must lose for its relaxation to be solved again."""
+
+FIXED = 0.8
+"""Share of its candidates that a node of the tree must lose for that to be written down."""
+
+TRIED = 6
+"""Arcs tried before one is branched on."""
+
+UNDECIDED = 1e-6
+"""Distance from 0 and 1 within which an arc counts as decided."""
+
+PENDING = Leaf(0)
+"""Stands where a node of the tree will be put."""
+
+
+@dataclass
+class Open:
+    """A node of the tree as long as it is not known what becomes of it.
+
+    Parameters
+    ----------
+    problem
+        Candidates left.
+    pairs
+        Multipliers for them.
+    put
+        Takes the finished node to where it belongs in the tree.
+    """
+
+    problem: Problem
+    pairs: Pairs
+    put: Callable[[Node], None]
+
+
+@dataclass
+class Proof:
+    """Proves bounds on problems whose best known selection is given.
+
+    Parameters
+    ----------
+    grid
+        Least common denominator of the scores.
+    known
+        Score of each variable's chosen candidate, in multiples of ``1 / grid``.
+    pause
+        Called between linear programs; raises :class:`OutOfTime` to make an end.
+    nodes_left
+        Nodes that may still be branched on.
+    """
+
+    grid: int
+    known: Mapping[int, int]
+    pause: Callable[[], None]
+    nodes_left: int
+    stopped: bool = field(default=False, init=False)
+
+    def prove(self, problem: Problem, slack: int, clusters: list[int]) -> Node:
+        """Return a node for a problem, its bound at most ``slack`` above the known score if it can.
+
+        Parameters
+        ----------
+        problem
+            Candidates of each variable.
+        slack
+            How far above the known score the bound may stay, in multiples of ``1 / grid``.
+        clusters
+            Bits of clusters that may help.
+        """
+        score = sum(self.known[v] for v in problem)
+        if not placeable(problem):
+            return Leaf(score + slack)
+        parts = strong_parts(problem)
+        if parts == [tuple(problem)]:
+            return self._part(problem, score, slack, clusters)
+        share = slack // max(1, len(parts))
+        others = sum(
+            max(s for s, _ in own) // DENOMINATOR
+            for v, own in problem.items()
+            if not any(v in part for part in parts)
+        )
+        proven = [(part, self.prove(restricted(problem, part), share, clusters)) for part in parts]
+        return Split(proven, others)
+
+    def _part(self, problem: Problem, score: int, slack: int, clusters: list[int]) -> Node:
+        """Relax a strongly connected problem; drop candidates and begin again, or branch."""
+        if self._ends():
+            return leaf(problem, (), self.grid, score + slack)
+        piece = Piece(problem, self.grid, clusters)
+        everything = np.ones(piece.selection.n_candidates, np.bool_)
+        _, pairs = piece.solve(everything, (score + slack + 0.5) / self.grid, patient=True)
+        first = leaf(problem, pairs, self.grid, score + slack)
+        if first.bound <= score + slack:
+            return first
+        near = left(problem, pairs, self.grid, score - 1)
+        if _size(near) <= SHRUNK * _size(problem):
+            return Fix(score - 1, pairs, self.prove(near, slack, [c for c, _ in pairs]))
+        return Tree(self, piece, score, score + slack).grow(pairs)
+
+    def _ends(self) -> bool:
+        """Tell whether time or nodes have run out."""
+        try:
+            self.pause()
+        except OutOfTime:
+            self.stopped = True
+        return self.stopped or self.nodes_left <= 0
+
+
+class Tree:
+    """Branching on the arcs of one piece.
+
+    Parameters
+    ----------
+    proof
+        What the piece is part of.
+    piece
+        The relaxation.
+    score, target
+        Score of the selection known, and bound at which a node is a leaf.
+    """
+
+    def __init__(self, proof: Proof, piece: Piece, score: int, target: int) -> None:
+        self.proof, self.piece, self.score, self.target = proof, piece, score, target
+        self.enough = (target + 0.5) / proof.grid
+        self._heap: list[tuple[float, int, Open]] = []
+        self._made = 0
+
+    def grow(self, pairs: Pairs) -> Node:
+        """Return the root of a tree that proves the target, or the best bound within the limits."""
+        found: list[Node] = []
+        self._push(np.inf, Open(self.piece.problem, pairs, found.append))
+        while self._heap and not self.proof._ends():
+            self.proof.nodes_left -= 1
+            self._expand(heappop(self._heap)[-1])
+        for _, _, node in self._heap:
+            node.put(self._leaf(node.problem, node.pairs))
+        return found[0]
+
+    def _push(self, bound: float, node: Open) -> None:
+        self._made += 1
+        heappush(self._heap, (-bound, self._made, node))
+
+    def _leaf(self, problem: Problem, pairs: Pairs) -> Leaf:
+        return leaf(problem, pairs, self.proof.grid, self.target)
+
+    def _expand(self, node: Open) -> None:
+        """Make a node a leaf, or drop candidates from it and branch."""
+        if not placeable(node.problem):
+            node.put(Leaf(self.target))
+            return
+        allowed = self.piece.rows_of(node.problem)
+        relaxed, pairs = self.piece.solve(allowed, self.enough, patient=False)
+        done = self._leaf(node.problem, pairs)
+        if done.bound <= self.target:
+            node.put(done)
+            return
+        near = left(node.problem, pairs, self.proof.grid, self.score)
+        if _size(near) <= FIXED * _size(node.problem):
+            fix = Fix(self.score, pairs, PENDING)
+            node.put(fix)
+            node = Open(near, pairs, partial(setattr, fix, "rest"))
+        sides = self._branching(node.problem, relaxed.x) if placeable(node.problem) else None
+        if sides is None:
+            node.put(self._leaf(node.problem, pairs))
+            return
+        arc = Arc(sides[0].parent, sides[0].child, PENDING, PENDING)
+        node.put(arc)
+        for side, name in zip(sides, ("present", "absent"), strict=True):
+            self._push(side.bound, Open(side.problem, side.pairs, partial(setattr, arc, name)))
+
+    def _branching(self, problem: Problem, x: NDArray[np.float64]) -> tuple["Side", "Side"] | None:
+        """Return both sides of the arc whose trial lowers the bound most, if one is undecided."""
+        best, gain = None, -np.inf
+        for parent, child in self._undecided(x):
+            sides = self._try(problem, parent, child, 1), self._try(problem, parent, child, 0)
+            low, high = sorted(self._gain(side) for side in sides)
+            if best is None or low * high > gain:
+                best, gain = sides, low * high
+        return best
+
+    def _undecided(self, x: NDArray[np.float64]) -> list[tuple[int, int]]:
+        """Return the arcs nearest to one half."""
+        chosen = self.piece.arcs(x)
+        distance = np.abs(chosen - 0.5)
+        order = np.argsort(distance, axis=None, kind="stable")[:TRIED]
+        order = order[distance.ravel()[order] < 0.5 - UNDECIDED]
+        parents, children = np.unravel_index(order, chosen.shape)
+        variables = self.piece.variables
+        return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
+
+    def _try(self, problem: Problem, parent: int, child: int, there: int) -> "Side":
+        """Solve the linear program of one side of a branching, without new cuts."""
+        own = [(s, p) for s, p in problem[child] if p >> parent & 1 == there]
+        side = {**problem, child: own}
+        if not placeable(side):
+            return Side(parent, child, side, -np.inf, ())
+        relaxation = self.piece.relaxation
+        relaxation.allow(self.piece.rows_of(side))
+        relaxed = relaxation.solve()
+        return Side(parent, child, side, relaxed.objective, self.piece.pairs(relaxed))
+
+    def _gain(self, side: "Side") -> float:
+        """Return how much of the gap is left after a trial, as a gain: falling, never negative."""
+        return 1e-6 + 1.0 / (1e-3 + max(0.0, side.bound - self.enough))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a branching: the candidates, and the bound that its linear program gives."""
+
+    parent: int
+    child: int
+    problem: Problem
+    bound: float
+    pairs: Pairs
+
+
+def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
+    """Return the strongly connected groups of at least two variables, each in their order."""
+    variables = list(problem)
+    position = {v: i for i, v in enumerate(variables)}
+    tails, heads = [], []
+    for v, own in problem.items():
+        union = 0
+        for _, p in own:
+            union |= p
+        parents = [position[u] for u in members_of(union) if u in position]
+        tails += parents
+        heads += [position[v]] * len(parents)
+    n = len(variables)
+    graph = coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)).tocsr()
+    count, labels = connected_components(graph, directed=True, connection="strong")
+    groups: list[list[int]] = [[] for _ in range(count)]
+    for v, label in zip(variables, labels.tolist(), strict=True):
+        groups[label].append(v)
+    return sorted(tuple(group) for group in groups if len(group) > 1)
+
+
+def restricted(problem: Problem, part: tuple[int, ...]) -> Problem:
+    """Return the problem of some variables; their parents elsewhere are granted."""
+    inside = sum(1 << v for v in part)
+    return {v: [(s, p & inside) for s, p in problem[v]] for v in part}
+
+
+def _size(problem: Problem) -> int:
+    return sum(map(len, problem.values()))

@@ -1,0 +1,147 @@
+"""Prove an optimum so that anybody can check it, whichever solver has found it.
+
+Dynamic programming and the search in the order graph visit millions of states, and their proofs
+have no short form that could be checked without doing the work again. So every proof is built here
+from cluster inequalities (:mod:`exactlearn.solvers.proof_search`), with a pool of clusters from the
+solver where it has one. Dual values are rounded to fractions and bounds recomputed exactly; a node
+whose exact bound is too high is worked on. What cannot be proven within the time is not claimed:
+the certificate then states the gap that is left.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import floor, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import CheckError, OptionError
+from exactlearn.formats.jkl import format_jkl
+from exactlearn.solvers.certificate import Certificate, Restriction, sealed
+from exactlearn.solvers.certificate_checker import RULES, read_scores
+from exactlearn.solvers.constraints import MaxParents
+from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.proof_search import Proof
+from exactlearn.solvers.proof_tree import DENOMINATOR, Writing
+
+EXACT = 1e-9
+"""Relative gap that counts as none: what floating point leaves open. Most proofs are tighter."""
+
+MOST_NODES = 20_000
+"""Nodes branched on after which the gap that is left is stated."""
+
+
+def certify(
+    problem: Problem,
+    parents: Sequence[Sequence[int]],
+    *,
+    scores: str | None = None,
+    clusters: NDArray[np.bool_] | None = None,
+    gap: float = 0.0,
+    pause: Callable[[], None] = lambda: None,
+    nodes: int = MOST_NODES,
+) -> Certificate:
+    """Prove how good a network is, exactly.
+
+    Parameters
+    ----------
+    problem
+        A problem without choices; constraints must be such that single parent sets satisfy them.
+    parents
+        Parents of each variable in the best network known.
+    scores
+        Text of the ``.jkl`` file that the problem was read from, whose decimals may be more exact
+        than floating point. Without it, scores are what :func:`exactlearn.formats.jkl.write_jkl`
+        writes.
+    clusters
+        Clusters that a solver has used, shape (clusters, n); they save time only.
+    gap
+        Relative gap ``(bound - score) / |score|`` at which the proof may end.
+    pause
+        Called every now and then; raises :class:`exactlearn.solvers.progress.OutOfTime` to make an
+        end, and the certificate states the gap reached.
+    nodes
+        Most nodes to branch on.
+
+    Returns
+    -------
+    Certificate
+        Its gap is at most the one asked for (or about ``1e-9`` of the score, what floating point
+        leaves open) unless time or nodes ran out, or a better network exists.
+
+    Raises
+    ------
+    OptionError
+        When the problem has choices, or constraints on whole networks.
+    CheckError
+        When the network is not one of the problem's.
+    """
+    restrictions = _restrictions(problem)
+    tables = read_scores(scores or format_jkl(_unrestricted(problem)), list(problem.names))
+    for rule, number, v in restrictions:
+        tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
+    chosen = [sum(1 << p for p in own) for own in parents]
+    for v, (own, table) in enumerate(zip(chosen, tables, strict=True)):
+        if own not in table:
+            raise CheckError(f"the parents of {problem.names[v]!r} are none of its candidates")
+    grid = lcm(*(s.denominator for table in tables for s in table.values()))
+    known = {
+        v: int(table[own] * grid) for v, (own, table) in enumerate(zip(chosen, tables, strict=True))
+    }
+    proof = Proof(grid, known, pause, nodes)
+    score = sum(known.values())
+    root = proof.prove(
+        {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
+        floor(Fraction(max(gap, EXACT)) * abs(score)),
+        _bits(clusters),
+    )
+    writing = Writing(grid)
+    tree = writing.tree(root)
+    certificate = Certificate(
+        variables=list(problem.names),
+        restrictions=restrictions,
+        parents=[sorted(map(int, own)) for own in parents],
+        score=writing.score(score),
+        bound=writing.score(root.bound),
+        gap=writing.score(root.bound - score),
+        denominator=DENOMINATOR,
+        clusters=writing.clusters(),
+        tree=tree,
+    )
+    return sealed(certificate, tables)
+
+
+def _restrictions(problem: Problem) -> list[Restriction]:
+    """Return the constraints as a certificate holds them."""
+    if len(problem.options):
+        raise OptionError(
+            f"no certificate can be written for a problem with {len(problem.options)} choices "
+            "(missing cells): it covers the selection of parent sets only"
+        )
+    if problem.overall_constraints:
+        told = ", ".join(c.told(problem.names) for c in problem.overall_constraints)
+        raise OptionError(
+            f"no certificate can be written under constraints on whole networks ({told}): it "
+            "covers required and forbidden arcs, and what follows for single parent sets"
+        )
+    forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
+    return [
+        *(("required", parent, child) for parent, child in sorted(problem.required)),
+        *(("forbidden", parent, child) for parent, child in sorted(forbidden)),
+        *(
+            ("at most", c.most, c.variable)
+            for c in problem.constraints
+            if isinstance(c, MaxParents)
+        ),
+    ]
+
+
+def _unrestricted(problem: Problem) -> Problem:
+    return replace(problem, required=frozenset(), forbidden=frozenset(), constraints=())
+
+
+def _bits(clusters: NDArray[np.bool_] | None) -> list[int]:
+    if clusters is None:
+        return []
+    return [sum(1 << v for v in np.flatnonzero(cluster).tolist()) for cluster in clusters]
