@@ -1,14 +1,17 @@
-"""The enumeration of candidate parent sets, size by size and block by block."""
+"""The enumeration of candidate parent sets, size by size and block by block, on all cores."""
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.candidate_lattice import Found, Lattice, Rules, score_block
-from exactlearn.colexicographic import binomials
+from exactlearn.candidate_joining import join_sets
+from exactlearn.candidate_lattice import Bench, Found, Joined, Lattice, Rules, score_sets
+from exactlearn.candidate_level import Kept, Level, gather, level_of_empty_set, room_for, trim
+from exactlearn.colexicographic import LARGEST_RANK, binomials
 from exactlearn.counts import distinct_rows, total_weight
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
@@ -16,13 +19,19 @@ from exactlearn.scores import BAYESIAN, Score
 from exactlearn.set_scores import Terms, empty_set_term, table_sizes, tabulate_terms
 from exactlearn.set_tables import index_rows, new_stack
 from exactlearn.solvers.problem import Arc
+from exactlearn.threads import in_order
 
-LATTICE_LIMIT = 2**27
-"""Most best scores held in memory at once, 8 bytes each."""
+OPEN_LIMIT = 2**26
+"""Most open families of one size, about 16 bytes each; their sets take as much again."""
 TERM_LIMIT = 2**22
 """Most tabulated terms, 8 bytes each."""
 BLOCK_ROWS = 2**24
-"""Rows visited at most between two reports of progress, about."""
+"""Rows visited at most in one block, about; a block is what one thread does at a time."""
+REMEMBERED = 2**12
+"""Terms of parent sets that each thread remembers, a power of two."""
+
+LARGEST_SET = 62
+"""Most elements of a set: its families are bits of a whole number."""
 
 Progress = Callable[[int, int], object]
 
@@ -36,6 +45,16 @@ class SizedCandidates:
     scores: NDArray[np.float64]
 
 
+class _Block(NamedTuple):
+    """What one block found, and the share of the level that is done with it."""
+
+    candidates: SizedCandidates
+    kept: Kept
+    n_open: int
+    counted: int
+    done: float
+
+
 class Enumeration:
     """One pass through the lattice of variable sets, in an order that suits counting."""
 
@@ -47,15 +66,16 @@ class Enumeration:
         required: frozenset[Arc],
         forbidden: frozenset[Arc],
         prune: bool,
+        threads: int = 1,
     ) -> None:
         codes, weights = distinct_rows(dataset)
-        self.n, self.k = dataset.n_variables, max_parents
+        self.n, self.k, self.threads = dataset.n_variables, max_parents, threads
         self.order = _deviant_order(codes, weights)
         self.rows = index_rows(
             np.ascontiguousarray(codes[self.order]), weights, dataset.cardinalities[self.order]
         )
         self.compiled = score.compiled(total_weight(dataset))
-        self.choose = binomials(self.n, self.k + 1)
+        self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
         self.rules = self._rules(required, forbidden, prune)
         self.tables_counted = 0
 
@@ -63,42 +83,89 @@ class Enumeration:
         """Yield the candidates of each size until no family can have a better superset."""
         total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
         done = 0
-        lattice = self._first_level()
+        level = lower = level_of_empty_set(self._empty_term())
         for size in range(self.k + 1):
-            parts, still_open = [], 0
-            for found, stop in self._level(size, lattice):
-                parts.append(self._table(found))
-                still_open += int(found.numbers[1])
-                self.tables_counted += int(found.numbers[2])
+            blocks: list[Kept] = []
+            still_open = held = 0
+            n_sets = math.comb(self.n, size + 1)
+            for block in self._level(size, Lattice(self.choose, lower, level, size == self.k)):
+                yield block.candidates
+                blocks.append(block.kept)
+                still_open += block.n_open
+                self.tables_counted += block.counted
+                held += max(block.n_open, len(block.kept.ranks))
+                self._require_room(size, held)
                 if on_progress is not None:
-                    on_progress(done + stop, total)
-            done += math.comb(self.n, size + 1)
-            yield from parts
-            if still_open == 0:
+                    on_progress(done + int(block.done * n_sets), total)
+            done += n_sets
+            if size == self.k or (still_open == 0 and self.rules.prune):
                 break
-            if size < self.k:
-                lattice = self._next_level(size + 1, lattice)
+            self._require_ranks(size + 2)
+            lower, level = level, gather(blocks, size + 1)
         if on_progress is not None and done < total:
             on_progress(total, total)
 
-    def _level(self, size: int, lattice: Lattice) -> Iterator[tuple[Found, int]]:
-        """Score all families with ``size`` parents, a block of variable sets at a time."""
-        n_sets = math.comb(self.n, size + 1)
-        block = max(16, min(2**13, n_sets, BLOCK_ROWS // max(1, self.rows.codes.shape[1])))
-        stacks = new_stack(self.rows, size + 1), new_stack(self.rows, max(1, size))
-        terms = self._terms(size, n_sets)
-        for start in range(0, n_sets, block):
-            stop = min(n_sets, start + block)
-            found = Found(
-                np.empty((stop - start) * (size + 1), np.int32),
-                np.empty(((stop - start) * (size + 1), size), np.int32),
-                np.empty((stop - start) * (size + 1)),
-                np.zeros(3, np.int64),
+    def _level(self, size: int, lattice: Lattice) -> Iterator[_Block]:
+        """Score the families with ``size`` parents, a block of sets at a time."""
+        starts, joins = _blocks(lattice.level, self.n, max(64, BLOCK_ROWS // self._n_rows))
+        terms = self._terms(size, int(joins.sum()))
+
+        def bench() -> Bench:
+            return Bench(
+                new_stack(self.rows, size + 1),
+                new_stack(self.rows, max(1, size)),
+                np.full(REMEMBERED, -1, np.int64),
+                np.zeros(REMEMBERED),
             )
-            score_block(
-                start, stop, size + 1, self.rules, lattice, self.rows, *stacks, terms, found
+
+        def score(block: int, own: Bench) -> _Block:
+            span = int(starts[block]), int(starts[block + 1])
+            joined = self._join(*span, int(joins[block]), lattice.level)
+            found = self._found(len(joined.families), size, lattice.last)
+            score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
+            kept = trim(found.kept, int(found.numbers[1]), int(found.numbers[2]))
+            n_open, counted = int(found.numbers[2]), int(found.numbers[3])
+            return _Block(self._table(found), kept, n_open, counted, span[1] / starts[-1])
+
+        yield from in_order(score, len(joins), bench, self.threads)
+
+    def _join(self, start: int, stop: int, n_sets: int, level: Level) -> Joined:
+        """Return the sets to score that come of some rows of the level below."""
+        sets = np.empty((n_sets, level.sets.shape[1] + 1), np.int32)
+        families = np.empty(n_sets, np.int64)
+        count = join_sets(start, stop, self.n, level, sets, families)
+        return Joined(sets[:count], families[:count])
+
+    def _found(self, n_sets: int, size: int, last: bool) -> Found:
+        families = n_sets * (size + 1)
+        return Found(
+            np.empty(families, np.int32),
+            np.empty((families, size), np.int32),
+            np.empty(families),
+            room_for(0 if last else n_sets, size + 1),
+            np.zeros(4, np.int64),
+        )
+
+    def _require_room(self, size: int, held: int) -> None:
+        """Refuse to hold more than fits into memory."""
+        if held > OPEN_LIMIT and self.rules.prune:
+            raise TooLargeError(
+                f"more than {OPEN_LIMIT:,} families with {size} parents may have better supersets, "
+                f"the most that are held in memory; set max_parents to at most {size}, or give "
+                "scoring_time to identify candidates best first"
             )
-            yield found, stop
+
+    def _require_ranks(self, size: int) -> None:
+        """Refuse sets whose ranks, or families, need more than 63 bits."""
+        if size > LARGEST_SET or math.comb(self.n, size) > LARGEST_RANK:
+            raise TooLargeError(
+                f"sets of {size} of {self.n} variables are too many to number; set max_parents to "
+                f"at most {size - 2}, or give scoring_time to identify candidates best first"
+            )
+
+    @property
+    def _n_rows(self) -> int:
+        return max(1, self.rows.codes.shape[1])
 
     def _terms(self, size: int, n_sets: int) -> Terms:
         """Tabulate terms as far as that costs less than it saves."""
@@ -131,44 +198,25 @@ class Enumeration:
         terms = tabulate_terms(self.compiled, self.rows.total, np.zeros(0), 0)
         return empty_set_term(self.rows, terms)
 
-    def _first_level(self) -> Lattice:
-        return Lattice(
-            self.choose,
-            np.zeros(0),
-            np.array([self._empty_term()]),
-            np.ones(1, np.int64),
-            *self._uncounted(0),
-            np.zeros((self.n, 0)),
-            self._unset(0),
-        )
 
-    def _next_level(self, size: int, lattice: Lattice) -> Lattice:
-        return Lattice(
-            self.choose,
-            lattice.terms,
-            lattice.terms_upper,
-            lattice.cells_upper,
-            *self._uncounted(size),
-            lattice.best_upper,
-            self._unset(size),
-        )
+def _blocks(level: Level, n: int, aim: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Part the rows of a level into blocks of about ``aim`` unions of two sets.
 
-    def _uncounted(self, size: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return room for the tables of families with ``size`` parents; none at the last size."""
-        n_sets = math.comb(self.n, size + 1) if size < self.k else 0
-        return np.full(n_sets, np.nan), np.zeros(n_sets, np.int64)
-
-    def _unset(self, size: int) -> NDArray[np.float64]:
-        """Return room for the best scores of families with ``size`` parents."""
-        if size == self.k:
-            return np.zeros((self.n, 0))
-        entries = self.n * math.comb(self.n, size)
-        if entries > LATTICE_LIMIT:
-            raise TooLargeError(
-                f"{entries:,} best scores of parent sets of size {size} are more than the limit "
-                f"of {LATTICE_LIMIT:,}; set max_parents to at most {size}"
-            )
-        return np.empty((self.n, math.comb(self.n, size)))
+    Returns where each block begins, and the end, and bounds on the numbers of unions.
+    """
+    sets = level.sets
+    if sets.shape[1] == 0:
+        return np.array([0, 1]), np.array([n])
+    new = (sets[1:, 1:] != sets[:-1, 1:]).any(axis=1)
+    group_start = np.concatenate([[0], np.flatnonzero(new) + 1, [len(sets)]])
+    ends = np.full(len(group_start) - 1, n)
+    if sets.shape[1] > 1:
+        ends = sets[group_start[:-1], 1].astype(np.int64)
+    unions = np.minimum(ends * (ends - 1) // 2, np.diff(group_start) * ends)
+    number = (np.cumsum(unions) - unions) // aim
+    leading = np.flatnonzero(np.diff(number, prepend=-1))
+    starts = np.append(group_start[leading], len(sets))
+    return starts, np.add.reduceat(unions, leading)
 
 
 def _deviant_order(codes: NDArray[np.int16], weights: NDArray[np.float64]) -> NDArray[np.int32]:

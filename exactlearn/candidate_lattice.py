@@ -1,7 +1,8 @@
 """Scoring the lattice of parent sets, one size after another, without what a subset dominates.
 
-Sets of variables of one size are visited in colexicographic order, so that their rank is their
-place in an array and consecutive sets differ in their first elements. Branches that the bounds of
+Sets of one size are visited in colexicographic order, so that consecutive sets differ in their
+first elements. A family is looked at when all those with one parent less are open
+(:mod:`exactlearn.candidate_joining`); branches that the bounds of
 :mod:`exactlearn.candidate_pruning` close are neither counted nor entered.
 """
 
@@ -11,14 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.candidate_pruning import ceiling, entropy_closes, observed
-from exactlearn.colexicographic import first_subset, next_subset, rank_without
-from exactlearn.kernel import kernel
+from exactlearn.candidate_level import Kept, Level, bits_below
+from exactlearn.candidate_pruning import ceiling, entropy_closes
+from exactlearn.colexicographic import rank_without, ranks_without_one
+from exactlearn.kernel import kernel, overwrite
+from exactlearn.set_index import find
 from exactlearn.set_scores import Terms, set_term
 from exactlearn.set_tables import Rows, Stack, n_cells
-
-CLOSED = math.inf
-"""Stands in place of the best score of a closed family; nothing exceeds it."""
 
 
 class Rules(NamedTuple):
@@ -32,64 +32,49 @@ class Rules(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """Results for the sets of a few consecutive sizes, by colexicographic rank.
-
-    With ``m`` the current number of parents: ``terms_lower`` belongs to sets of ``m - 1``
-    variables, ``terms`` and ``cells`` to ``m`` (not-a-number and 0 where not counted),
-    ``terms_upper`` and ``cells_upper`` to ``m + 1``. ``best`` and ``best_upper`` hold, by child,
-    the best score of an allowed subset of each parent set of size ``m - 1`` and ``m``. The upper
-    arrays are empty at the last level.
-    """
+    """The two levels below the sets that are scored, and whether those are the last ones."""
 
     choose: NDArray[np.int64]
-    terms_lower: NDArray[np.float64]
+    lower: Level
+    level: Level
+    last: bool
+
+
+class Joined(NamedTuple):
+    """Sets to be scored, and which of their families, by element, the sets joined leave open."""
+
+    sets: NDArray[np.int32]
+    families: NDArray[np.int64]
+
+
+class Bench(NamedTuple):
+    """Scratch space of one thread: stacks for sets and for parent sets, and some sets' terms."""
+
+    stack: Stack
+    parent_stack: Stack
+    keys: NDArray[np.int64]
     terms: NDArray[np.float64]
-    cells: NDArray[np.int64]
-    terms_upper: NDArray[np.float64]
-    cells_upper: NDArray[np.int64]
-    best: NDArray[np.float64]
-    best_upper: NDArray[np.float64]
 
 
 class Found(NamedTuple):
-    """Buffers for the candidates of one block, and its numbers (candidates, open, counted)."""
+    """Buffers for one block: its candidates, the sets it keeps, and its numbers.
+
+    The numbers are those of candidates, kept sets, open families and tables counted.
+    """
 
     child: NDArray[np.int32]
     parents: NDArray[np.int32]
     scores: NDArray[np.float64]
+    kept: Kept
     numbers: NDArray[np.int64]
 
 
 @kernel
-def _rank_smaller(
-    subset: NDArray[np.int64],
-    choose: NDArray[np.int64],
-    less_one: NDArray[np.int64],
-    less_two: NDArray[np.int64],
-) -> None:
-    for t in range(len(subset)):
-        less_one[t] = rank_without(subset, t, t, choose)
-        for u in range(t):
-            less_two[t, u] = less_two[u, t] = rank_without(subset, t, u, choose)
-
-
-@kernel
-def _best_subset(
-    subset: NDArray[np.int64],
-    t: int,
-    forbidden: NDArray[np.bool_],
-    best: NDArray[np.float64],
-    less_two: NDArray[np.int64],
-) -> float:
-    """Return the best score of an allowed proper subset of the parents of element ``t``."""
-    child = subset[t]
-    highest = -math.inf
-    for u in range(len(subset)):
-        if u != t:
-            if forbidden[subset[u], child]:
-                return CLOSED
-            highest = max(highest, float(best[child, less_two[t, u]]))
-    return highest
+def _without(subset: NDArray[np.int64], t: int) -> NDArray[np.int64]:
+    others = np.empty(len(subset) - 1, np.int64)
+    for u in range(len(others)):
+        others[u] = subset[u + (u >= t)]
+    return others
 
 
 @kernel
@@ -102,11 +87,55 @@ def _has_required(
 
 
 @kernel
-def _without(subset: NDArray[np.int64], t: int) -> NDArray[np.int64]:
-    others = np.empty(len(subset) - 1, np.int64)
-    for u in range(len(others)):
-        others[u] = subset[u + (u >= t)]
-    return others
+def _find_smaller(
+    families: int,
+    ranks: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    places: NDArray[np.int32],
+    open_: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+) -> int:
+    """Find the rows of the set less one element; return which families none of them closes."""
+    for u in range(len(ranks)):
+        node = find(ranks[u], keys, places)
+        nodes[u] = node
+        inside = 0 if node < 0 else open_[node]
+        families &= (inside & ((1 << u) - 1)) | (inside >> u << (u + 1)) | (1 << u)
+        if families == 0:
+            break
+    return families
+
+
+@kernel
+def _best_subset(
+    t: int,
+    nodes: NDArray[np.int64],
+    open_: NDArray[np.int64],
+    first: NDArray[np.int64],
+    known: NDArray[np.float64],
+) -> float:
+    """Return the best score of an allowed proper subset of the parents of element ``t``."""
+    highest = -math.inf
+    for u in range(len(nodes)):
+        if u != t:
+            place = first[nodes[u]] + bits_below(open_[nodes[u]], t - (t > u))
+            highest = max(highest, float(known[place]))
+    return highest
+
+
+@kernel
+def _read_lower_terms(
+    subset: NDArray[np.int64],
+    choose: NDArray[np.int64],
+    lower: Level,
+    lower_terms: NDArray[np.float64],
+) -> None:
+    """Look up the terms of the sets with two elements less."""
+    for t in range(len(subset)):
+        for u in range(t):
+            node = find(rank_without(subset, t, u, choose), lower.keys, lower.places)
+            term = lower.terms[node] if node >= 0 else np.nan
+            lower_terms[t, u] = lower_terms[u, t] = term
 
 
 @kernel
@@ -119,99 +148,119 @@ def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None
 
 
 @kernel
-def score_block(
-    start: int,
-    stop: int,
-    size: int,
+def _keep(
+    subset: NDArray[np.int64],
+    term: float,
+    cells: int,
+    families: int,
+    best: NDArray[np.float64],
+    choose: NDArray[np.int64],
+    kept: Kept,
+    numbers: NDArray[np.int64],
+) -> None:
+    """Write a set to the next level."""
+    row = numbers[1]
+    kept.ranks[row] = rank_without(subset, -1, -1, choose)
+    kept.terms[row], kept.cells[row], kept.open[row] = term, cells, families
+    for t in range(len(subset)):
+        kept.sets[row, t] = subset[t]
+        if families >> t & 1:
+            kept.best[numbers[2]] = best[t]
+            numbers[2] += 1
+    numbers[1] += 1
+
+
+@kernel
+def score_sets(
+    joined: Joined,
     rules: Rules,
     lattice: Lattice,
     rows: Rows,
-    stack: Stack,
-    parent_stack: Stack,
+    bench: Bench,
     terms: Terms,
     found: Found,
 ) -> None:
-    """Score all families of the sets of one size with ranks ``start`` to ``stop - 1``.
+    """Score those families of the joined sets that are not closed.
 
     Parameters
     ----------
-    start, stop
-        Range of colexicographic ranks.
-    size
-        Number of variables of each set: families have one parent less.
-    rules, lattice, rows, stack, parent_stack, terms
-        See the classes; the lattice's arrays are read below and written at this size.
+    joined, rules, lattice, rows, bench, terms
+        See the classes.
     found
-        Receives the candidates that no subset dominates, and adds up the numbers of candidates,
-        of families that are not closed, and of tables counted.
+        Receives the candidates that no subset dominates, and the sets of the next level.
     """
     required, forbidden, n_required, prune, slack = rules
-    choose, terms_lower, set_terms, set_cells, terms_upper, cells_upper, lower, upper = lattice
+    choose, lower, level, last = lattice
     cardinalities, kind, b = rows.cardinalities, terms.kind, terms.b
-    numbers = found.numbers
-    last = len(terms_upper) == 0
-    subset = np.empty(size, np.int64)
-    best, wanted = np.empty(size), np.empty(size, np.bool_)
-    less_one, less_two = np.zeros(size, np.int64), np.zeros((size, size), np.int64)
-    first_subset(start, subset, choose)
-    for rank in range(start, stop):
-        _rank_smaller(subset, choose, less_one, less_two)
-        cells = observed(less_one, set_cells)
+    numbers, size = found.numbers, joined.sets.shape[1]
+    best, own = np.empty(size), np.empty(size)
+    ranks, nodes = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    fewest = cardinalities.min()
+    subset, lower_terms = np.empty(size, np.int64), np.zeros((size, size))
+    for row in range(len(joined.families)):
+        overwrite(subset, joined.sets[row])
+        ranks_without_one(subset, choose, ranks)
+        families = _find_smaller(
+            joined.families[row], ranks, level.keys, level.places, level.open, nodes
+        )
+        if families == 0:
+            continue
         space = n_cells(subset, cardinalities)
-        needed = False
+        cells = 0
+        for u in range(size):
+            if nodes[u] >= 0:
+                cells = max(cells, int(level.cells[nodes[u]]))
+        wanted, lower_known = 0, False
         for t in range(size):
+            if families >> t & 1 == 0:
+                continue
             child = subset[t]
             r = cardinalities[child]
-            wanted[t], best[t] = False, -np.inf
-            if size > 1:
-                best[t] = _best_subset(subset, t, forbidden, lower, less_two)
-            if best[t] == CLOSED:
+            best[t] = _best_subset(t, nodes, level.open, level.first, level.best)
+            if size == 2 and forbidden[subset[1 - t], child]:
+                families &= ~(1 << t)
                 continue
             if prune and ceiling(kind, b, space / r, r, cells) + slack <= best[t]:
-                best[t] = CLOSED
+                families &= ~(1 << t)
                 continue
             if n_required[child] and not _has_required(subset, t, required, n_required[child]):
                 continue
-            own = less_one[t]
-            if np.isnan(set_terms[own]):
-                others = _without(subset, t)
-                set_terms[own], set_cells[own] = set_term(others, rows, parent_stack, terms)
-                numbers[2] += 1
+            node = nodes[t]
+            own[t] = level.terms[node] if node >= 0 else np.nan
+            if np.isnan(own[t]):
+                slot = ranks[t] & (len(bench.keys) - 1)
+                if bench.keys[slot] != ranks[t]:
+                    others = _without(subset, t)
+                    bench.terms[slot] = set_term(others, rows, bench.parent_stack, terms)[0]
+                    bench.keys[slot] = ranks[t]
+                    numbers[3] += 1
+                own[t] = bench.terms[slot]
             if prune and kind == 1:
+                if not lower_known:
+                    _read_lower_terms(subset, choose, lower, lower_terms)
+                    lower_known = True
                 cost = b * (space / r) * (r - 1)
                 if entropy_closes(
-                    subset,
-                    t,
-                    set_terms[own],
-                    cost,
-                    slack,
-                    required,
-                    cardinalities,
-                    terms_lower,
-                    less_two,
+                    subset, t, own[t], cost, slack, required, cardinalities, lower_terms
                 ):
-                    best[t] = CLOSED
+                    families &= ~(1 << t)
                     continue
-            wanted[t] = needed = True
-        if needed:
-            term, cells = set_term(subset, rows, stack, terms)
-            numbers[2] += 1
-            if not last:
-                terms_upper[rank], cells_upper[rank] = term, cells
-            for t in range(size):
-                if not wanted[t]:
-                    continue
-                r = cardinalities[subset[t]]
-                score = term - set_terms[less_one[t]]
-                if kind == 1:
-                    score -= b * (space / r) * (r - 1)
-                if score > best[t] or not prune:
-                    _emit(subset, t, score, found)
-                best[t] = max(best[t], score)
-                if prune and ceiling(kind, b, space / r, r, cells) + slack <= best[t]:
-                    best[t] = CLOSED
+            wanted |= 1 << t
+        term, cells = np.nan, 0
+        if wanted:
+            term, cells = set_term(subset, rows, bench.stack, terms)
+            numbers[3] += 1
         for t in range(size):
-            numbers[1] += best[t] < CLOSED
-            if not last:
-                upper[subset[t], less_one[t]] = best[t]
-        next_subset(subset)
+            if wanted >> t & 1 == 0:
+                continue
+            r = cardinalities[subset[t]]
+            score = term - own[t]
+            if kind == 1:
+                score -= b * (space / r) * (r - 1)
+            if score > best[t] or not prune:
+                _emit(subset, t, score, found)
+            best[t] = max(best[t], score)
+            if prune and ceiling(kind, b, fewest * space / r, r, cells) + slack <= best[t]:
+                families &= ~(1 << t)
+        if not last and (families or wanted):
+            _keep(subset, term, cells, families, best, choose, found.kept, numbers)

@@ -52,26 +52,17 @@ def entropy_closes(
     slack: float,
     required: NDArray[np.bool_],
     cardinalities: NDArray[np.int64],
-    terms_lower: NDArray[np.float64],
-    less_two: NDArray[np.int64],
+    lower_terms: NDArray[np.float64],
 ) -> bool:
     """Tell whether some parent has too little entropy given the others.
 
-    ``own`` is the parents' term and ``cost`` the penalty of the family.
+    ``own`` is the parents' term, ``cost`` the penalty of the family, and ``lower_terms`` holds the
+    terms of the set less two elements, not-a-number where not known.
     """
     for u in range(len(subset)):
         if u != t and not required[subset[u], subset[t]]:
             r = cardinalities[subset[u]]
-            gain = terms_lower[less_two[t, u]] - own
+            gain = lower_terms[t, u] - own
             if gain + slack <= cost * (r - 1) / r:
                 return True
     return False
-
-
-@kernel
-def observed(less_one: NDArray[np.int64], cells: NDArray[np.int64]) -> int:
-    """Return the most configurations seen of any set that has one element less."""
-    most = 0
-    for t in range(len(less_one)):
-        most = max(most, int(cells[less_one[t]]))
-    return most

@@ -15,6 +15,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scores import Score
 from exactlearn.solvers.problem import Arc, Problem
+from exactlearn.threads import n_threads
 
 FAMILY_LIMIT = 2**30
 """Most families that may have to be looked at when dominated ones are dropped."""
@@ -30,6 +31,7 @@ def candidate_parent_sets(
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
     prune: bool = True,
+    threads: int | None = None,
     on_progress: Progress | None = None,
 ) -> Problem:
     """Score the parent sets of every variable and keep those that could be optimal.
@@ -47,6 +49,8 @@ def candidate_parent_sets(
         respect them are returned, and only those can dominate others.
     prune
         Whether to drop the parent sets that score no better than one of their proper subsets.
+    threads
+        Number of threads, on which the outcome does not depend; all cores when not given.
     on_progress
         Called now and then with the numbers of variable sets done and of all.
 
@@ -78,7 +82,8 @@ def candidate_parent_sets(
     constraints = frozenset(required), frozenset(forbidden)
     k = _checked_size(dataset, max_parents, prune)
     _check_arcs(dataset, *constraints, k)
-    tables = list(Enumeration(dataset, score, k, *constraints, prune).run(on_progress))
+    enumeration = Enumeration(dataset, score, k, *constraints, prune, n_threads(threads))
+    tables = list(enumeration.run(on_progress))
     return _problem(dataset.names, tables, *constraints)
 
 

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
 
+LARGEST_RANK = 2**63 - 1
+"""The largest rank that fits into a machine word."""
+
 
 def binomials(n: int, k: int) -> NDArray[np.int64]:
     """Return the binomial coefficients that ranks need, capped at the largest int64."""
     return np.array(
-        [[min(math.comb(i, j), 2**63 - 1) for j in range(k + 1)] for i in range(n + 1)], np.int64
+        [[min(math.comb(i, j), LARGEST_RANK) for j in range(k + 1)] for i in range(n + 1)], np.int64
     )
 
 
@@ -33,14 +36,18 @@ def rank_without(
 
 
 @kernel
-def first_subset(rank: int, subset: NDArray[np.int64], choose: NDArray[np.int64]) -> None:
-    """Write the set of a colexicographic rank."""
-    top = choose.shape[0] - 1
-    for position in range(len(subset), 0, -1):
-        while choose[top, position] > rank:
-            top -= 1
-        subset[position - 1] = top
-        rank -= choose[top, position]
+def ranks_without_one(
+    subset: NDArray[np.int64], choose: NDArray[np.int64], ranks: NDArray[np.int64]
+) -> None:
+    """Write, for each element of a set, the rank of the set without it."""
+    before, after = 0, 0
+    for i in range(1, len(subset)):
+        after += choose[subset[i], i]
+    for i in range(len(subset)):
+        ranks[i] = before + after
+        before += choose[subset[i], i + 1]
+        if i + 1 < len(subset):
+            after -= choose[subset[i + 1], i + 1]
 
 
 @kernel

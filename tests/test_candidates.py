@@ -246,9 +246,9 @@ def test_too_large_enumerations_are_refused(monkeypatch):
         candidate_parent_sets(wide, BIC(), max_parents=3)
     with pytest.raises(TooLargeError, match=r"set max_parents to at most 1, or let dominated"):
         candidate_parent_sets(wide, BIC(), max_parents=2, prune=False)
-    monkeypatch.setattr(candidate_enumeration, "LATTICE_LIMIT", 100)
+    monkeypatch.setattr(candidate_enumeration, "OPEN_LIMIT", 100)
     data = make(np.random.default_rng(0).integers(0, 2, (90, 9)), [2] * 9)
-    with pytest.raises(TooLargeError, match=r"324 best scores .* set max_parents to at most 2"):
+    with pytest.raises(TooLargeError, match=r"100 families with 2 parents .* set max_parents to at most 2"):
         candidate_parent_sets(data, BDeu(1), max_parents=None)
     assert candidate_parent_sets(data, BDeu(1), max_parents=2).n_candidates
 

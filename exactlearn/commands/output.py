@@ -48,10 +48,10 @@ class Output:
 
     def note_compiling(self) -> None:
         """Tell, where kernels were not compiled before, why learning starts slowly."""
-        from exactlearn.candidate_lattice import score_block
+        from exactlearn.candidate_lattice import score_sets
         from exactlearn.kernel import is_compiled
 
-        if not is_compiled(score_block):
+        if not is_compiled(score_sets):
             self.note(
                 "First run: compiling the kernels, once, about a minute (counted in the seconds)"
             )

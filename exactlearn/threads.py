@@ -1,0 +1,85 @@
+"""Independent pieces of compiled work on several threads, their results in order.
+
+Kernels release the interpreter lock, so plain threads use all cores. What comes out does not depend
+on the number of threads.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import TypeVar
+
+from exactlearn.errors import OptionError
+
+Space = TypeVar("Space")
+Outcome = TypeVar("Outcome")
+
+AHEAD = 8
+"""Pieces for each thread that are handed out before the first one's result is taken."""
+
+
+def n_threads(threads: int | None) -> int:
+    """Return the number of threads to use: all cores this process may use unless given.
+
+    Raises
+    ------
+    OptionError
+        When the number is less than 1.
+    """
+    if threads is None:
+        available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+        return len(available) or os.cpu_count() or 1
+    if threads < 1:
+        raise OptionError(f"threads must be at least 1, found {threads}")
+    return threads
+
+
+def in_order(
+    work: Callable[[int, Space], Outcome],
+    pieces: int,
+    space: Callable[[], Space],
+    threads: int,
+) -> Iterator[Outcome]:
+    """Yield what ``work`` returns for the numbers 0 to ``pieces - 1``, in that order.
+
+    Parameters
+    ----------
+    work
+        Called with the number of a piece and a scratch space that no other thread uses meanwhile.
+    pieces
+        Number of pieces.
+    space
+        Makes a scratch space; called at most ``threads`` times.
+    threads
+        Number of threads; with one, everything runs in the caller's.
+    """
+    threads = min(threads, pieces)
+    if threads <= 1:
+        own = space()
+        for piece in range(pieces):
+            yield work(piece, own)
+        return
+    free: SimpleQueue[Space] = SimpleQueue()
+    for _ in range(threads):
+        free.put(space())
+
+    def run(piece: int) -> Outcome:
+        own = free.get()
+        try:
+            return work(piece, own)
+        finally:
+            free.put(own)
+
+    pool = ThreadPoolExecutor(threads)
+    running: deque[Future[Outcome]] = deque()
+    try:
+        for piece in range(pieces):
+            running.append(pool.submit(run, piece))
+            if len(running) > AHEAD * threads:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
