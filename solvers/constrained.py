@@ -80,22 +80,31 @@ def solve_constrained(
         status = "interrupted"
     if status == "optimal" and search.incumbent.parents is None:
         return _infeasible(problem, search, solve, solver)
-    result = _answer(search, status, solver, gap, time_limit)
+    result = answer(search, status)
     result.check(problem)
     return result
 
 
-def _answer(
-    search: Partition, status: Status, solver: str, gap: float, time_limit: float | None
-) -> Result:
+def answer(search: Partition, status: Status, bound: float | None = None) -> Result:
+    """Return what a search knows of the best network.
+
+    Parameters
+    ----------
+    search
+        The search.
+    status
+        How it ended.
+    bound
+        Bound on the best network, where the search went on after it.
+    """
     found = search.incumbent
-    bound = max(search.bound, found.score)
-    open_gap = TOLERANCE * max(1.0, abs(found.score)) + gap * abs(found.score)
+    bound = max(search.bound if bound is None else bound, found.score)
+    open_gap = TOLERANCE * max(1.0, abs(found.score)) + search.gap * abs(found.score)
     if status == "optimal" and bound - found.score > open_gap:
         status = "feasible"
-    said = [f"{search.solved} problems without the constraints were solved"]
-    if status == "feasible" and time_limit is not None and search.seconds >= time_limit:
-        said.insert(0, f"the time limit of {time_limit:g} s was reached")
+    said = [f"{search.solved} problems without constraints on the whole network were solved"]
+    if status == "feasible" and monotonic() >= search.deadline:
+        said.insert(0, "the time limit was reached")
     if status == "interrupted":
         said.insert(0, "interrupted")
     if found.parents is None:
@@ -105,13 +114,13 @@ def _answer(
         score=found.score,
         bound=bound,
         status=status,
-        solver=solver,
+        solver=str(search.options.get("solver", "auto")),
         seconds=search.seconds,
         nodes=search.nodes,
         values=found.values,
         trace=tuple(search.trace),
         message="; ".join(said),
-        gap_limit=gap,
+        gap_limit=search.gap,
     )
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf, isinf
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +50,8 @@ HEURISTIC_NODES = 100
 """Nodes after which a solver that proves nothing has had its chances."""
 
 
-class Solver(Protocol):
-    """Any function that solves a problem as :func:`exactlearn.solvers.solve` does."""
-
-    def __call__(self, problem: Problem, **options: Any) -> Result:
-        """Solve a problem without constraints."""
+Solver = Callable[..., Result]
+"""Any function that solves a problem without constraints as ``solve`` of this package does."""
 
 
 class Step(NamedTuple):
