@@ -1,0 +1,289 @@
+"""The order graph against all selections, dynamic programming and its own shorter runs."""
+
+from itertools import combinations, product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.errors import TooLargeError
+from exactlearn.formats.jkl import read_jkl
+from exactlearn.solvers import Problem, dynamic, order_graph
+from exactlearn.solvers.components import split
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.order_graph import OutOfMemory, solve_component
+from exactlearn.solvers.order_graph_bounds import (
+    COMPLETE,
+    OPEN,
+    PRUNED,
+    scratch_for,
+    settle,
+    smallest_source,
+)
+from exactlearn.solvers.order_graph_rows import CountedClusters, price
+from exactlearn.solvers.order_graph_rows import order_graph as arrays_of
+from exactlearn.solvers.progress import OutOfTime, Progress
+from tests.brute_force import best_selection, is_acyclic
+
+
+def random_problem(seed, n, *, most_parents=2, density=1.0):
+    """Return a problem that falls into few components: gains of parents are large."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for child in range(n):
+        others = [v for v in range(n) if v != child]
+        sets = [s for k in range(most_parents + 1) for s in combinations(others, k)]
+        kept = [s for s in sets if not s or rng.random() < density]
+        tables.append({s: float(5 * rng.random() * len(s) ** 0.7) - 10 for s in kept})
+    return Problem.from_candidates([f"x{i}" for i in range(n)], tables)
+
+
+def random_rows(rng, n, count=8):
+    """Return counted clusters with random multipliers."""
+    found = []
+    while len(found) < count:
+        size = int(rng.integers(2, n + 1))
+        members = rng.choice(n, size, replace=False)
+        bits = sum(1 << int(v) for v in members)
+        found.append((bits, int(rng.integers(1, size)), 2 * rng.random()))
+    bits, counts, values = zip(*found, strict=True)
+    return CountedClusters(np.array(bits, np.uint64), np.array(counts), np.array(values))
+
+
+def selections(component):
+    """Yield every acyclic selection."""
+    ranges = [range(a, b) for a, b in zip(component.first[:-1], component.first[1:], strict=True)]
+    parents = [
+        tuple(component.members[a:b].tolist())
+        for a, b in zip(component.member_first[:-1], component.member_first[1:], strict=True)
+    ]
+    for chosen in product(*ranges):
+        if is_acyclic(tuple(parents[c] for c in chosen)):
+            yield np.array(chosen)
+
+
+def solved(problem, multipliers=None, **options):
+    """Solve every component; return the progress."""
+    components = split(problem)
+    progress = Progress(problem, components, None, None)
+    for k in range(len(components)):
+        given = multipliers(components[k]) if multipliers else None
+        assert solve_component(progress, k, multipliers=given, **options) == "optimal"
+    return progress
+
+
+def random_multipliers(rng, n):
+    clusters = rng.random((6, n)) < 0.5
+    return Multipliers(
+        clusters[clusters.sum(axis=1) > 1], rng.random((clusters.sum(axis=1) > 1).sum())
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_finds_the_best_of_all_selections(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(seed, int(rng.integers(2, 5)))
+    best = best_selection(problem)
+    for multipliers in (None, lambda c: random_multipliers(rng, c.n_variables)):
+        progress = solved(problem, multipliers)
+        assert progress.score == pytest.approx(best, abs=1e-9)
+        assert progress.bound == pytest.approx(best, abs=1e-7)
+        assert is_acyclic(progress.parents)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(5, 11), st.sampled_from([0.15, 0.4, 1.0]))
+def test_it_agrees_with_dynamic_programming(seed, n, density):
+    problem = random_problem(seed, n, density=density)
+    for component in split(problem):
+        chosen = dynamic.best_selection(component, lambda: None)
+        progress = Progress(problem, [component], None, None)
+        if seed % 2:  # some begin with the optimum
+            progress.improve(0, chosen)
+        rng = np.random.default_rng(seed)
+        multipliers = random_multipliers(rng, component.n_variables) if seed % 3 else None
+        assert solve_component(progress, 0, multipliers=multipliers) == "optimal"
+        assert progress.scores[0] == pytest.approx(component.total(chosen), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_counted_clusters_and_reduced_costs_bound_every_selection(seed):
+    rng = np.random.default_rng(seed)
+    (component, *_) = split(random_problem(seed, 4))
+    rows = random_rows(rng, component.n_variables)
+    priced = price(component, rows)
+    for chosen in selections(component):
+        loss = component.relaxation - component.total(chosen)
+        assert loss >= priced.loss + priced.reduced[chosen].sum() - 1e-9
+
+
+def cheapest_completion(component, rows, placed, order_cost):
+    """Return the least cost of completing a state, by all orders: the definition, no bounds."""
+    n = component.n_variables
+    everything = (1 << n) - 1
+    known = {everything: 0.0}
+
+    def rest(state):
+        if state not in known:
+            known[state] = min(
+                (
+                    order_cost(state, c) + rest(state | 1 << int(component.child[c]))
+                    for c in range(component.n_candidates)
+                    if not state >> int(component.child[c]) & 1
+                    and not int(component.parents[c, 0]) & ~state
+                ),
+                default=inf,
+            )
+        return known[state]
+
+    return rest(placed)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_no_state_is_pruned_or_narrowed_wrongly(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 6))
+    component = max(split(random_problem(seed, n, density=0.7)), key=lambda c: c.n_variables)
+    n = component.n_variables
+    if n < 2:
+        return
+    rows = random_rows(rng, n)
+    priced = price(component, rows)
+
+    def order_cost(state, c):
+        cost = float(priced.reduced[c])
+        for bits, count, value in zip(rows.members, rows.counts, rows.values, strict=True):
+            inside = int(bits) >> int(component.child[c]) & 1
+            if inside and (int(component.parents[c, 0]) & int(bits)).bit_count() < count:
+                cost += value * ((state & int(bits)).bit_count() >= count)
+        return cost
+
+    keep = np.lexsort((priced.reduced, component.child))
+    graph = arrays_of(component, rows, priced.reduced, keep)
+    scratch = scratch_for(graph)
+    for placed in range(1 << n):
+        best = cheapest_completion(component, rows, placed, order_cost)
+        for threshold in (best - 1e-6, best + 1e-6, best + 1.0):
+            became, after, cost, coming, bound = settle(
+                graph, scratch, np.uint64(placed), 0.0, threshold, int(rng.integers(0, 30))
+            )
+            assert bound <= best + 1e-9 or became == PRUNED
+            if threshold < best:
+                continue
+            assert became != PRUNED
+            left = [
+                order_cost(int(after), keep[scratch.best[v]])
+                + cheapest_completion(component, rows, int(after) | 1 << v, order_cost)
+                for v in range(n)
+                if int(coming) >> v & 1 and scratch.best[v] >= 0
+            ]
+            assert became == COMPLETE or min(left) + cost == pytest.approx(best, abs=1e-9)
+            assert became == OPEN or cost == pytest.approx(best, abs=1e-9)
+
+
+@given(st.lists(st.integers(0, 255), min_size=8, max_size=8))
+def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
+    reach = np.array([row | 1 << v for v, row in enumerate(rows)], np.uint64)
+    source = int(smallest_source(np.uint64(255), reach.copy()))
+    members = [v for v in range(8) if source >> v & 1]
+    closure = {v: {v} for v in members}
+    for _ in range(8):
+        for v in members:
+            closure[v] |= {u for w in closure[v] for u in range(8) if (rows[w] | 1 << w) >> u & 1}
+    assert all(closure[v] == set(members) for v in members)
+
+
+def hard_component(seed=3, n=16):
+    (component,) = split(random_problem(seed, n, most_parents=3))
+    return component
+
+
+def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monkeypatch):
+    problem = random_problem(3, 14, most_parents=3)
+    (component,) = split(problem)
+    best = component.total(dynamic.best_selection(component, lambda: None))
+    monkeypatch.setattr(order_graph, "BEGINNING", 64)
+    monkeypatch.setattr(order_graph, "WORK", 50)
+    stopped = 0
+    for memory in (3000, 10_000, 30_000, 10**6, 10**9):
+        progress = Progress(problem, [component], None, None)
+        bounds = []
+        progress.on_event = None
+        try:
+            assert solve_component(progress, 0, memory_limit=memory) == "optimal"
+        except OutOfMemory as stop:
+            assert "memory limit" in str(stop)
+            stopped += 1
+        bounds.append(progress.bounds[0])
+        assert progress.bounds[0] >= best - 1e-7
+    assert 1 <= stopped < 5
+    assert progress.scores[0] == pytest.approx(best)
+
+
+def test_the_time_limit_stops_it():
+    problem = random_problem(3, 18, most_parents=3)
+    (component,) = split(problem)
+    progress = Progress(problem, [component], 0.0, None)
+    with pytest.raises(OutOfTime):
+        solve_component(progress, 0)
+    assert progress.bounds[0] <= component.relaxation + 1e-6
+
+
+def test_an_allowance_ends_it_early():
+    problem = random_problem(5, 12)
+    (component,) = split(problem)
+    chosen = dynamic.best_selection(component, lambda: None)
+    best = component.total(chosen)
+    for allowance in (0.5, 2.0, 100.0):
+        progress = Progress(problem, [component], None, None)
+        progress.improve(0, chosen)
+        assert solve_component(progress, 0, allowance=allowance) == "optimal"
+        assert best - 1e-9 <= progress.bounds[0] <= best + allowance + 1e-9
+
+
+def test_it_does_the_same_every_time():
+    first, second = (solved(random_problem(7, 13)) for _ in range(2))
+    assert first.parents == second.parents
+    assert first.nodes == second.nodes
+    assert first.bounds == second.bounds
+
+
+def test_candidates_that_are_not_kept_are_not_chosen():
+    problem = random_problem(11, 6)
+    (component,) = split(problem)
+    keep = np.ones(component.n_candidates, np.bool_)
+    keep[component.first[:-1]] = False
+    progress = Progress(problem, [component], None, None)
+    solve_component(progress, 0, keep=keep)
+    assert keep[progress.selected[0]].all()
+
+
+def test_a_component_without_acyclic_selection_is_infeasible():
+    problem = Problem.from_candidates(["a", "b"], [{(1,): -1.0}, {(0,): -2.0}])
+    progress = Progress(problem, split(problem), None, None)
+    assert solve_component(progress, 0) == "infeasible"
+
+
+def test_unsuitable_components_are_refused():
+    names = [f"x{i}" for i in range(65)]
+    ring = [{(): -1.0, ((i + 1) % 65,): 0.0} for i in range(65)]
+    problem = Problem.from_candidates(names, ring)
+    progress = Progress(problem, split(problem), None, None)
+    with pytest.raises(TooLargeError, match="at most 64 variables"):
+        solve_component(progress, 0)
+
+
+def test_it_solves_sixty_four_variables():
+    ring = [{(): -1.0, ((i + 1) % 64,): 0.0} for i in range(64)]
+    problem = Problem.from_candidates([f"x{i}" for i in range(64)], ring)
+    assert solved(problem).score == -1.0
+
+
+def test_public_instances(data_dir):
+    for name, optimum in (("wine.BIC.3", -1258.445909), ("asia_10000_bdeu-1-3", -22466.396546)):
+        problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
+        progress = solved(problem)
+        assert progress.score == pytest.approx(optimum, abs=1e-6)
+        assert progress.bound == pytest.approx(optimum, abs=1e-6)
