@@ -1,32 +1,60 @@
 """Search for clusters whose inequality a fractional selection violates.
 
-Three searches: circuits of short length; variables left over when all that can be placed are
-placed; and walks that move one variable at a time into or out of a cluster. They are quick and
-miss little; :mod:`exactlearn.solvers.cluster_program` misses nothing.
+Three searches: circuits of short length; minimal clusters that no larger candidate lets anybody
+leave (:mod:`exactlearn.solvers.closures`); and walks that move one variable at a time into or out
+of a cluster. They miss little; :mod:`exactlearn.solvers.cluster_program` misses nothing.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel, overwrite
+from exactlearn.solvers.closures import disjoint_clusters, members_of
 from exactlearn.solvers.clusters import LEAST, POSITIVE, Support, short_circuits, violations
 
-MANY_VARIABLES, ENOUGH = 100, 20
-"""With more variables, this many violated clusters make the slower search unnecessary."""
+THRESHOLDS = (POSITIVE, 0.1, 0.2, 0.3, 0.4, 0.5)
+"""Values below which candidates are left out of account in the search for minimal clusters."""
 
-MOST_SOURCES = 30
-"""Variables from which left-over clusters are shrunk, for each threshold."""
+ORDERS = 10
+"""Orders in which members are placed by force to make clusters minimal, for each threshold."""
+
+FEW = 5
+"""Violated clusters found quickly that make walks unnecessary."""
+
+MOST_STARTS = 60
+"""Variables from which walks set out."""
 
 
-def violated_clusters(support: Support, n: int, most: int) -> NDArray[np.bool_]:
+def violated_clusters(
+    support: Support, n: int, most: int, rng: np.random.Generator | None = None
+) -> NDArray[np.bool_]:
     """Return clusters whose inequality is violated, the most violated first, shape (found, n)."""
+    found = quick_clusters(support, n, most, rng)
+    return found if len(found) >= FEW else slow_clusters(support, n, found, most, rng)
+
+
+def quick_clusters(
+    support: Support, n: int, most: int, rng: np.random.Generator | None = None
+) -> NDArray[np.bool_]:
+    """Return what the two quicker searches find, the most violated first, shape (found, n)."""
+    rng = np.random.default_rng(0) if rng is None else rng
     circuits = short_circuits(*support, n, most)
-    closed = closed_clusters(*support, n, most)
-    quick = _best(np.concatenate([circuits, closed]), support, most)
-    if n > MANY_VARIABLES and len(quick) > ENOUGH:
-        return quick
-    seeds = np.unique(np.concatenate([quick, closed]), axis=0)[:n]
-    return _best(np.concatenate([quick, walk_clusters(*support, n, seeds)]), support, most)
+    orders = rng.permuted(np.tile(np.arange(n), (ORDERS, 1)), axis=1)
+    return _best(np.concatenate([circuits, closed_clusters(*support, orders, most)]), support, most)
+
+
+def slow_clusters(
+    support: Support,
+    n: int,
+    seeds: NDArray[np.bool_],
+    most: int,
+    rng: np.random.Generator | None = None,
+) -> NDArray[np.bool_]:
+    """Return the seeds, shape (seeds, n), and what walks from them and from variables find."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    sources = np.sort(rng.permutation(n)[:MOST_STARTS])
+    walks = walk_clusters(*support, n, sources, seeds)
+    return _best(np.concatenate([seeds, walks]), support, most)
 
 
 def _best(clusters: NDArray[np.bool_], support: Support, most: int) -> NDArray[np.bool_]:
@@ -43,82 +71,27 @@ def closed_clusters(
     x: NDArray[np.float64],
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
-    n: int,
+    orders: NDArray[np.int64],
     most: int,
 ) -> NDArray[np.bool_]:
     """Return minimal clusters that no larger candidate lets anybody leave, shape (found, n).
 
-    For some thresholds the candidates below it are left out of account. Variables with a candidate
-    inside what is placed are placed; those that never are form a cluster whose members have all
-    their larger candidates' parents meet it. It is shrunk by placing further members by force as
-    long as a cluster remains (the idea of Trösser, de Givry and Katsirelos 2021, "Improved
-    acyclicity reasoning for Bayesian network structure learning with constraint programming").
+    At most about ``most``, for all thresholds together and each of the orders, shape (orders, n).
     """
-    thresholds = (POSITIVE, 0.1, 0.2, 0.3, 0.4)
+    n = orders.shape[1]
     found = np.zeros((most, n), np.bool_)
     n_found = 0
-    start = np.zeros(n, np.bool_)
-    for threshold in thresholds:
-        whole = left_over(child, x, member_first, members, start, threshold)
-        for source in range(0, n, 1 + n // MOST_SOURCES):
-            if n_found == most or not whole.any():
-                break
-            if whole[source]:
-                smaller = _shrink(child, x, member_first, members, whole, source, threshold)
-                overwrite(found[n_found], smaller)
+    for threshold in THRESHOLDS:
+        listed = np.flatnonzero(x > threshold)
+        starts, parents = members_of(listed, member_first, members)
+        for order in orders:
+            clusters = disjoint_clusters(child[listed], starts, parents, order)
+            for k in range(min(len(clusters), most - n_found)):
+                overwrite(found[n_found], clusters[k])
                 n_found += 1
+            if not len(clusters):
+                break
     return found[:n_found]
-
-
-@kernel
-def left_over(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    placed: NDArray[np.bool_],
-    threshold: float,
-) -> NDArray[np.bool_]:
-    """Return the variables that cannot be placed after the given ones, shape (n,)."""
-    left = ~placed
-    moved = True
-    while moved:
-        moved = False
-        for s in range(len(x)):
-            if x[s] > threshold and left[child[s]]:
-                free = True
-                for at in range(member_first[s], member_first[s + 1]):
-                    if left[members[at]]:
-                        free = False
-                        break
-                if free:
-                    left[child[s]] = False
-                    moved = True
-    return left
-
-
-@kernel
-def _shrink(
-    child: NDArray[np.int64],
-    x: NDArray[np.float64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    whole: NDArray[np.bool_],
-    source: int,
-    threshold: float,
-) -> NDArray[np.bool_]:
-    """Place members by force, beginning after the source, as long as some cannot be placed."""
-    n = len(whole)
-    cluster = whole.copy()
-    for step in range(1, n):
-        v = (source + step) % n
-        if cluster[v]:
-            placed = ~cluster
-            placed[v] = True
-            smaller = left_over(child, x, member_first, members, placed, threshold)
-            if smaller.any():
-                cluster = smaller
-    return cluster
 
 
 @kernel
@@ -128,22 +101,24 @@ def walk_clusters(
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
     n: int,
+    sources: NDArray[np.int64],
     seeds: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Return the best cluster met from each variable, grown or peeled, and from each seed.
+    """Return the best cluster met from each source, grown or peeled, and from each seed.
 
-    Rows of variables that are in no violated cluster are empty.
+    Rows of sources that are in no violated cluster are empty.
     """
     whole = _hopeful(child, x, member_first, members, n)
-    found = np.zeros((2 * n + len(seeds), n), np.bool_)
-    for v in range(n):
+    found = np.zeros((2 * len(sources) + len(seeds), n), np.bool_)
+    for k in range(len(sources)):
+        v = sources[k]
         if whole[v]:
-            found[2 * v, v] = True
-            _walk(child, x, member_first, members, found[2 * v], whole, v, 1, n)
-            overwrite(found[2 * v + 1], whole)
-            _walk(child, x, member_first, members, found[2 * v + 1], whole, v, -1, n)
+            found[2 * k, v] = True
+            _walk(child, x, member_first, members, found[2 * k], whole, v, 1, n)
+            overwrite(found[2 * k + 1], whole)
+            _walk(child, x, member_first, members, found[2 * k + 1], whole, v, -1, n)
     for k in range(len(seeds)):
-        overwrite(found[2 * n + k], seeds[k])
+        overwrite(found[2 * len(sources) + k], seeds[k])
     for k in range(len(found)):
         if found[k].any():
             steps = 12 + 2 * int(found[k].sum())

@@ -58,6 +58,11 @@ class Multipliers:
         """Sum of the multipliers, which the bound subtracts."""
         return float(self.values.sum())
 
+    def positive(self) -> "Multipliers":
+        """Return the clusters whose multiplier is positive."""
+        positive = self.values > 0.0
+        return Multipliers(self.clusters[positive], self.values[positive])
+
     def adjusted(self, problem: Candidates) -> NDArray[np.float64]:
         """Return each candidate's score plus the multipliers of the clusters it satisfies.
 

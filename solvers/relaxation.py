@@ -12,7 +12,7 @@ whose columns may exclude each other by a cluster has an artificial column besid
 every cluster at a price.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from exactlearn.kernel import kernel
 from exactlearn.solvers.families import Candidates, families_without_choices
 from exactlearn.solvers.linear_program import LinearProgram
-from exactlearn.solvers.multipliers import Multipliers, rewards
+from exactlearn.solvers.multipliers import Multipliers
 
 BEGINNING = 4
 """Candidates of each variable that are columns from the beginning."""
@@ -39,7 +39,9 @@ class Relaxed:
     Parameters
     ----------
     objective
-        The optimum. The bound of the multipliers is the safe one.
+        The optimum, up to the tolerance of the solver.
+    bound
+        No selection of allowed candidates scores more: the bound of the multipliers.
     x
         Value of each candidate, shape (m,).
     multipliers
@@ -51,6 +53,7 @@ class Relaxed:
     """
 
     objective: float
+    bound: float
     x: NDArray[np.float64]
     multipliers: Multipliers
     variable_duals: NDArray[np.float64]
@@ -135,17 +138,24 @@ class Relaxation:
     def solve(self) -> Relaxed:
         """Solve the linear program, with further columns until no allowed candidate improves it."""
         while True:
-            relaxed, prices = self._solve_columns()
+            relaxed = self._solve_columns()
             f = self.families
             adjusted = relaxed.multipliers.adjusted_families(f)
             entering = priced_in(
-                f.first, adjusted, self.allowed, self._is_column, prices, MOST_PRICED, TOLERANCE
+                f.first,
+                adjusted,
+                self.allowed,
+                self._is_column,
+                relaxed.variable_duals,
+                MOST_PRICED,
+                TOLERANCE,
             )
             if not len(entering):
-                return relaxed
+                best = np.maximum.reduceat(np.where(self.allowed, adjusted, -np.inf), f.first[:-1])
+                return replace(relaxed, bound=relaxed.multipliers.total_of(best))
             self._enter(entering)
 
-    def _solve_columns(self) -> tuple[Relaxed, NDArray[np.float64]]:
+    def _solve_columns(self) -> Relaxed:
         n = self.families.n_variables
         objective, values, duals = self._lp.solve(dual=not self._grown)
         self._grown = False
@@ -154,9 +164,8 @@ class Relaxation:
         cluster_duals = np.maximum(np.where(self._meets, duals[n:], -duals[n:]), 0.0)
         multipliers = Multipliers(self.clusters, cluster_duals)
         shift = self.clusters[self._meets].T.astype(np.float64) @ cluster_duals[self._meets]
-        prices = duals[:n] + shift
         feasible = bool(values[:n].max(initial=0.0) <= TOLERANCE)
-        return Relaxed(objective, x, multipliers, prices, feasible), prices
+        return Relaxed(objective, np.inf, x, multipliers, duals[:n] + shift, feasible)
 
     def _add_artificial(self) -> None:
         f, n = self.families, self.families.n_variables
@@ -183,9 +192,10 @@ def _with_artificial(
     clusters: NDArray[np.bool_],
     n: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the columns after the artificial ones, which satisfy the clusters of their variable.
+    """Return the rows with the artificial columns, after which the others are numbered.
 
-    So they appear in the rows that sum those satisfying the cluster, not in the others.
+    These satisfy every cluster of their variable, so they appear in the rows that sum those that
+    do, not in the others.
     """
     row, variable = np.nonzero(clusters & ~meets[:, None])
     rows = np.concatenate([np.repeat(np.arange(len(meets)), np.diff(starts)), row])
@@ -202,10 +212,10 @@ def satisfies(
     cluster: NDArray[np.bool_],
 ) -> bool:
     """Tell whether a candidate has no parent in a cluster."""
+    disjoint = True
     for at in range(member_first[c], member_first[c + 1]):
-        if cluster[members[at]]:
-            return False
-    return True
+        disjoint = disjoint and not cluster[members[at]]
+    return disjoint
 
 
 @kernel
@@ -235,10 +245,10 @@ def cluster_rows(
         at = starts[k]
         for j in range(len(candidates)):
             c = candidates[j]
-            if clusters[k, child[c]]:
-                if satisfies(c, member_first, members, clusters[k]) != forms[k]:
-                    items[at] = j
-                    at += 1
+            inside = clusters[k, child[c]]
+            if inside and satisfies(c, member_first, members, clusters[k]) != forms[k]:
+                items[at] = j
+                at += 1
     return starts, items, forms
 
 
@@ -261,10 +271,10 @@ def column_rows(
         rows[at] = child[c]
         at += 1
         for k in range(len(clusters)):
-            if clusters[k, child[c]]:
-                if satisfies(c, member_first, members, clusters[k]) != forms[k]:
-                    rows[at] = n + k
-                    at += 1
+            inside = clusters[k, child[c]]
+            if inside and satisfies(c, member_first, members, clusters[k]) != forms[k]:
+                rows[at] = n + k
+                at += 1
         starts[j + 1] = at
     return starts, rows[:at]
 

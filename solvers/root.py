@@ -1,0 +1,229 @@
+"""The root of the search: cutting planes until the bound of the linear relaxation stays.
+
+Each round solves the relaxation (:mod:`exactlearn.solvers.relaxation`), drops the clusters that are
+slack, and adds violated ones. Clusters are sought between the relaxation's solution and a point
+inside all cluster inequalities, at first that of the incumbent (the in-out separation of Ben-Ameur
+and Neto 2007, "Acceleration of cutting-plane and column generation algorithms"): such cuts are
+deeper. The multipliers of the rounds give a bound each, which is computed anew from the scores.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.solvers.cluster_program import search_clusters
+from exactlearn.solvers.cluster_search import FEW, quick_clusters, violated_clusters
+from exactlearn.solvers.clusters import LEAST, Support, take_support, violations
+from exactlearn.solvers.dual_ascent import greedy_multipliers
+from exactlearn.solvers.families import Candidates, Families, families_without_choices
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.relaxation import Relaxation, Relaxed
+
+MOST_CUTS = 200
+"""Clusters added in one round."""
+
+MOST_ROUNDS = 2000
+"""Rounds after which the multipliers so far are taken."""
+
+TAIL, LEAST_GAIN = 30, 1e-4
+"""Rounds that must have lowered the bound, as a part of what all rounds did."""
+
+MOST_PROGRAMS = 20
+"""Exact searches for violated clusters."""
+
+TINY = 1e-9
+"""Multiplier of a cluster that is dropped."""
+
+INWARDS = 0.5
+"""Weight of the inner point where clusters are sought."""
+
+Pause = Callable[[], None]
+OnBound = Callable[[float, Multipliers], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """What the relaxation says of a component.
+
+    Parameters
+    ----------
+    multipliers
+        Clusters with multipliers; their bound is the lowest of all rounds.
+    bound
+        No selection scores more; rounding is allowed for.
+    x
+        Values of the candidates in the last relaxation solved, shape (m,).
+    reduced_costs
+        What the bound falls by when a candidate is chosen, at least, shape (m,).
+    keep
+        Which candidates may be in a selection that scores at least the incumbent's, shape (m,).
+    clusters
+        All clusters with a positive multiplier in some round, shape (pool, n).
+    rounds
+        Relaxations solved.
+    """
+
+    multipliers: Multipliers
+    bound: float
+    x: NDArray[np.float64]
+    reduced_costs: NDArray[np.float64]
+    keep: NDArray[np.bool_]
+    clusters: NDArray[np.bool_]
+    rounds: int
+
+
+def no_pause() -> None:
+    """Do not pause."""
+
+
+def no_listener(bound: float, multipliers: Multipliers) -> None:
+    """Tell nobody."""
+
+
+def solve_root(
+    component: Candidates,
+    incumbent: float = -np.inf,
+    *,
+    chosen: NDArray[np.int64] | None = None,
+    clusters: NDArray[np.bool_] | None = None,
+    enough: float = -np.inf,
+    pause: Pause = no_pause,
+    on_bound: OnBound = no_listener,
+) -> Root:
+    """Bound a component's selections by cutting planes.
+
+    Parameters
+    ----------
+    component
+        A component, or a problem whose candidates are all allowed; without choices.
+    incumbent
+        Score of the best selection known.
+    chosen
+        Its candidate for each variable, shape (n,).
+    clusters
+        Clusters to begin with, shape (clusters, n), instead of those of a quick dual ascent.
+    enough
+        Stop as soon as the bound is at most this; at the incumbent's score it stops anyway.
+    pause
+        Called each round; what it raises passes through.
+    on_bound
+        Called with each bound that is lower than all before, and its multipliers.
+    """
+    families = families_without_choices(component)
+    planes = CuttingPlanes(component, families, chosen, clusters, on_bound)
+    enough = max(enough, incumbent)
+    while planes.bound > enough and planes.step():
+        pause()
+    return planes.root(incumbent)
+
+
+class CuttingPlanes:
+    """The rounds of cutting planes, one by one."""
+
+    def __init__(
+        self,
+        component: Candidates,
+        families: Families,
+        chosen: NDArray[np.int64] | None,
+        clusters: NDArray[np.bool_] | None,
+        on_bound: OnBound,
+    ) -> None:
+        self.families = families
+        self.on_bound = on_bound
+        self.multipliers = greedy_multipliers(component)
+        self.bound = self.multipliers.bound(component)
+        on_bound(self.bound, self.multipliers)
+        pool = self.multipliers.clusters
+        start = _distinct(pool if clusters is None else np.concatenate([pool, clusters]))
+        self.pool = {cluster.tobytes(): cluster for cluster in start}
+        self.rng = np.random.default_rng(0)
+        self.relaxation = Relaxation(component, start=chosen, clusters=start)
+        self.inner = np.zeros(len(families.scores))
+        self.has_inner = chosen is not None
+        if chosen is not None:
+            self.inner[chosen] = 1.0
+        self.bounds: list[float] = [self.bound]
+        self.programs = 0
+        self.relaxed: Relaxed | None = None
+
+    def step(self) -> bool:
+        """Solve the relaxation and cut its solution off; tell whether that could be done."""
+        relaxed = self.relaxed = self.relaxation.solve()
+        self._note(relaxed)
+        if self._is_stuck():
+            return False
+        found = self._violated(relaxed.x)
+        if len(found):
+            tight = relaxed.multipliers.values > TINY
+            for cluster in self.relaxation.clusters[tight]:
+                self.pool[cluster.tobytes()] = cluster
+            self.relaxation.keep(tight)
+            self.relaxation.add(found)
+        return len(found) > 0
+
+    def _note(self, relaxed: Relaxed) -> None:
+        """Take note of the bound of a round."""
+        if relaxed.bound < self.bound:
+            self.bound, self.multipliers = relaxed.bound, relaxed.multipliers.positive()
+            self.on_bound(self.bound, self.multipliers)
+        self.bounds.append(self.bound)
+
+    def _is_stuck(self) -> bool:
+        """Tell whether the last rounds did little."""
+        if len(self.bounds) > MOST_ROUNDS:
+            return True
+        if len(self.bounds) <= TAIL:
+            return False
+        return self.bounds[-TAIL] - self.bound <= LEAST_GAIN * (self.bounds[0] - self.bound)
+
+    def _violated(self, x: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return clusters whose inequality a solution violates, shape (found, n)."""
+        n, support = self.families.n_variables, self._support(x)
+        found = self._from_pool(support)
+        if self.has_inner:
+            between = INWARDS * self.inner + (1.0 - INWARDS) * x
+            deep = quick_clusters(self._support(between), n, MOST_CUTS, self.rng)
+            if not len(deep):
+                self.inner = between
+            found = np.concatenate([found, deep])
+        if len(found) < FEW:
+            more = violated_clusters(support, n, MOST_CUTS, self.rng)
+            found = np.concatenate([found, more])
+        if not len(found) and self.programs < MOST_PROGRAMS:
+            self.programs += 1
+            found = search_clusters(support, n)
+        return _distinct(found)
+
+    def _from_pool(self, support: Support) -> NDArray[np.bool_]:
+        """Return the clusters of earlier rounds that are violated again, the most violated ones."""
+        pool = np.array(list(self.pool.values()), np.bool_).reshape(-1, self.families.n_variables)
+        violation = violations(*support, pool)
+        rank = np.argsort(-violation, kind="stable")[:MOST_CUTS]
+        return pool[rank[violation[rank] > LEAST]]
+
+    def _support(self, x: NDArray[np.float64]) -> Support:
+        f = self.families
+        return Support(*take_support(x, f.child, f.member_first, f.members))
+
+    def root(self, incumbent: float) -> Root:
+        """Return what the rounds so far have shown."""
+        f = self.families
+        adjusted = self.multipliers.adjusted_families(f)
+        best = np.maximum.reduceat(adjusted, f.first[:-1])
+        costs = best[f.child] - adjusted
+        x = np.zeros(len(costs)) if self.relaxed is None else self.relaxed.x
+        return Root(
+            multipliers=self.multipliers,
+            bound=self.bound,
+            x=x,
+            reduced_costs=costs,
+            keep=self.bound - costs >= incumbent,
+            clusters=np.array(list(self.pool.values()), np.bool_).reshape(-1, f.n_variables),
+            rounds=len(self.bounds) - 1,
+        )
+
+
+def _distinct(clusters: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.unique(clusters, axis=0) if len(clusters) else clusters
