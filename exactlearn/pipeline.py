@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import Augmentation, augment
@@ -114,14 +114,17 @@ def learning_problem(dataset: Dataset, criterion: Criterion, search: Search) -> 
     )
 
 
-def learn_complete(problem: Problem, search: Search, on_event: OnEvent | None = None) -> Result:
-    """Solve parent-set selection as declared."""
+def learn_complete(
+    problem: Problem, search: Search, on_event: OnEvent | None = None, **more: Any
+) -> Result:
+    """Solve parent-set selection as declared, with ``more`` options of :func:`solve`."""
     return solve(
         problem,
         solver=search.solver,
         time_limit=search.time_limit,
         seed=search.seed,
         on_event=on_event,
+        **more,
     )
 
 

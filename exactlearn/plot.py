@@ -6,6 +6,7 @@ Graphviz's program ``dot`` is installed, it does.
 
 import shutil
 import warnings
+from collections.abc import Callable
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -82,32 +83,73 @@ def _draw_with_dot(drawing: Drawing, suffix: str) -> bytes | None:
     return made
 
 
-def _draw_with_matplotlib(drawing: Drawing, suffix: str) -> bytes:
+def require_matplotlib(instead: str) -> None:
+    """Refuse to draw where Matplotlib is not installed; ``instead`` says what may be written.
+
+    Raises
+    ------
+    MissingExtraError
+        When it is not.
+    """
     try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError:
         raise MissingExtraError(
-            "drawing needs Matplotlib: pip install 'exactlearn[plot]', or write '.dot'"
+            f"drawing needs Matplotlib: pip install 'exactlearn[plot]', or write {instead}"
         ) from None
+
+
+def painted(
+    size: tuple[float, float], paint: Callable[[Any], None], suffix: str, instead: str = "'.dot'"
+) -> bytes:
+    """Return a figure that Matplotlib makes; the same painting gives the same bytes.
+
+    Parameters
+    ----------
+    size
+        Width and height in inches.
+    paint
+        Paints on a Matplotlib figure.
+    suffix
+        One of ``.svg``, ``.png`` and ``.pdf``.
+    instead
+        What to write where Matplotlib is not installed, for the message.
+
+    Raises
+    ------
+    MissingExtraError
+        When Matplotlib is not installed.
+    """
+    require_matplotlib(instead)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    buffer = BytesIO()
+    # A fixed salt and no date: the same graph gives the same bytes.
+    with rc_context({"svg.hashsalt": "exactlearn"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        figure = Figure(figsize=size)
+        paint(figure)
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=150, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _draw_with_matplotlib(drawing: Drawing, suffix: str) -> bytes:
     widths = [_width(label) for label in drawing.labels]
     places = layered_layout(widths, drawing.arcs, space=0.35, lane=0.15)
     tops, height = _layer_tops(drawing, places)
     right = float(max((x + w / 2 for x, w in zip(places.x, widths, strict=True)), default=0))
     right = max([right, *(x for course in places.courses for x, _ in course)])
-    buffer = BytesIO()
-    # A fixed salt and no date: the same graph gives the same bytes.
-    with rc_context({"svg.hashsalt": "exactlearn"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
-        figure = Figure(figsize=(right + 0.5, height + 0.4))
+
+    def paint(figure: Any) -> None:
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-0.1, right + 0.4), ylim=(height + 0.2, -0.2))
         axes.set_axis_off()
         _draw_arcs(axes, drawing, places, tops)
         _draw_boxes(axes, drawing, places, tops, widths)
-        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
-        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=150, metadata=metadata)
-    return buffer.getvalue()
+
+    return painted((right + 0.5, height + 0.4), paint, suffix)
 
 
 def _draw_boxes(

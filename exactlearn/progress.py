@@ -1,32 +1,46 @@
 """What a person sees of a running search, and what a kill of the process leaves on disk."""
 
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 import click
 from rich.console import Console
-from rich.status import Status
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from exactlearn.errors import OptionError
 from exactlearn.report import number, percent
 from exactlearn.solvers.result import Event
 
 WRITING_SHARE = 0.1
 """Share of the time that writing the incumbent may take."""
 
+RETRY = 5.0
+"""Seconds after which an incumbent that could not be written is tried again."""
+
 
 class Incumbent:
     """Write each better selection as soon as it is reported, but not all the time.
+
+    A full disk or a folder that is gone does not end the search: it is told once, and writing is
+    tried again later.
 
     Parameters
     ----------
     write
         Writes one selection; must replace its files in one step each.
+    warn
+        Told, once, why a selection could not be written.
     """
 
-    def __init__(self, write: Callable[[Event], None]) -> None:
+    def __init__(self, write: Callable[[Event], None], warn: Callable[[str], None]) -> None:
         self._write = write
+        self._warn = warn
+        self._warned = False
         self._written = -float("inf")
         self._free_at = -float("inf")
 
@@ -35,14 +49,57 @@ class Incumbent:
         begun = monotonic()
         if event.parents is None or event.score <= self._written or begun < self._free_at:
             return
-        self._write(event)
+        try:
+            self._write(event)
+        except (OSError, OptionError) as error:
+            self._free_at = begun + RETRY
+            if not self._warned:
+                self._warned = True
+                self._warn(f"The best so far is not saved: {_reason(error)}. The search goes on.")
+            return
         self._written = event.score
         ended = monotonic()
         self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
 
 
+def _reason(error: OSError | OptionError) -> str:
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}"
+    return str(error)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM, once, do what Ctrl-C does, so that the incumbent is kept.
+
+    A second one ends the process. Where another handler, or none at all, is wanted, and in other
+    threads than the main one, nothing changes.
+    """
+    usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        on_interrupt = signal.getsignal(signal.SIGINT)
+        if callable(on_interrupt):
+            on_interrupt(signal.SIGINT, frame)
+        else:  # a background job of a script, which Ctrl-C is not for
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 class Narration:
-    """Show score, bound and gap on standard error: a live line on a terminal, else with ``-v``.
+    """Show what goes on, on standard error: a live line on a terminal, else lines with ``-v``.
+
+    The live line has a bar: the share of the first gap that is closed, where there is a gap.
 
     Parameters
     ----------
@@ -54,17 +111,28 @@ class Narration:
 
     def __init__(self, task: str, *, quiet: bool = False, verbose: bool = False) -> None:
         self._task = task
+        self._quiet = quiet
         self._verbose = verbose and not quiet
         self._told = ""
+        self._widest = 0.0
         console = Console(stderr=True, highlight=False, markup=False)
-        self._status: Status | None = None
+        self._live: Progress | None = None
         if console.is_terminal and not quiet:
-            self._status = console.status(f"{task} …")
+            self._live = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=16),
+                TextColumn("{task.fields[told]}", markup=False),
+                TimeElapsedColumn(),
+                console=console,
+                transient=True,
+            )
+            self._line = self._live.add_task(task, total=None, told="")
 
     def __enter__(self) -> Self:
         """Begin the live line."""
-        if self._status is not None:
-            self._status.start()
+        if self._live is not None:
+            self._live.start()
         return self
 
     def __exit__(
@@ -74,8 +142,8 @@ class Narration:
         trace: TracebackType | None,
     ) -> None:
         """Remove the live line."""
-        if self._status is not None:
-            self._status.stop()
+        if self._live is not None:
+            self._live.stop()
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
@@ -83,13 +151,39 @@ class Narration:
         if event.parents is not None:
             gap = max(0.0, event.bound - event.score) / max(abs(event.score), 1e-9)
             told["gap"] = percent(gap)
+            self._show_closed(gap)
         known = "  ".join(f"{name} {value}" for name, value in told.items() if value)
-        self.tell(known, f"{event.seconds:.1f} s  {event.nodes} nodes")
+        where = f"{event.nodes} nodes" if event.nodes else "at the root"
+        self.tell(known, f"{event.seconds:.1f} s  {where}", where)
 
-    def tell(self, told: str, clock: str = "") -> None:
-        """Show any other state, such as an iteration's likelihood."""
-        if self._status is not None:
-            self._status.update(f"{self._task}  {told}  {clock}")
+    def stage(self, task: str) -> None:
+        """Go on to another task, of which nothing is known yet."""
+        self._task, self._told, self._widest = task, "", 0.0
+        if self._live is not None:
+            self._live.reset(self._line, total=None, description=task, told="")
+        if self._verbose:
+            click.echo(f"{task} ...", err=True)
+
+    def tell(self, told: str, clock: str = "", live_clock: str = "") -> None:
+        """Show any other state, such as an iteration's likelihood; the live line has a clock."""
+        if self._live is not None:
+            self._live.update(self._line, told=f"{told}  {live_clock}".strip())
         if self._verbose and told != self._told:
             click.echo(f"{self._task}  {told}  {clock}", err=True)
         self._told = told
+
+    def warn(self, text: str) -> None:
+        """Tell something on a line of its own, above the live line."""
+        if self._quiet:
+            return
+        if self._live is not None:
+            self._live.console.print(text)
+        else:
+            click.echo(text, err=True)
+
+    def _show_closed(self, gap: float) -> None:
+        """Let the bar show how much of the widest gap is closed."""
+        self._widest = max(self._widest, gap)
+        if self._live is not None and self._widest > 0:
+            closed = 1 - gap / self._widest
+            self._live.update(self._line, total=1.0, completed=closed)

@@ -16,7 +16,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import read_declared
 
 CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
-SolverName = Literal["auto", "scip", "dynamic"]
+SolverName = Literal["auto", "scip", "dynamic", "order-graph", "ordering"]
 MethodName = Literal["exact", "branching", "gadget", "t-local", "mode"]
 FigureFormat = Literal["svg", "png", "pdf", "dot"]
 

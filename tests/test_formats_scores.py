@@ -134,7 +134,7 @@ def test_other_suffixes_are_refused(tmp_path):
         ({"parents": [["b"], [None], []]}, "column 'parents': expected lists of texts, found null"),
         ({"score": [-1.0, float("nan"), -3.0]}, "row 1, column 'score': expected a finite score"),
         ({"score": [-1.0, -3.0, float("inf")]}, "row 2, column 'score': expected a finite score"),
-        ({"parents": [["b"], ["z"], []]}, "row 1, column 'parents': parent 'z' is not a variable"),
+        ({"parents": [["b"], ["z"], []]}, "row 1, column 'parents': parent 'z' is no variable"),
         ({"parents": [["b"], ["a"], []]}, "row 1, column 'parents': variable 'a' is its own"),
         ({"parents": [["b", "b"], [], []]}, "row 0, column 'parents': parent 'b' stands here"),
         ({"parents": [[], [], []]}, "row 1, column 'parents': this parent set stood before"),

@@ -1,14 +1,22 @@
 """The incumbent on disk is the best that was reported; writing it does not hold up the search."""
 
+import errno
+import io
 import json
+import os
+import signal
+import sys
+import threading
 from itertools import pairwise
 from math import inf, nan
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from exactlearn import progress
-from exactlearn.progress import Incumbent, Narration
+from exactlearn.errors import OptionError
+from exactlearn.progress import Incumbent, Narration, terminated_as_interrupted
 from exactlearn.report import number, percent, strict
 from exactlearn.solvers.result import Event
 
@@ -24,10 +32,16 @@ class Clock:
 
     def __init__(self, cost):
         self.now, self.cost, self.written = 0.0, cost, []
+        self.full, self.warnings = False, []
 
     def write(self, told):
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.json")
         self.written.append((self.now, told.score))
         self.now += self.cost
+
+    def warn(self, text):
+        self.warnings.append(text)
 
 
 @pytest.fixture
@@ -39,14 +53,14 @@ def clock(monkeypatch):
 
 def test_better_selections_are_written_at_once(clock):
     clock.cost = 0.0
-    incumbent = Incumbent(clock.write)
+    incumbent = Incumbent(clock.write, clock.warn)
     for told in (NOTHING, event(-3), event(-3), event(-4), event(-2)):
         incumbent(told)
     assert [score for _, score in clock.written] == [-3, -2]
 
 
 def test_writing_takes_its_share_of_the_time_and_no_more(clock):
-    incumbent = Incumbent(clock.write)
+    incumbent = Incumbent(clock.write, clock.warn)
     for k in range(200):
         incumbent(event(float(k)))
         clock.now += 0.5
@@ -55,12 +69,132 @@ def test_writing_takes_its_share_of_the_time_and_no_more(clock):
 
 
 def test_a_selection_that_had_to_wait_is_written_with_the_next_report(clock):
-    incumbent = Incumbent(clock.write)
+    incumbent = Incumbent(clock.write, clock.warn)
     incumbent(event(1))
     incumbent(event(2))
     clock.now += 20
     incumbent(event(2))
     assert [score for _, score in clock.written] == [1, 2]
+
+
+def test_a_full_disk_is_told_once_and_tried_again(clock):
+    incumbent = Incumbent(clock.write, clock.warn)
+    clock.cost, clock.full = 0.0, True
+    for k in range(20):
+        incumbent(event(k))
+        clock.now += 1
+    assert clock.warnings == [
+        "The best so far is not saved: x.json: No space left on device. The search goes on."
+    ]
+    clock.full = False
+    for _ in range(10):
+        incumbent(event(19))
+        clock.now += 1
+    assert [score for _, score in clock.written] == [19]
+    assert len(clock.warnings) == 1
+
+
+def test_a_refused_file_is_told_like_a_full_disk(clock):
+    def refuse(told):
+        raise OptionError("cannot write x.json: no such folder")
+
+    Incumbent(refuse, clock.warn)(event(1))
+    assert "cannot write x.json" in clock.warnings[0]
+
+
+def test_other_faults_are_not_swallowed(clock):
+    def fail(told):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Incumbent(fail, clock.warn)(event(1))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+class TestTermination:
+    def test_the_first_sigterm_interrupts_and_the_handler_goes(self):
+        with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+    def test_it_does_what_ctrl_c_would_do_now(self):
+        seen = []
+        usual = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+        try:
+            with terminated_as_interrupted():
+                signal.raise_signal(signal.SIGTERM)
+                assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        finally:
+            signal.signal(signal.SIGINT, usual)
+        assert seen == [signal.SIGINT]
+
+    def test_where_ctrl_c_is_ignored_sigterm_interrupts_all_the_same(self):
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
+                signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+    def test_a_handler_of_the_callers_own_stays(self):
+        seen = []
+        signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+        try:
+            with terminated_as_interrupted():
+                signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        assert seen == [signal.SIGTERM]
+
+    def test_other_threads_are_left_alone(self):
+        def work():
+            with terminated_as_interrupted():
+                found.append(signal.getsignal(signal.SIGTERM))
+
+        found = []
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert found == [signal.SIG_DFL]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let the narration write on a terminal that we can read."""
+    screen = io.StringIO()
+
+    def console(**options):
+        return Console(file=screen, force_terminal=True, width=160, height=20, markup=False)
+
+    monkeypatch.setattr(progress, "Console", console)
+    return screen
+
+
+def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
+    with Narration("reading x.jkl") as narration:
+        narration.stage("solving")
+        narration(NOTHING)
+        narration(event(-4))
+        narration(event(-2)._replace(nodes=17, bound=-1.0))
+        narration.warn("The best so far is not saved")
+    shown = terminal.getvalue()
+    told = ("solving", "score -2.0000", "bound -1.0000", "gap 50.00 %", "17 nodes", "0:00:00")
+    assert all(part in shown for part in told)
+    assert "The best so far is not saved\n" in shown
+
+
+def test_a_quiet_terminal_shows_nothing(terminal):
+    with Narration("solving", quiet=True) as narration:
+        narration(event(-3))
+        narration.warn("no")
+    assert terminal.getvalue() == ""
+
+
+def test_verbose_narration_tells_each_stage(capsys):
+    with Narration("reading", verbose=True) as narration:
+        narration.stage("solving")
+        narration.warn("careful")
+    assert capsys.readouterr().err == "solving ...\ncareful\n"
 
 
 def test_narration_is_silent_off_a_terminal(capsys):

@@ -18,7 +18,7 @@ from exactlearn.commands.options import (
 )
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.metrics import Comparison, Mean
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
@@ -102,6 +102,11 @@ def command(
     output.note_compiling()
     if source is not None and spec is None:
         data = load(locate(source, ".csv"), reading)
+        if data.is_complete:
+            raise DataError(
+                f"{source}: no cell is missing, so every method would complete it alike; hide "
+                "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
+            )
         known = load_truth(locate(truth, ".csv"), reading) if truth else None
         tables = [compare((data, known), search.seed)]
         record: dict[str, Any] = {"rows": [asdict(row) for row in tables[0]]}

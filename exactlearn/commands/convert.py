@@ -15,15 +15,14 @@ from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.drawing import decision_graph_drawing, network_drawing
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.jkl import read_jkl, write_jkl
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
+from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores, write_scores
 from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pipeline import learning_problem, load
 from exactlearn.plot import FIGURES, write_figure
-from exactlearn.report import facts
 from exactlearn.runs import Criterion, Reading, Search
 
 
@@ -39,14 +38,19 @@ def command(
     """Write a file in the format of the suffix of -o.
 
     A network (.bif) as .bif, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
-    (.pdg.json) as .pdg.json or a figure; a table (.csv, .tsv, ...) as a table or as its local
-    scores (.jkl); scores (.jkl) as .jkl. '.gz' may follow.
+    (.pdg.json) as .pdg.json or a figure; a table (.csv, .tsv, .parquet, ...) as a table or as its
+    local scores (.jkl, .scores); scores (.jkl, .scores, .parquet) as scores. '.gz' may follow a
+    text's suffix.
     """
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
     path = locate(source, ".bif")
     kind, wanted = suffix_of(path), suffix_of(output.path)
-    writers = _WRITERS.get(kind) or _table_writers(reading, criterion, search)
+    writers = _WRITERS.get(kind) or (
+        dict.fromkeys(SCORES, _rewrite_scores)
+        if is_score_file(path)
+        else _table_writers(reading, criterion, search)
+    )
     if wanted not in writers:
         raise OptionError(
             f"cannot write {path.name} as '{wanted}'; expected one of {', '.join(writers)}"
@@ -54,7 +58,7 @@ def command(
     require_parent(output.path)
     writers[wanted](path, output.path)
     output.wrote(output.path)
-    output.answer({"file": str(output.path)}, facts(file=str(output.path)))
+    output.answer({"file": str(output.path)})
 
 
 Writer = Callable[[Path, Path], None]
@@ -79,15 +83,19 @@ _WRITERS: dict[str, dict[str, Writer]] = {
         ".pdg.json": lambda source, target: write_pdg(read_pdg(source), target),
         **dict.fromkeys(FIGURES, _draw_decision_graph),
     },
-    ".jkl": {".jkl": lambda source, target: write_jkl(read_jkl(source), target)},
 }
 
 
+def _rewrite_scores(source: Path, target: Path) -> None:
+    write_scores(read_scores(source), target)
+
+
 def _table_writers(reading: Reading, criterion: Criterion, search: Search) -> dict[str, Writer]:
-    def write_scores(source: Path, target: Path) -> None:
-        write_jkl(learning_problem(load(source, reading), criterion, search), target)
+    def write_score_file(source: Path, target: Path) -> None:
+        write_scores(learning_problem(load(source, reading), criterion, search), target)
 
     def write_table(source: Path, target: Path) -> None:
         write_dataset(load(source, reading), target)
 
-    return {".jkl": write_scores, **dict.fromkeys(TABLES, write_table)}
+    # '.parquet' after a table is a table.
+    return {**dict.fromkeys(SCORES, write_score_file), **dict.fromkeys(TABLES, write_table)}

@@ -10,12 +10,13 @@ from exactlearn.data import Dataset
 from exactlearn.drawing import Drawing, network_drawing
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
 from exactlearn.formats.bif import write_bif
-from exactlearn.formats.jkl import write_jkl
+from exactlearn.formats.scores_file import SCORES, write_scores
 from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.plot import FIGURES, write_figure
-from exactlearn.solvers import Problem
+from exactlearn.solvers import Problem, Result
+from exactlearn.trace import write_trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,11 @@ class Findings:
     problem: Callable[[], Problem] | None
     smoothing: float
 
+    @property
+    def completes(self) -> bool:
+        """Whether missing cells were completed, so that there is a table to write."""
+        return "completion" in self.record
+
 
 def _write_network(found: Findings, path: Path) -> None:
     assert found.data is not None  # refused by writable()
@@ -66,19 +72,21 @@ def _write_figure(found: Findings, path: Path) -> None:
 
 def _write_scores(found: Findings, path: Path) -> None:
     assert found.problem is not None
-    write_jkl(found.problem(), path)
+    write_scores(found.problem(), path)
 
 
-WRITERS: dict[str, Callable[[Findings, Path], None]] = {
-    ".bif": _write_network,
-    ".json": _write_record,
-    ".jkl": _write_scores,
-    **dict.fromkeys(TABLES, _write_table),
-    **dict.fromkeys(FIGURES, _write_figure),
-}
-"""Suffix of an output to the function that writes it."""
+Writer = Callable[[Findings, Path], None]
 
-NEEDS_DATA = (".bif", *TABLES)
+
+def writers(completes: bool) -> dict[str, Writer]:
+    """Return the function that writes each suffix; ``.parquet`` is a table where there is one."""
+    return {
+        ".bif": _write_network,
+        ".json": _write_record,
+        **dict.fromkeys(SCORES, _write_scores),
+        **(dict.fromkeys(TABLES, _write_table) if completes else {}),
+        **dict.fromkeys(FIGURES, _write_figure),
+    }
 
 
 def writable(output: Output, *, with_data: bool, completes: bool) -> None:
@@ -91,8 +99,8 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
     """
     if output.path is None or is_folder(output.path):
         return
-    require_suffix(output.path, [s for s in WRITERS if completes or s not in TABLES])
-    if not with_data and suffix_of(output.path) in NEEDS_DATA:
+    require_suffix(output.path, list(writers(completes)))
+    if not with_data and suffix_of(output.path) == ".bif":
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; "
             "write .json, .dot, .svg or .png, or give the table"
@@ -104,7 +112,7 @@ def write_findings(found: Findings, output: Output, *, completed: bool) -> None:
     path = output.path
     assert path is not None
     if not is_folder(path):
-        WRITERS[suffix_of(path)](found, path)
+        _write(found, path)
         output.wrote(path)
         return
     write_incumbent(found, path)
@@ -128,5 +136,19 @@ def write_incumbent(found: Findings, path: Path) -> None:
         _write_record(found, path / "result.json")
         if found.data is not None:
             _write_network(found, path / "network.bif")
-    elif suffix_of(path) != ".jkl":
-        WRITERS[suffix_of(path)](found, path)
+    elif writers(found.completes)[suffix_of(path)] is not _write_scores:
+        _write(found, path)
+
+
+def _write(found: Findings, path: Path) -> None:
+    writers(found.completes)[suffix_of(path)](found, path)
+
+
+def write_trace_in(result: Result, folder: Path, output: Output) -> None:
+    """Write the trace of a search into a folder: the table, and the figure where it can be made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_trace(result, folder / "trace.csv")
+    try:
+        write_trace(result, folder / "trace.svg")
+    except MissingExtraError as error:
+        output.note(f"No figure trace: {error}")

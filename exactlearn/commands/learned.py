@@ -8,8 +8,8 @@ import click
 from exactlearn.commands.findings import Findings, write_figures, write_findings, write_incumbent
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.drawing import network_drawing
-from exactlearn.errors import ExitStatus, InfeasibleError
-from exactlearn.progress import Incumbent, Narration
+from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
+from exactlearn.progress import Incumbent, Narration, terminated_as_interrupted
 from exactlearn.report import Learned, learning_record, learning_tables
 from exactlearn.solvers.result import Event, OnEvent, Result
 
@@ -35,19 +35,30 @@ def searched(
     findings
         What is written of a selection.
     """
+    with output.narration(task) as narration:
+        return search_told(output, narration, learn, findings)
+
+
+def search_told(
+    output: Output,
+    narration: Narration,
+    learn: Callable[[OnEvent], L],
+    findings: Callable[[Learned], Findings],
+) -> L:
+    """Learn as :func:`searched`, under a narration that has begun."""
 
     def write(event: Event) -> None:
         assert output.path is not None
         write_incumbent(findings(_so_far(event)), output.path)
 
-    incumbent = Incumbent(write) if output.path is not None else None
-    with Narration(task, quiet=output.quiet, verbose=output.verbose) as narration:
+    incumbent = Incumbent(write, narration.warn) if output.path is not None else None
 
-        def on_event(event: Event) -> None:
-            if incumbent is not None:
-                incumbent(event)
-            narration(event)
+    def on_event(event: Event) -> None:
+        if incumbent is not None:
+            incumbent(event)
+        narration(event)
 
+    with terminated_as_interrupted():
         return learn(on_event)
 
 
@@ -59,31 +70,73 @@ def conclude(
     *,
     completed: bool,
     tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
+    also: Sequence[Callable[[], None]] = (),
 ) -> None:
     """Write and print what was learned, and end with its exit status.
+
+    What cannot be written does not keep the answer from being printed.
+
+    Parameters
+    ----------
+    output
+        Where to.
+    names
+        Variable names.
+    learned
+        The answer.
+    findings
+        What is written of it.
+    completed
+        Whether a folder gets the completed table.
+    tables
+        What is printed of the record.
+    also
+        Further files to write.
 
     Raises
     ------
     InfeasibleError
         When no network satisfies the constraints.
+    OptionError
+        When something could not be written: the first such failure, after the answer.
     """
     if learned.status == "infeasible":
         raise InfeasibleError(learned.message)
     record = learning_record(names, learned)
+    writing = list(also)
     if learned.parents is None:
         output.note("No network was found.")
     else:
         found = findings(learned)
         record = dict(found.record)
         if output.path is not None:
-            write_findings(found, output, completed=completed)
-            if is_folder(output.path):
-                drawing = network_drawing(found.names, found.parents)
-                write_figures(drawing, [output.path / "network.svg"], output)
-                output.wrote(output.path)
+            writing.append(lambda: _write_all(found, output, completed))
+    failures = _failures(writing)
     output.answer(record, *tables(record))
     tell_message(learned, output)
+    if failures:
+        raise failures[0]
     leave(learned.status)
+
+
+def _write_all(found: Findings, output: Output, completed: bool) -> None:
+    assert output.path is not None
+    write_findings(found, output, completed=completed)
+    if is_folder(output.path):
+        drawing = network_drawing(found.names, found.parents)
+        write_figures(drawing, [output.path / "network.svg"], output)
+        output.wrote(output.path)
+
+
+def _failures(steps: Sequence[Callable[[], None]]) -> list[Exception]:
+    """Take every step, and return what went wrong with files and folders."""
+    failures: list[Exception] = []
+    for step in steps:
+        try:
+            step()
+        except (ExactlearnError, OSError) as error:
+            failures.append(error)
+    return failures
 
 
 def tell_message(learned: Learned, output: Output) -> None:

@@ -71,7 +71,7 @@ def reading_options(command: F) -> F:
             weights=weights,
         )
 
-    return _group(
+    return option_group(
         command,
         "reading",
         build,
@@ -115,7 +115,7 @@ def criterion_options(command: F) -> F:
             criterion=criterion_name, ess=ess, lambda_=lambda_, max_parents=max_parents
         )
 
-    return _group(
+    return option_group(
         command,
         "criterion",
         build,
@@ -159,7 +159,7 @@ def solver_options(command: F) -> F:
             solver=solver, required=required, forbidden=forbidden, time_limit=time_limit, seed=seed
         )
 
-    return _group(
+    return option_group(
         command,
         "search",
         build,
@@ -223,7 +223,7 @@ def output_options(command: F) -> F:
         click.get_current_context().meta["exactlearn.debug"] = debug
         return Output(path=path, as_json=as_json, quiet=quiet, verbose=verbose)
 
-    return _group(
+    return option_group(
         command,
         "output",
         build,
@@ -241,8 +241,8 @@ def output_options(command: F) -> F:
     )
 
 
-def _group(command: F, name: str, build: Callable[..., Any], *options: Callable[[F], F]) -> F:
-    """Give the command the options, and hand it what ``build`` makes of them as ``name``."""
+def option_group(command: F, name: str, build: Callable[..., Any], *options: Callable[[F], F]) -> F:
+    """Give a command options, and hand it what ``build`` makes of them as ``name``."""
     keys = build.__code__.co_varnames[: build.__code__.co_argcount]
 
     @wraps(command)

@@ -11,6 +11,7 @@ import click
 from exactlearn.errors import OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.text_file import suffix_of
+from exactlearn.progress import Narration
 from exactlearn.report import console, strict
 
 
@@ -61,6 +62,10 @@ class Output:
         if self.verbose and not self.quiet:
             click.echo(text, err=True)
 
+    def narration(self, task: str) -> Narration:
+        """Return the narration of a task, as quiet or verbose as this."""
+        return Narration(task, quiet=self.quiet, verbose=self.verbose)
+
     def wrote(self, path: Path) -> None:
         """Tell where a result lies."""
         self.note(f"Wrote {path}")
@@ -77,23 +82,23 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() or (suffix_of(path) == "" and not path.exists())
 
 
-def require_suffix(path: Path | None, known: Sequence[str]) -> None:
+def require_suffix(path: Path | None, known: Sequence[str], option: str = "--output") -> None:
     """Refuse, before any work is done, a file whose suffix says no known format."""
     if path is None:
         return
     if suffix_of(path) in known:
-        require_parent(path)
+        require_parent(path, option)
         return
     raise OptionError(
-        f"--output {path}: expected a file name ending in {', '.join(known)} "
+        f"{option} {path}: expected a file name ending in {', '.join(known)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
 
 
-def require_parent(path: Path) -> None:
+def require_parent(path: Path, option: str = "--output") -> None:
     """Refuse, before any work is done, a file in a folder that does not exist."""
     if not path.parent.is_dir():
-        raise OptionError(f"--output {path}: there is no folder {path.parent}; make it first")
+        raise OptionError(f"{option} {path}: there is no folder {path.parent}; make it first")
 
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:

@@ -1,11 +1,14 @@
 """``exactlearn solve``: the optimal network of complete data, or of given local scores."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import click
 
-from exactlearn.commands.findings import Findings, writable
-from exactlearn.commands.learned import conclude, searched
+from exactlearn.commands.findings import Findings, writable, write_trace_in
+from exactlearn.commands.learned import conclude, search_told
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
@@ -13,15 +16,19 @@ from exactlearn.commands.options import (
     smoothing_option,
     solver_options,
 )
-from exactlearn.commands.output import Output
+from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.solving import Solving, solving_options
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
-from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.score_table import writable_problem
+from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.pipeline import constraints, learn_complete, learning_problem, load
 from exactlearn.report import Learned, learning_record
 from exactlearn.runs import Criterion, Reading, Search
+from exactlearn.solvers import Problem, Result
+from exactlearn.trace import write_trace
 
 
 @click.command("solve")
@@ -30,6 +37,7 @@ from exactlearn.runs import Criterion, Reading, Search
 @reading_options
 @criterion_options
 @solver_options
+@solving_options
 @smoothing_option
 def command(
     source: str,
@@ -37,37 +45,88 @@ def command(
     reading: Reading,
     criterion: Criterion,
     search: Search,
+    solving: Solving,
     smoothing: float,
 ) -> None:
     """Learn the network that provably maximises the score of complete data.
 
-    The input is a table, the name of a bundled one, or a file of local scores (.jkl). -o writes
-    the network (.bif), the record (.json), the scores (.jkl), a figure (.svg, .png, .pdf, .dot),
-    or all of them into a folder.
+    The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
+    .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
+    .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace.
+
+    Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
+    limits (3).
     """
     path = locate(source, ".csv")
-    scored = suffix_of(path) == ".jkl"
+    scored = is_score_file(path)
     writable(output, with_data=not scored, completes=False)
+    solving.require_writable()
     output.note_compiling()
-    data = None if scored else _complete(load(path, reading), source)
-    if data is None:
-        problem = read_jkl(path)
-        problem = replace(problem, **constraints(search, problem.names))
-    else:
-        problem = learning_problem(data, criterion, search)
-    output.detail(
-        f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
-    )
+    with output.narration(f"reading {path.name}") as narration:
+        data = None if scored else _complete(load(path, reading), source)
+        problem = _problem(path, data, criterion, search, narration.stage)
+        more = solving.options(problem.names)
+        if output.path is not None and suffix_of(output.path) in SCORES:
+            writable_problem(problem)
+        output.detail(
+            f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
+        )
 
-    def findings(learned: Learned) -> Findings:
-        assert learned.parents is not None
-        record = learning_record(problem.names, learned)
-        return Findings(problem.names, learned.parents, record, data, lambda: problem, smoothing)
+        def findings(learned: Learned) -> Findings:
+            assert learned.parents is not None
+            record = learning_record(problem.names, learned)
+            if solving.certificate is not None and isinstance(learned, Result):
+                record["certificate"] = learned.certificate and str(solving.certificate)
+            return Findings(
+                problem.names, learned.parents, record, data, lambda: problem, smoothing
+            )
 
-    result = searched(
-        output, "solving", lambda told: learn_complete(problem, search, told), findings
-    )
-    conclude(output, problem.names, result, findings, completed=False)
+        narration.stage("solving")
+        result = search_told(
+            output, narration, lambda told: learn_complete(problem, search, told, **more), findings
+        )
+    also = _also(result, solving, output)
+    conclude(output, problem.names, result, findings, completed=False, also=also)
+
+
+def _problem(
+    path: Path,
+    data: Dataset | None,
+    criterion: Criterion,
+    search: Search,
+    stage: Callable[[str], None],
+) -> Problem:
+    """Score the data, or read the scores when there are none."""
+    if data is not None:
+        stage(f"scoring {data.n_variables} variables")
+        return learning_problem(data, criterion, search)
+    problem = read_scores(path)
+    return replace(problem, **constraints(search, problem.names))
+
+
+def _also(result: Result, solving: Solving, output: Output) -> list[Callable[[], None]]:
+    """Return what writes the proof and the trace, where they are wanted."""
+    steps: list[Callable[[], None]] = []
+    if solving.certificate is not None:
+        steps.append(partial(_write_certificate, result, solving.certificate, output))
+    if solving.trace is not None:
+        steps.append(partial(_write_trace, result, solving.trace, output))
+    if output.path is not None and is_folder(output.path):
+        steps.append(partial(write_trace_in, result, output.path, output))
+    return steps
+
+
+def _write_certificate(result: Result, path: Path, output: Output) -> None:
+    if result.certificate is None:
+        output.note(f"No certificate: {result.message or 'the solver gave none'}")
+        return
+    result.certificate.write(path)
+    output.wrote(path)
+
+
+def _write_trace(result: Result, path: Path, output: Output) -> None:
+    write_trace(result, path)
+    output.wrote(path)
 
 
 def _complete(data: Dataset, source: str) -> Dataset:

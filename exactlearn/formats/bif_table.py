@@ -79,7 +79,7 @@ class TableReader:
         row = sum(self._code(k, at + 1 + k) * stride for k, stride in enumerate(self.strides))
         numbers = self._numbers(close + 1, self.shape[-1])
         if self.given[row] != _UNREAD:
-            raise self.tokens.error(f"the row {self._row_name(row)} is given twice: remove one", at)
+            raise self.tokens.error(f"{self._row_name(row)} is given twice: remove one", at)
         self.rows[row] = numbers
         self.given[row] = at
 
@@ -126,13 +126,17 @@ class TableReader:
         if not missing.any():
             return
         if self.default is None:
-            name = self._row_name(int(missing.argmax()))
-            raise self.tokens.error(
-                f"the probabilities of {self.names[-1]!r} lack {int(missing.sum())} of "
-                f"{len(missing)} rows, first {name}: add them, or a row 'default'",
-                self.tokens.at,
-            )
+            raise self.tokens.error(self._lack(missing), self.tokens.at)
         self.given[missing], self.rows[missing] = self.default
+
+    def _lack(self, missing: NDArray[np.bool_]) -> str:
+        own = self.names[-1]
+        if not self.codes:
+            return f"{own!r} has no probabilities: add 'table' with one for each state"
+        return (
+            f"the probabilities of {own!r} lack {int(missing.sum())} of {len(missing)} rows, "
+            f"first {self._row_name(int(missing.argmax()))}: add them, or a row 'default'"
+        )
 
     def _check(self) -> None:
         """Verify that each row is a distribution."""
@@ -141,13 +145,16 @@ class TableReader:
         if wrong.any():
             row = int(wrong.argmax())
             raise self.tokens.error(
-                f"expected probabilities >= 0 that sum to one within {ROW_TOLERANCE:g} in row "
+                f"expected probabilities >= 0 that sum to one within {ROW_TOLERANCE:g} in "
                 f"{self._row_name(row)} of {self.names[-1]!r}, found the sum {float(sums[row])!r} "
-                f"and the least {float(self.rows[row].min())!r}: correct the row",
+                f"and the least {float(self.rows[row].min())!r}: correct them",
                 int(self.given[row]),
             )
 
     def _row_name(self, row: int) -> str:
-        where = np.unravel_index(row, self.shape[:-1]) if self.codes else ()
+        """Tell which row: the parents' states, or that there is one only."""
+        if not self.codes:
+            return "the table"
+        where = np.unravel_index(row, self.shape[:-1])
         states = (quoted(self.states[k][int(s)]) for k, s in enumerate(where))
-        return f"({', '.join(states)})"
+        return f"the row ({', '.join(states)})"

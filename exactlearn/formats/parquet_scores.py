@@ -171,8 +171,9 @@ def _own_faults(
         faults.append(Fault(row, 0, told))
     for at in np.flatnonzero(table.parents < 0)[:1].tolist():
         row = int(np.searchsorted(offsets(table.sizes), at, side="right")) - 1
+        name = texts[parents[at]]
         told = (
-            f"parent {texts[parents[at]]!r} is not a variable here; each variable needs rows of its "
+            f"parent {name!r} is no variable here; each variable needs rows of its "
             "own, at least one"
         )
         faults.append(Fault(row, 2, told))

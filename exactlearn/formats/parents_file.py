@@ -1,0 +1,93 @@
+"""The parents of each variable, read from a network or from the record of an earlier run."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.text_file import read_text, suffix_of
+from exactlearn.suggestion import suggestion
+
+
+def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Read a network structure over known variables, whatever their order in the file.
+
+    Parameters
+    ----------
+    path
+        A network (``.bif``), or a record with the key ``parents`` (``.json``), as ``solve`` and
+        ``augment`` write it; ``.gz`` may follow.
+    names
+        The variables.
+
+    Returns
+    -------
+    tuple of tuple of int
+        Parents of each variable, as positions in ``names``, in increasing order.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be read, its suffix is another, or its variables are not ``names``.
+    FormatError
+        When the file does not follow its format.
+    """
+    source = Path(path)
+    suffix = suffix_of(source)
+    if suffix == ".bif":
+        network = read_bif(source)
+        found = {
+            name: [network.names[p] for p in parents]
+            for name, parents in zip(network.names, network.parents, strict=True)
+        }
+    elif suffix == ".json":
+        found = _recorded(source)
+    else:
+        raise OptionError(
+            f"{source}: expected a network (.bif) or a result (.json), found '{suffix}'"
+        )
+    return _placed(source, found, names)
+
+
+def _recorded(source: Path) -> dict[str, list[str]]:
+    """Return the parents that a JSON record has."""
+    try:
+        record = json.loads(read_text(source))
+    except json.JSONDecodeError as error:
+        raise FormatError(
+            f"{source}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
+        ) from None
+    parents = record.get("parents") if isinstance(record, dict) else None
+    if not isinstance(parents, dict) or not all(map(_is_list_of_texts, parents.values())):
+        raise FormatError(
+            f"{source}: expected an object with the key 'parents', from each variable to the list "
+            "of its parents, as 'exactlearn solve --json' prints it"
+        )
+    return parents
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+def _placed(
+    source: Path, found: Mapping[str, Sequence[str]], names: Sequence[str]
+) -> tuple[tuple[int, ...], ...]:
+    """Match names; every variable must be there, and no other."""
+    index = {name: k for k, name in enumerate(names)}
+    for name in (*found, *(parent for family in found.values() for parent in family)):
+        if name not in index:
+            raise OptionError(
+                f"{source}: {name!r} is not a variable of the problem{suggestion(name, names)}"
+            )
+    lacking = [name for name in names if name not in found]
+    if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise OptionError(
+            f"{source}: the parents of {lacking[0]!r}{more} are missing; expected all "
+            f"{len(names)} variables of the problem"
+        )
+    return tuple(tuple(sorted({index[p] for p in found[name]})) for name in names)

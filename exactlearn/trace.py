@@ -1,0 +1,113 @@
+"""The trace of a search: score and bound over time, as a table and as a figure."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from exactlearn.errors import OptionError
+from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.text_file import suffix_of
+from exactlearn.plot import painted
+from exactlearn.report import strict
+from exactlearn.solvers.result import Result
+
+COLUMNS = ("seconds", "score", "bound")
+"""What a trace tells at each improvement."""
+
+
+def write_trace(result: Result, path: Path) -> None:
+    """Write the trace of a search in the format of the suffix, in one step.
+
+    Parameters
+    ----------
+    result
+        What the search answered.
+    path
+        A table (``.csv``), a list of records (``.json``), or a figure (``.svg``, ``.png``,
+        ``.pdf``).
+
+    Raises
+    ------
+    OptionError
+        When the suffix is another, or the file cannot be written.
+    MissingExtraError
+        When a figure is wanted and Matplotlib is not installed.
+    """
+    suffix = suffix_of(path)
+    if suffix not in _WRITERS:
+        raise OptionError(
+            f"{path}: expected a file name ending in {', '.join(TRACES)}, found '{suffix}'"
+        )
+    atomic_write(path, _WRITERS[suffix](result))
+
+
+def trace_figure(result: Result, suffix: str) -> bytes:
+    """Draw score and bound against time, the gap between them shaded.
+
+    Parameters
+    ----------
+    result
+        What a search answered.
+    suffix
+        One of ``.svg``, ``.png`` and ``.pdf``.
+
+    Raises
+    ------
+    MissingExtraError
+        When Matplotlib is not installed.
+    """
+    seconds, scores, bounds = _lines(result)
+
+    def paint(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.fill_between(seconds, scores, bounds, step="post", color="#eef3fa", label="gap")
+        axes.step(seconds, bounds, where="post", color="#7a3b12", linewidth=1.4, label="bound")
+        axes.step(seconds, scores, where="post", color="#33507a", linewidth=1.4, label="score")
+        axes.set(xlabel="seconds", ylabel="score", title=_title(result))
+        # Scores are large numbers that differ little: print them whole.
+        axes.ticklabel_format(axis="y", style="plain", useOffset=False)
+        axes.margins(x=0.01)
+        if seconds:
+            axes.legend(loc="best", frameon=False)
+        figure.set_layout_engine("tight")
+
+    return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
+
+
+def _lines(result: Result) -> tuple[list[float], list[float], list[float]]:
+    """Return the trace by columns, its last state drawn on to the end of the search."""
+    points = list(result.trace)
+    if points and result.seconds > points[-1][0]:
+        points.append((result.seconds, result.score, result.bound))
+    return [p[0] for p in points], [p[1] for p in points], [p[2] for p in points]
+
+
+def _title(result: Result) -> str:
+    if not result.trace:
+        return "nothing was found"
+    return f"{result.status}, gap {100 * result.gap:.3g} %"
+
+
+def _csv(result: Result) -> str:
+    rows = [",".join(map(repr, point)) for point in result.trace]
+    return "\n".join([",".join(COLUMNS), *rows]) + "\n"
+
+
+def _json(result: Result) -> str:
+    records = [dict(zip(COLUMNS, point, strict=True)) for point in result.trace]
+    return json.dumps(strict(records), allow_nan=False, indent=2) + "\n"
+
+
+def _figure(suffix: str) -> Callable[[Result], bytes]:
+    return lambda result: trace_figure(result, suffix)
+
+
+_WRITERS: dict[str, Callable[[Result], str | bytes]] = {
+    ".csv": _csv,
+    ".json": _json,
+    **{suffix: _figure(suffix) for suffix in (".svg", ".png", ".pdf")},
+}
+
+TRACES = tuple(_WRITERS)
+"""Suffixes of traces that are written."""
