@@ -17,7 +17,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import BAYESIAN, Score
 from exactlearn.set_scores import Terms, empty_set_term, table_sizes, tabulate_terms
-from exactlearn.set_tables import index_rows, new_stack
+from exactlearn.set_tables import Rows, index_rows, new_stack
 from exactlearn.solvers.problem import Arc
 from exactlearn.threads import in_order
 
@@ -68,12 +68,8 @@ class Enumeration:
         prune: bool,
         threads: int = 1,
     ) -> None:
-        codes, weights = distinct_rows(dataset)
         self.n, self.k, self.threads = dataset.n_variables, max_parents, threads
-        self.order = _deviant_order(codes, weights)
-        self.rows = index_rows(
-            np.ascontiguousarray(codes[self.order]), weights, dataset.cardinalities[self.order]
-        )
+        self.order, self.rows = in_counting_order(dataset)
         self.compiled = score.compiled(total_weight(dataset))
         self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
         self.rules = self._rules(required, forbidden, prune)
@@ -184,7 +180,7 @@ class Enumeration:
         return SizedCandidates(child, parents, found.scores[:rows].copy())
 
     def _rules(self, required: frozenset[Arc], forbidden: frozenset[Arc], prune: bool) -> Rules:
-        slack = 1e-11 * (1 + self.rows.total * math.log1p(self.rows.total))
+        slack = rounding_slack(self.rows.total)
         needed = self._arc_matrix(required)
         return Rules(needed, self._arc_matrix(forbidden), needed.sum(axis=0), prune, slack)
 
@@ -219,7 +215,18 @@ def _blocks(level: Level, n: int, aim: int) -> tuple[NDArray[np.int64], NDArray[
     return starts, np.add.reduceat(unions, leading)
 
 
-def _deviant_order(codes: NDArray[np.int16], weights: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Put the variables with the fewest rows off their common state first, where sets end."""
+def in_counting_order(dataset: Dataset) -> tuple[NDArray[np.int32], Rows]:
+    """Put the variables with the fewest rows off their common state first, where sets end.
+
+    Returns the variables in that order, and the distinct rows by variables in that order.
+    """
+    codes, weights = distinct_rows(dataset)
     common = [np.bincount(column, weights, minlength=1).max() for column in codes]
-    return np.argsort(-np.array(common), kind="stable").astype(np.int32)
+    order = np.argsort(-np.array(common), kind="stable").astype(np.int32)
+    columns = np.ascontiguousarray(codes[order])
+    return order, index_rows(columns, weights, dataset.cardinalities[order])
+
+
+def rounding_slack(total: float) -> float:
+    """Return by how much rounding may change a score of data of that weight, generously."""
+    return 1e-11 * (1 + total * math.log1p(total))

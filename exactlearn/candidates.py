@@ -7,10 +7,12 @@ are dropped, and branches that bounds close are skipped (:mod:`exactlearn.candid
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from exactlearn.candidate_enumeration import Enumeration, Progress, SizedCandidates
+from exactlearn.candidate_identification import Budget, Identification
 from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scores import Score
@@ -31,6 +33,7 @@ def candidate_parent_sets(
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
     prune: bool = True,
+    budget: Budget | None = None,
     threads: int | None = None,
     on_progress: Progress | None = None,
 ) -> Problem:
@@ -49,10 +52,14 @@ def candidate_parent_sets(
         respect them are returned, and only those can dominate others.
     prune
         Whether to drop the parent sets that score no better than one of their proper subsets.
+    budget
+        Search best first for each variable, so long, instead of enumerating: for many variables,
+        or large parent sets. The problem then says whether it is still complete.
     threads
         Number of threads, on which the outcome does not depend; all cores when not given.
     on_progress
-        Called now and then with the numbers of variable sets done and of all.
+        Called now and then with the numbers of variable sets, or with a budget of variables, done
+        and of all.
 
     Returns
     -------
@@ -80,6 +87,8 @@ def candidate_parent_sets(
     [(1,), ()]
     """
     constraints = frozenset(required), frozenset(forbidden)
+    if budget is not None:
+        return _identified(dataset, score, max_parents, *constraints, budget, threads, on_progress)
     k = _checked_size(dataset, max_parents, prune)
     _check_arcs(dataset, *constraints, k)
     enumeration = Enumeration(dataset, score, k, *constraints, prune, n_threads(threads))
@@ -87,20 +96,44 @@ def candidate_parent_sets(
     return _problem(dataset.names, tables, *constraints)
 
 
+def _identified(
+    dataset: Dataset,
+    score: Score,
+    max_parents: int | None,
+    required: frozenset[Arc],
+    forbidden: frozenset[Arc],
+    budget: Budget,
+    threads: int | None,
+    on_progress: Progress | None,
+) -> Problem:
+    """Search for the candidates best first."""
+    k = _largest_size(dataset.n_variables, max_parents)
+    _check_arcs(dataset, required, forbidden, k)
+    search = Identification(dataset, score, k, required, forbidden, budget, n_threads(threads))
+    found = list(search.run(on_progress))
+    problem = _problem(dataset.names, [f.candidates for f in found], required, forbidden)
+    return replace(problem, complete=all(f.exhausted for f in found))
+
+
+def _largest_size(n: int, max_parents: int | None) -> int:
+    """Return the largest size of a parent set."""
+    if max_parents is not None and max_parents < 0:
+        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
+    return max(0, n - 1) if max_parents is None else min(max_parents, max(0, n - 1))
+
+
 def _checked_size(dataset: Dataset, max_parents: int | None, prune: bool) -> int:
     """Return the largest size of a parent set, or refuse what could not be enumerated."""
     n = dataset.n_variables
-    if max_parents is not None and max_parents < 0:
-        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
-    k = max(0, n - 1) if max_parents is None else min(max_parents, max(0, n - 1))
+    k = _largest_size(n, max_parents)
     limit = FAMILY_LIMIT if prune else LISTED_LIMIT
     families = n_families(n, k)
     if families > limit and (max_parents is not None or not prune):
         fitting = max(m for m in range(k + 1) if n_families(n, m) <= limit or m == 0)
         raise TooLargeError(
             f"{n} variables with up to {k} parents have {families:,} families, more than the "
-            f"limit of {limit:,}; set max_parents to at most {fitting}"
-            + ("" if prune else ", or let dominated parent sets be dropped")
+            f"limit of {limit:,}; set max_parents to at most {fitting}, or "
+            + ("give scoring_time to search" if prune else "let dominated parent sets be dropped")
         )
     return k
 

@@ -186,6 +186,29 @@ def set_term(
 
 
 @kernel
+def prefix_term(depth: int, cells: float, rows: Rows, stack: Stack, terms: Terms) -> float:
+    """Return ``F`` of the last set less its first element, from the configurations on the stack.
+
+    Parameters
+    ----------
+    depth
+        Number of elements of the last set given to :func:`set_term`, less one.
+    cells
+        Number of configurations of those elements.
+    rows, stack, terms
+        As given to :func:`set_term`.
+    """
+    alpha = terms.a / cells if terms.kind == 0 else rows.total
+    i = _find(terms.sizes, 0.0 if terms.kind == 1 else cells)
+    total, error = 0.0, 0.0
+    for c in range(stack.sizes[depth]):
+        n = stack.totals[depth, c]
+        if n > 0:
+            total, error = _add(total, error, _term(n, terms.kind, alpha, terms.table, i))
+    return (total + error) if terms.kind == 0 else terms.a * (total + error)
+
+
+@kernel
 def empty_set_term(rows: Rows, terms: Terms) -> float:
     """Return ``F`` of the empty set: the term of one cell that holds all rows."""
     return _exact_term(rows.total, terms.kind, terms.a) if terms.kind == 0 else 0.0
