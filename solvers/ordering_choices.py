@@ -7,7 +7,6 @@ from exactlearn.kernel import kernel
 from exactlearn.solvers.ordering_moves import (
     Plan,
     State,
-    choose_again,
     first_of_arc,
     needs_node,
 )
@@ -17,8 +16,11 @@ from exactlearn.solvers.placing import FALSE, LEAST, TRUE, Lists, first_before, 
 @kernel
 def change_choice(
     lists: Lists, state: State, choice: int, plan: Plan, work: NDArray[np.int64]
-) -> bool:
-    """Give one choice its best value for the order, in place; tell if that helped."""
+) -> int:
+    """Give one choice its best value for the order, in place.
+
+    Returns how many variables changed; the plan tells which, and what they had chosen before.
+    """
     options = lists.option_first[choice + 1] - lists.option_first[choice]
     old, best, pick = state.values[choice], LEAST, -1
     for value in range(options):
@@ -29,12 +31,13 @@ def change_choice(
                 best, pick = gain, value
             flip(lists, state, choice, old)
     if pick < 0:
-        return False
+        return 0
     flip(lists, state, choice, pick)
     _, affected = _readers(lists, state, choice, old, plan, work)
     for k in range(affected):
-        state.chosen[plan.child[k]] = plan.candidate[k]
-    return True
+        u = plan.child[k]
+        state.chosen[u], plan.candidate[k] = plan.candidate[k], state.chosen[u]
+    return affected
 
 
 @kernel
@@ -44,18 +47,6 @@ def flip(lists: Lists, state: State, choice: int, value: int) -> None:
     state.position[start + state.values[choice]] = FALSE
     state.position[start + value] = TRUE
     state.values[choice] = value
-
-
-@kernel
-def force_value(
-    lists: Lists, state: State, choice: int, value: int, work: NDArray[np.int64]
-) -> None:
-    """Let one choice take a value, whatever that costs, and choose anew where that matters."""
-    start, old = len(state.order) + lists.option_first[choice], state.values[choice]
-    flip(lists, state, choice, value)
-    for literal in (start + old, start + value):
-        for arc in range(lists.arc_first[literal], lists.arc_first[literal + 1]):
-            choose_again(lists, state, lists.arc_child[arc], work)
 
 
 @kernel
@@ -69,15 +60,17 @@ def _readers(
     won, found = 0.0, 0
     for arc in range(lists.arc_first[false], lists.arc_first[false + 1]):
         u = lists.arc_child[arc]
-        if needs_node(lists, chosen[u], false):
+        if needs_node(lists.need_first, lists.needs, chosen[u], false):
             begin, end = lists.first[u], lists.first[u + 1]
-            other = first_before(lists, position, begin, end, position[u], work)
+            other = first_before(
+                lists.need_first, lists.needs, position, begin, end, position[u], work
+            )
             won += score_of(scores, other) - score_of(scores, chosen[u])
             plan.child[found], plan.candidate[found] = u, other
             found += 1
     for arc in range(lists.arc_first[true], lists.arc_first[true + 1]):
         u = lists.arc_child[arc]
-        if not needs_node(lists, chosen[u], false):
+        if not needs_node(lists.need_first, lists.needs, chosen[u], false):
             better = first_of_arc(lists, state, arc, work)
             if better >= 0:
                 won += scores[better] - score_of(scores, chosen[u])

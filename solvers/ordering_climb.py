@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
 from exactlearn.solvers.ordering_choices import change_choice
-from exactlearn.solvers.ordering_moves import Plan, State, insert_best
-from exactlearn.solvers.placing import Lists, first_before
+from exactlearn.solvers.ordering_moves import (
+    Plan,
+    State,
+    choose_again,
+    insert_best,
+    move,
+    needs_node,
+)
+from exactlearn.solvers.placing import Lists, first_before, score_of
 
 
 class Queue(NamedTuple):
@@ -53,32 +60,90 @@ def pop(queue: Queue) -> int:
 
 
 @kernel
-def push_around(lists: Lists, queue: Queue, v: int) -> None:
-    """Let a variable wait, and all that it may need."""
+def push_node(lists: Lists, queue: Queue, node: int) -> None:
+    """Let a variable wait, or the choice of a literal."""
     n = len(lists.first) - 1
+    push(queue, node if node < n else n + lists.choice[node - n])
+
+
+@kernel
+def push_changed(lists: Lists, state: State, queue: Queue, v: int, old: int) -> None:
+    """Let those wait who may win by a variable's change of candidates.
+
+    They are those who could serve it by coming earlier, if it lost, and those it needs no more.
+    """
+    new = state.chosen[v]
+    if new == old:
+        return
     push(queue, v)
-    for at in range(lists.source_first[v], lists.source_first[v + 1]):
-        node = lists.sources[at]
-        push(queue, node if node < n else n + lists.choice[node - n])
+    if score_of(lists.scores, new) < score_of(lists.scores, old):
+        for at in range(lists.source_first[v], lists.source_first[v + 1]):
+            if state.position[lists.sources[at]] > state.position[v]:
+                push_node(lists, queue, lists.sources[at])
+    if old >= 0:
+        for at in range(lists.need_first[old], lists.need_first[old + 1]):
+            if not needs_node(lists.need_first, lists.needs, new, lists.needs[at]):
+                push_node(lists, queue, lists.needs[at])
 
 
 @kernel
-def push_readers(lists: Lists, queue: Queue, choice: int) -> None:
-    """Let all variables wait that may read a choice, with all that they may need."""
-    n = len(lists.first) - 1
-    for literal in range(lists.option_first[choice], lists.option_first[choice + 1]):
-        for arc in range(lists.arc_first[n + literal], lists.arc_first[n + literal + 1]):
-            push_around(lists, queue, lists.arc_child[arc])
-
-
-@kernel
-def push_passed(lists: Lists, state: State, queue: Queue, v: int, here: int) -> None:
-    """Let what a variable touched wait after it moved away from a place."""
-    low, high = min(here, state.position[v]), max(here, state.position[v])
+def push_moved(lists: Lists, state: State, queue: Queue, v: int, here: int) -> None:
+    """Let those wait who may win by a variable's move away from a place."""
+    there = state.position[v]
+    push(queue, v)
+    if there > here:
+        end = state.chosen[v] if state.chosen[v] >= 0 else lists.first[v + 1]
+        for c in range(lists.first[v], end):
+            _push_only_missing(lists, state, queue, c, there)
+        return
     for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
-        if low <= state.position[lists.arc_child[arc]] <= high:
-            push(queue, lists.arc_child[arc])
-    push_around(lists, queue, v)
+        u = lists.arc_child[arc]
+        if there < state.position[u] <= here:
+            push(queue, u)
+            for at in range(lists.arc_rows_first[arc], lists.arc_rows_first[arc + 1]):
+                c = lists.arc_rows[at]
+                if 0 <= state.chosen[u] <= c:
+                    break
+                _push_only_missing(lists, state, queue, c, state.position[u])
+
+
+@kernel
+def _push_only_missing(lists: Lists, state: State, queue: Queue, c: int, place: int) -> None:
+    """Let a node wait without which a candidate could be chosen."""
+    only = -1
+    for at in range(lists.need_first[c], lists.need_first[c + 1]):
+        if state.position[lists.needs[at]] > place:
+            if only >= 0:
+                return
+            only = lists.needs[at]
+    if only >= 0:
+        push_node(lists, queue, only)
+
+
+@kernel
+def force(
+    lists: Lists, state: State, queue: Queue, v: int, place: int, work: NDArray[np.int64]
+) -> None:
+    """Move a variable to a place, whatever that costs, and choose anew where that matters."""
+    here = state.position[v]
+    move(state, v, place)
+    low, high = min(here, place), max(here, place)
+    for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
+        u = lists.arc_child[arc]
+        if low <= state.position[u] <= high:
+            choose_and_push(lists, state, queue, u, work)
+    choose_and_push(lists, state, queue, v, work)
+    push_moved(lists, state, queue, v, here)
+
+
+@kernel
+def choose_and_push(
+    lists: Lists, state: State, queue: Queue, v: int, work: NDArray[np.int64]
+) -> None:
+    """Choose a variable's best candidate, and let those wait who may win by the change."""
+    old = state.chosen[v]
+    choose_again(lists, state, v, work)
+    push_changed(lists, state, queue, v, old)
 
 
 @kernel
@@ -100,15 +165,17 @@ def climb(
     while queue.head_length[1] > 0:
         node = pop(queue)
         if node >= n:
-            if change_choice(lists, state, node - n, earlier, work):
-                push_readers(lists, queue, node - n)
+            for k in range(change_choice(lists, state, node - n, earlier, work)):
+                push_changed(lists, state, queue, earlier.child[k], earlier.candidate[k])
             continue
-        here = state.position[node]
+        here, old = state.position[node], state.chosen[node]
         sign, passed = insert_best(lists, state, node, earlier, later, work)
         if sign != 0:
+            plan = earlier if sign < 0 else later
             for k in range(passed):
-                push_around(lists, queue, earlier.child[k] if sign < 0 else later.child[k])
-            push_passed(lists, state, queue, node, here)
+                push_changed(lists, state, queue, plan.child[k], plan.candidate[k])
+            push_changed(lists, state, queue, node, old)
+            push_moved(lists, state, queue, node, here)
 
 
 @kernel
@@ -155,5 +222,7 @@ def order_anew(
     for v in range(n):
         begin, end = lists.first[v], lists.first[v + 1]
         end = state.chosen[v] if state.chosen[v] >= 0 else end
-        better = first_before(lists, state.position, begin, end, state.position[v], work)
+        better = first_before(
+            lists.need_first, lists.needs, state.position, begin, end, state.position[v], work
+        )
         state.chosen[v] = better if better >= 0 else state.chosen[v]

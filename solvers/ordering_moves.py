@@ -115,8 +115,10 @@ def best_earlier(
     for k in range(found):
         at = -plan.place[k]
         won += plan.gain[k]
-        if own >= 0 and latest_need(lists, position, own) >= at:
-            own = first_before(lists, position, own + 1, lists.first[v + 1], at, work)
+        if own >= 0 and latest_need(lists.need_first, lists.needs, position, own, at) >= at:
+            own = first_before(
+                lists.need_first, lists.needs, position, own + 1, lists.first[v + 1], at, work
+            )
         lost = score_of(scores, chosen[v]) - score_of(scores, own)
         if won - lost > best:
             best, place, best_own, passed = won - lost, at, own, k + 1
@@ -145,8 +147,10 @@ def best_later(
     for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
         u = lists.arc_child[arc]
         at = position[u]
-        if here < at <= farthest and needs_node(lists, chosen[u], v):
-            other = first_before(lists, position, chosen[u] + 1, lists.first[u + 1], at, work)
+        if here < at <= farthest and needs_node(lists.need_first, lists.needs, chosen[u], v):
+            other = first_before(
+                lists.need_first, lists.needs, position, chosen[u] + 1, lists.first[u + 1], at, work
+            )
             gain = score_of(scores, other) - scores[chosen[u]]
             _insert(plan, found, at, u, other, gain)
             found += 1
@@ -167,10 +171,11 @@ def best_later(
 @kernel
 def _steps(lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int64]) -> int:
     """Collect the better candidates of a variable that fewer moves buy; return how many."""
+    need_first, needs, position = lists.need_first, lists.needs, state.position
     end = state.chosen[v] if state.chosen[v] >= 0 else lists.first[v + 1]
     steps, nearest = 0, len(state.order)
     for c in range(lists.first[v], end):
-        at = latest_need(lists, state.position, c)
+        at = latest_need(need_first, needs, position, c, nearest)
         if at < nearest:
             plan.step_place[steps] = nearest = at
             plan.step_candidate[steps] = c
@@ -182,24 +187,27 @@ def _steps(lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int6
 @kernel
 def first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) -> int:
     """Return the best candidate of an arc that beats its child's and can be chosen, or -1."""
+    need_first, needs, position = lists.need_first, lists.needs, state.position
     u = lists.arc_child[arc]
-    current, place = state.chosen[u], state.position[u]
+    current, place = state.chosen[u], position[u]
     for at in range(lists.arc_rows_first[arc], lists.arc_rows_first[arc + 1]):
         c = lists.arc_rows[at]
         if 0 <= current <= c:
             return -1
         work[0] += 1
-        if latest_need(lists, state.position, c) < place:
+        if latest_need(need_first, needs, position, c, place) < place:
             return int(c)
     return -1
 
 
 @kernel
-def needs_node(lists: Lists, candidate: int, node: int) -> bool:
+def needs_node(
+    need_first: NDArray[np.int64], needs: NDArray[np.int32], candidate: int, node: int
+) -> bool:
     """Tell whether a candidate needs a node; -1 needs nothing."""
     if candidate >= 0:
-        for at in range(lists.need_first[candidate], lists.need_first[candidate + 1]):
-            if lists.needs[at] == node:
+        for at in range(need_first[candidate], need_first[candidate + 1]):
+            if needs[at] == node:
                 return True
     return False
 
@@ -217,9 +225,12 @@ def _insert(plan: Plan, count: int, place: int, child: int, candidate: int, gain
 
 @kernel
 def _apply(state: State, v: int, place: int, own: int, plan: Plan, passed: int) -> None:
+    """Move a variable; the plan keeps what those it passed had chosen before."""
+    chosen = state.chosen
     for k in range(passed):
-        state.chosen[plan.child[k]] = plan.candidate[k]
-    state.chosen[v] = own
+        u = plan.child[k]
+        chosen[u], plan.candidate[k] = plan.candidate[k], chosen[u]
+    chosen[v] = own
     move(state, v, place)
 
 
@@ -237,20 +248,9 @@ def move(state: State, v: int, place: int) -> None:
 
 
 @kernel
-def force(lists: Lists, state: State, v: int, place: int, work: NDArray[np.int64]) -> None:
-    """Move a variable to a place, whatever that costs, and choose anew where that matters."""
-    here = state.position[v]
-    move(state, v, place)
-    low, high = min(here, place), max(here, place)
-    choose_again(lists, state, v, work)
-    for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
-        u = lists.arc_child[arc]
-        if low <= state.position[u] <= high:
-            choose_again(lists, state, u, work)
-
-
-@kernel
 def choose_again(lists: Lists, state: State, v: int, work: NDArray[np.int64]) -> None:
     """Choose a variable's best candidate for the positions, in place."""
     begin, end = lists.first[v], lists.first[v + 1]
-    state.chosen[v] = first_before(lists, state.position, begin, end, state.position[v], work)
+    state.chosen[v] = first_before(
+        lists.need_first, lists.needs, state.position, begin, end, state.position[v], work
+    )

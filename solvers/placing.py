@@ -102,17 +102,29 @@ def score_of(scores: NDArray[np.float64], candidate: int) -> float:
 
 
 @kernel
-def latest_need(lists: Lists, position: NDArray[np.int64], candidate: int) -> int:
-    """Return the last position of all that a candidate needs, -1 if it needs no variable."""
+def latest_need(
+    need_first: NDArray[np.int64],
+    needs: NDArray[np.int32],
+    position: NDArray[np.int64],
+    candidate: int,
+    limit: int,
+) -> int:
+    """Return the last position of all that a candidate needs, or some position behind the limit.
+
+    It is -1 if the candidate needs no variable.
+    """
     latest = TRUE
-    for at in range(lists.need_first[candidate], lists.need_first[candidate + 1]):
-        latest = max(latest, position[lists.needs[at]])
+    for at in range(need_first[candidate], need_first[candidate + 1]):
+        latest = max(latest, position[needs[at]])
+        if latest > limit:
+            break
     return latest
 
 
 @kernel
 def first_before(
-    lists: Lists,
+    need_first: NDArray[np.int64],
+    needs: NDArray[np.int32],
     position: NDArray[np.int64],
     begin: int,
     end: int,
@@ -120,15 +132,15 @@ def first_before(
     work: NDArray[np.int64],
 ) -> int:
     """Return the first candidate of a range all whose needs stand before a place, or -1."""
+    at = need_first[begin]
     for c in range(begin, end):
-        inside = True
-        for at in range(lists.need_first[c], lists.need_first[c + 1]):
-            if position[lists.needs[at]] >= place:
-                inside = False
-                break
-        if inside:
+        stop = need_first[c + 1]
+        while at < stop and position[needs[at]] < place:
+            at += 1
+        if at == stop:
             work[0] += c - begin + 1
             return c
+        at = stop
     work[0] += end - begin
     return -1
 
@@ -157,7 +169,9 @@ def choose_along(
     """Choose each variable's best candidate for the positions, in place."""
     first = lists.first
     for v in range(len(chosen)):
-        chosen[v] = first_before(lists, position, first[v], first[v + 1], position[v], work)
+        chosen[v] = first_before(
+            lists.need_first, lists.needs, position, first[v], first[v + 1], position[v], work
+        )
 
 
 @kernel
