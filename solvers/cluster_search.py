@@ -53,7 +53,7 @@ def slow_clusters(
     """Return the seeds, shape (seeds, n), and what walks from them and from variables find."""
     rng = np.random.default_rng(0) if rng is None else rng
     sources = np.sort(rng.permutation(n)[:MOST_STARTS])
-    walks = walk_clusters(*support, n, sources, seeds)
+    walks = walk_clusters(*support, n, sources, seeds, 1)
     return _best(np.concatenate([seeds, walks]), support, most)
 
 
@@ -103,6 +103,7 @@ def walk_clusters(
     n: int,
     sources: NDArray[np.int64],
     seeds: NDArray[np.bool_],
+    count: int,
 ) -> NDArray[np.bool_]:
     """Return the best cluster met from each source, grown or peeled, and from each seed.
 
@@ -114,15 +115,15 @@ def walk_clusters(
         v = sources[k]
         if whole[v]:
             found[2 * k, v] = True
-            _walk(child, x, member_first, members, found[2 * k], whole, v, 1, n)
+            _walk(child, x, member_first, members, found[2 * k], whole, v, 1, n, count)
             overwrite(found[2 * k + 1], whole)
-            _walk(child, x, member_first, members, found[2 * k + 1], whole, v, -1, n)
+            _walk(child, x, member_first, members, found[2 * k + 1], whole, v, -1, n, count)
     for k in range(len(seeds)):
         overwrite(found[2 * len(sources) + k], seeds[k])
     for k in range(len(found)):
         if found[k].any():
             steps = 12 + 2 * int(found[k].sum())
-            _walk(child, x, member_first, members, found[k], whole, -1, 0, steps)
+            _walk(child, x, member_first, members, found[k], whole, -1, 0, steps, count)
     return found
 
 
@@ -154,6 +155,7 @@ def _walk(
     kept: int,
     direction: int,
     patience: int,
+    count: int,
 ) -> None:
     """Move variables into or out of a cluster; it becomes the best one of two or more met.
 
@@ -167,17 +169,17 @@ def _walk(
     current = np.zeros(n, np.bool_)
     for v in range(n):
         if cluster[v]:
-            _flip(child, x, member_first, members, current, inside, own, v)
+            _flip(child, x, member_first, members, current, inside, own, v, count)
     size = int(cluster.sum())
-    now = 1.0 - size
+    now = 1.0 * count - size
     for v in range(n):
         now += own[v] if cluster[v] else 0.0
-    best = now if size > 1 else -1.0 * n
+    best = now if size > count else -1.0 * n
     since = 0
     step = 0
     while since < patience:
         step += 1
-        gain = _gains(child, x, member_first, members, current, inside, own)
+        gain = _gains(child, x, member_first, members, current, inside, own, count)
         pick = -1
         for v in range(n):
             if not whole[v] or v == kept or (current[v] and size == 1):
@@ -192,10 +194,10 @@ def _walk(
             break
         now += gain[pick]
         size += -1 if current[pick] else 1
-        _flip(child, x, member_first, members, current, inside, own, pick)
+        _flip(child, x, member_first, members, current, inside, own, pick, count)
         free_from[pick] = step + tenure
         since += 1
-        if size > 1 and now > best + 1e-9:
+        if size > count and now > best + 1e-9:
             best = now
             overwrite(cluster, current)
             since = 0
@@ -210,18 +212,19 @@ def _gains(
     current: NDArray[np.bool_],
     inside: NDArray[np.int64],
     own: NDArray[np.float64],
+    count: int,
 ) -> NDArray[np.float64]:
     """Return what each variable's move changes in the violation, shape (n,)."""
     gain = np.empty(len(current))
     for v in range(len(current)):
         gain[v] = 1.0 - own[v] if current[v] else own[v] - 1.0
     for s in range(len(x)):
-        if current[child[s]] and inside[s] <= 1:
+        if current[child[s]] and count - 1 <= inside[s] <= count:
             for at in range(member_first[s], member_first[s + 1]):
                 v = members[at]
-                if inside[s] == 0:
+                if inside[s] < count and not current[v]:
                     gain[v] += x[s]
-                elif current[v]:
+                elif inside[s] == count and current[v]:
                     gain[v] -= x[s]
     return gain
 
@@ -236,15 +239,16 @@ def _flip(
     inside: NDArray[np.int64],
     own: NDArray[np.float64],
     moved: int,
+    count: int,
 ) -> None:
-    """Move one variable, and keep count: parents inside, and value of candidates with any."""
+    """Move one variable, and keep count: parents inside, and value of candidates with enough."""
     change = -1 if current[moved] else 1
     current[moved] = not current[moved]
     for s in range(len(x)):
         for at in range(member_first[s], member_first[s + 1]):
             if members[at] == moved:
-                had = inside[s] > 0
+                had = inside[s] >= count
                 inside[s] += change
-                if had != (inside[s] > 0):
+                if had != (inside[s] >= count):
                     own[child[s]] += change * x[s]
                 break

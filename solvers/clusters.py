@@ -6,11 +6,17 @@ and Cussens 2017). With one candidate chosen for each variable, the violation of
 
     v(C) = 1 - |C| + sum over i in C of x(candidates of i with a parent in C).
 
+More generally, k of its members have fewer than k parents in it, because the first k in an order do
+(Cussens 2011, "Bayesian network learning with cutting planes"). Of such a *counted* cluster,
+
+    v(C, k) = k - |C| + sum over i in C of x(candidates of i with k parents or more in C).
+
 Circuits of length below one, where the arc j -> i has length ``1 - x(candidates of i with parent
 j)``, are violated clusters; :mod:`exactlearn.solvers.cluster_search` finds others. All kernels see
 the *support* only: candidates with x > 0.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +48,43 @@ class Support(NamedTuple):
     members: NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Clusters with counts, in rows.
+
+    Parameters
+    ----------
+    clusters
+        Members of each, shape (rows, n).
+    counts
+        How many members have fewer than so many parents in the cluster, at least, shape (rows,).
+    """
+
+    clusters: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, clusters: NDArray[np.bool_], count: int = 1) -> "Counted":
+        """Give all clusters the same count."""
+        return cls(clusters, np.full(len(clusters), count, np.int64))
+
+    @classmethod
+    def join(cls, *parts: "Counted") -> "Counted":
+        """Return the rows of all parts, each once."""
+        clusters = np.concatenate([part.clusters for part in parts])
+        counts = np.concatenate([part.counts for part in parts])
+        packed = np.column_stack([np.packbits(clusters, axis=1), counts])
+        rows = np.sort(np.unique(packed, axis=0, return_index=True)[1])
+        return cls(clusters[rows], counts[rows])
+
+    def __len__(self) -> int:  # noqa: D105
+        return len(self.counts)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Counted":
+        """Return some rows."""
+        return Counted(self.clusters[rows], self.counts[rows])
+
+
 @kernel
 def take_support(
     x: NDArray[np.float64],
@@ -70,16 +113,33 @@ def violations(
     clusters: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """Return the violation of each cluster, shape (found,)."""
+    counts = np.ones(len(clusters), np.int64)
+    return counted_violations(child, x, member_first, members, clusters, counts)
+
+
+@kernel
+def counted_violations(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    clusters: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the violation of each cluster with its count, shape (found,)."""
     violation = np.empty(len(clusters))
     for k in range(len(clusters)):
         cluster = clusters[k]
-        violation[k] = 1.0 - cluster.sum()
+        violation[k] = counts[k] - cluster.sum()
         for s in range(len(x)):
             if cluster[child[s]]:
+                inside = 0
                 for at in range(member_first[s], member_first[s + 1]):
                     if cluster[members[at]]:
-                        violation[k] += x[s]
-                        break
+                        inside += 1
+                        if inside == counts[k]:
+                            violation[k] += x[s]
+                            break
     return violation
 
 

@@ -22,7 +22,7 @@ class Candidates(Protocol):
     @property
     def members(self) -> NDArray[np.integer]: ...  # noqa: D102
     @property
-    def options(self) -> NDArray[np.int64]: ...  # noqa: D102
+    def literals(self) -> NDArray[np.integer]: ...  # noqa: D102
 
 
 class Families(NamedTuple):
@@ -63,9 +63,9 @@ def families_of(problem: Candidates) -> Families:
 
 def families_without_choices(problem: Candidates) -> Families:
     """Return the arrays of a problem or component, or raise when its candidates read choices."""
-    if len(problem.options):
+    if len(problem.literals):
         raise OptionError(
-            f"the linear relaxation knows no choices, and the problem has {len(problem.options)}: "
-            "give it the problem without literals for a bound, or solve it with SCIP"
+            "the linear relaxation knows no choices, and candidates of the problem read some: give "
+            "it the problem without literals for a bound, or solve it with SCIP"
         )
     return families_of(problem)

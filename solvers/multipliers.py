@@ -1,41 +1,32 @@
 """Multipliers of cluster inequalities: an upper bound that needs no search.
 
-For clusters C with multipliers ``l_C >= 0`` (Jaakkola et al. 2010, "Learning Bayesian network
-structure using LP relaxations", by weak duality)::
+For clusters C with counts k and multipliers ``l >= 0`` (Jaakkola et al. 2010, "Learning Bayesian
+network structure using LP relaxations", by weak duality; counts: Cussens 2011, "Bayesian network
+learning with cutting planes")::
 
     max over DAGs of sum_i s_i(PA_i)
-        <= sum_i max_PA [ s_i(PA) + sum of l_C : i in C, PA disjoint from C ] - sum_C l_C
+        <= sum_i max_PA [ s_i(PA) + sum of l : i in C, fewer than k of PA in C ] - sum of k l
 
-because in every DAG each cluster has a member without parents in it. The inner maximum holds for
-*any* local scores, so multipliers found for one problem bound its relatives as well.
+because in every DAG the first k members of a cluster, in a topological order, have fewer than k
+parents in it. Most counts are 1. The inner maximum holds for *any* local scores, so multipliers
+found for one problem bound its relatives as well.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import fsum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
 
 from exactlearn.kernel import kernel
-from exactlearn.solvers.cluster_search import violated_clusters
-from exactlearn.solvers.clusters import Support, take_support
 from exactlearn.solvers.families import Candidates, Families, families_of
 from exactlearn.solvers.problem import Problem
-
-MOST_CUTS = 200
-"""Clusters added in one round."""
 
 MOST_STEPS = 150
 """Subgradient steps after which lowering a bound is given up."""
 
 AIM = 0.1
 """How far below the bound that is wanted a subgradient step aims."""
-
-MOST_ROUNDS = 200
-"""Rounds after which the multipliers so far are taken: they are valid at any time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +39,28 @@ class Multipliers:
         Members of each cluster, shape (clusters, n).
     values
         Multiplier of each cluster, none negative, shape (clusters,).
+    counts
+        Members of each cluster that have fewer than so many parents in it, at least; shape
+        (clusters,). Without them, all are 1.
     """
 
     clusters: NDArray[np.bool_]
     values: NDArray[np.float64]
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:  # noqa: D105
+        if not len(self.counts):
+            object.__setattr__(self, "counts", np.ones(len(self.values), np.int64))
 
     @property
     def total(self) -> float:
-        """Sum of the multipliers, which the bound subtracts."""
-        return float(self.values.sum())
+        """Sum of the multipliers, each times its count, which the bound subtracts."""
+        return float(self.counts @ self.values)
 
     def positive(self) -> "Multipliers":
         """Return the clusters whose multiplier is positive."""
         positive = self.values > 0.0
-        return Multipliers(self.clusters[positive], self.values[positive])
+        return Multipliers(self.clusters[positive], self.values[positive], self.counts[positive])
 
     def adjusted(self, problem: Candidates) -> NDArray[np.float64]:
         """Return each candidate's score plus the multipliers of the clusters it satisfies.
@@ -73,7 +72,12 @@ class Multipliers:
     def adjusted_families(self, families: Families) -> NDArray[np.float64]:
         """Return the same from bare arrays."""
         return families.scores + rewards(
-            families.child, families.member_first, families.members, self.clusters, self.values
+            families.child,
+            families.member_first,
+            families.members,
+            self.clusters,
+            self.counts,
+            self.values,
         )
 
     def bound(self, problem: Candidates, allowed: NDArray[np.bool_] | None = None) -> float:
@@ -102,7 +106,7 @@ class Multipliers:
         k = np.count_nonzero(self.values)
         sizes = np.abs(best).sum() + 2.0 * float(self.clusters.sum(axis=1) @ self.values)
         slack = (k + 2) * np.finfo(np.float64).eps * sizes
-        return fsum([*best.tolist(), *(-self.values).tolist(), slack])
+        return fsum([*best.tolist(), *(-self.counts * self.values).tolist(), slack])
 
     def lowered(self, problem: Problem, enough: float) -> "Multipliers":
         """Change the multipliers until the bound of a related problem is low enough, if that works.
@@ -119,86 +123,22 @@ class Multipliers:
         """
         if not len(self.values):
             return self
+        meets = satisfied(problem, self.clusters, self.counts)
         best = _polyak(
-            problem.scores, problem.first, satisfied(problem, self.clusters), self.values, enough,
-            MOST_STEPS,
-        )  # fmt: skip
-        return Multipliers(self.clusters, best)
-
-
-def root_multipliers(
-    problem: Problem, *, clusters: NDArray[np.bool_] | None = None, enough: float = -np.inf
-) -> Multipliers:
-    """Solve the linear relaxation by cutting planes and return its clusters' dual values.
-
-    Parameters
-    ----------
-    problem
-        A problem without choices.
-    clusters
-        Clusters to begin with, such as those of a related problem, shape (clusters, n).
-    enough
-        Stop as soon as the bound is at most this.
-    """
-    problem = problem.select(problem.allowed)
-    n = problem.n_variables
-    clusters = np.zeros((0, n), np.bool_) if clusters is None else clusters
-    rows = _rows(problem, clusters)
-    duals = np.zeros(len(clusters))
-    for _ in range(MOST_ROUNDS):
-        solved = _relaxation(problem, rows)
-        if solved is None:
-            break
-        x, bound, duals = solved
-        if bound <= enough:
-            break
-        support = take_support(
-            x,
-            problem.child.astype(np.int64),
-            problem.member_first,
-            problem.members.astype(np.int64),
+            problem.scores, problem.first, meets, self.counts, self.values, enough, MOST_STEPS
         )
-        found = violated_clusters(Support(*support), n, MOST_CUTS)
-        if not len(found):
-            break
-        tight = duals > 1e-9
-        clusters = np.concatenate([clusters[tight], found])
-        duals = np.concatenate([duals[tight], np.zeros(len(found))])
-        rows = vstack([rows[tight], _rows(problem, found)], format="csr")
-    return Multipliers(clusters, np.maximum(duals, 0.0))
+        return Multipliers(self.clusters, best, self.counts)
 
 
-def _relaxation(
-    problem: Problem, rows: csr_array
-) -> tuple[NDArray[np.float64], float, NDArray[np.float64]] | None:
-    """Return the candidates' values, the objective and the duals of the cluster rows."""
-    n, m = problem.n_variables, problem.n_candidates
-    assign = csr_array((np.ones(m), (problem.child, np.arange(m))), shape=(n, m))
-    solve_sparse: Any = linprog  # its stubs know dense matrices only
-    solved = solve_sparse(
-        -problem.scores,
-        A_ub=-rows,
-        b_ub=-np.ones(rows.shape[0]),
-        A_eq=assign,
-        b_eq=np.ones(n),
-        method="highs",
-    )
-    if not solved.success:
-        return None
-    return solved.x, -float(solved.fun), -np.asarray(solved.ineqlin.marginals)
-
-
-def _rows(problem: Problem, clusters: NDArray[np.bool_]) -> csr_array:
-    return csr_array(satisfied(problem, clusters).astype(np.float64))
-
-
-def satisfied(problem: Problem, clusters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which candidates satisfy each cluster, shape (clusters, m)."""
+def satisfied(
+    problem: Problem, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which candidates of members have too few parents inside, shape (clusters, m)."""
     meets = np.zeros((len(clusters), problem.n_candidates), np.bool_)
     owner = np.repeat(np.arange(problem.n_candidates), np.diff(problem.member_first))
     for k, cluster in enumerate(clusters):
-        blocked = np.bincount(owner[cluster[problem.members]], minlength=problem.n_candidates) > 0
-        meets[k] = cluster[problem.child] & ~blocked
+        inside = np.bincount(owner[cluster[problem.members]], minlength=problem.n_candidates)
+        meets[k] = cluster[problem.child] & (inside < counts[k])
     return meets
 
 
@@ -207,6 +147,7 @@ def _polyak(
     scores: NDArray[np.float64],
     first: NDArray[np.int64],
     satisfied: NDArray[np.bool_],
+    counts: NDArray[np.int64],
     values: NDArray[np.float64],
     enough: float,
     steps: int,
@@ -221,8 +162,8 @@ def _polyak(
         adjusted[:] = scores
         bound = 0.0
         for k in range(n_clusters):
-            bound -= values[k]
-            excess[k] = -1.0
+            bound -= counts[k] * values[k]
+            excess[k] = -counts[k]
             if values[k] > 0.0:
                 for c in range(len(scores)):
                     if satisfied[k, c]:
@@ -270,6 +211,7 @@ def rewards(
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
     clusters: NDArray[np.bool_],
+    counts: NDArray[np.int64],
     values: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the multipliers of the clusters that each candidate satisfies, summed, shape (m,)."""
@@ -290,11 +232,12 @@ def rewards(
         v, begin, end = child[c], member_first[c], member_first[c + 1]
         for j in range(n_own[v]):
             k = own[v, j]
-            disjoint = True
+            inside = 0
             for at in range(begin, end):
                 if clusters[k, members[at]]:
-                    disjoint = False
-                    break
-            if disjoint:
+                    inside += 1
+                    if inside == counts[k]:
+                        break
+            if inside < counts[k]:
                 total[c] += values[k]
     return total

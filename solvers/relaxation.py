@@ -70,8 +70,8 @@ class Relaxation:
     start
         Candidates that are columns from the beginning besides the best ones, such as those of the
         incumbent.
-    clusters
-        Clusters to begin with, shape (clusters, n).
+    clusters, counts
+        Clusters to begin with, shape (clusters, n), and their counts, all 1 if not given.
     """
 
     def __init__(
@@ -80,10 +80,12 @@ class Relaxation:
         *,
         start: NDArray[np.int64] | None = None,
         clusters: NDArray[np.bool_] | None = None,
+        counts: NDArray[np.int64] | None = None,
     ) -> None:
         self.families = families_without_choices(problem)
         n, m = self.families.n_variables, len(self.families.scores)
         self.clusters = np.zeros((0, n), np.bool_)
+        self.counts = np.zeros(0, np.int64)
         self.allowed = np.ones(m, np.bool_)
         self._meets = np.zeros(0, np.bool_)
         self._candidates = np.zeros(0, np.int64)
@@ -97,7 +99,7 @@ class Relaxation:
         given = start if start is not None else parentless
         self._enter(np.unique(np.concatenate([best, parentless, given])))
         if clusters is not None:
-            self.add(clusters)
+            self.add(clusters, counts)
 
     @property
     def n_clusters(self) -> int:
@@ -109,24 +111,27 @@ class Relaxation:
         """Number of candidates that are columns."""
         return len(self._candidates)
 
-    def add(self, clusters: NDArray[np.bool_]) -> None:
-        """Add the rows of clusters, shape (clusters, n)."""
+    def add(self, clusters: NDArray[np.bool_], counts: NDArray[np.int64] | None = None) -> None:
+        """Add the rows of clusters, shape (clusters, n), with their counts, if not all are 1."""
         f = self.families
+        counts = np.ones(len(clusters), np.int64) if counts is None else counts
         starts, items, meets = cluster_rows(
-            f.child, f.member_first, f.members, clusters, self._candidates
+            f.child, f.member_first, f.members, clusters, counts, self._candidates
         )
         starts, columns = _with_artificial(starts, items, meets, clusters, f.n_variables)
-        lower = np.where(meets, -np.inf, 1.0)
-        upper = np.where(meets, clusters.sum(axis=1) - 1.0, np.inf)
+        lower = np.where(meets, -np.inf, counts)
+        upper = np.where(meets, clusters.sum(axis=1) - counts, np.inf)
         self._lp.add_rows(lower, upper, starts, columns)
         self.clusters = np.concatenate([self.clusters, clusters])
+        self.counts = np.concatenate([self.counts, counts])
         self._meets = np.concatenate([self._meets, meets])
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop the rows of all clusters but those where ``kept``, shape (clusters,), is true."""
         if not kept.all():
             self._lp.delete_rows(self.families.n_variables + np.flatnonzero(~kept))
-            self.clusters, self._meets = self.clusters[kept], self._meets[kept]
+            self.clusters, self.counts = self.clusters[kept], self.counts[kept]
+            self._meets = self._meets[kept]
 
     def allow(self, allowed: NDArray[np.bool_]) -> None:
         """Bar all candidates but those where ``allowed``, shape (m,), is true."""
@@ -162,7 +167,7 @@ class Relaxation:
         x = np.zeros(len(self.allowed))
         x[self._candidates] = np.maximum(values[n:], 0.0)
         cluster_duals = np.maximum(np.where(self._meets, duals[n:], -duals[n:]), 0.0)
-        multipliers = Multipliers(self.clusters, cluster_duals)
+        multipliers = Multipliers(self.clusters, cluster_duals, self.counts)
         shift = self.clusters[self._meets].T.astype(np.float64) @ cluster_duals[self._meets]
         feasible = bool(values[:n].max(initial=0.0) <= TOLERANCE)
         return Relaxed(objective, np.inf, x, multipliers, duals[:n] + shift, feasible)
@@ -177,7 +182,7 @@ class Relaxation:
         """Make candidates columns."""
         f = self.families
         starts, rows = column_rows(
-            f.child, f.member_first, f.members, self.clusters, self._meets, candidates
+            f.child, f.member_first, f.members, self.clusters, self.counts, self._meets, candidates
         )
         self._lp.add_columns(f.scores[candidates], starts, rows)
         self._candidates = np.concatenate([self._candidates, candidates])
@@ -210,12 +215,13 @@ def satisfies(
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
     cluster: NDArray[np.bool_],
+    count: int,
 ) -> bool:
-    """Tell whether a candidate has no parent in a cluster."""
-    disjoint = True
+    """Tell whether a candidate has fewer parents in a cluster than the count."""
+    inside = 0
     for at in range(member_first[c], member_first[c + 1]):
-        disjoint = disjoint and not cluster[members[at]]
-    return disjoint
+        inside += cluster[members[at]]
+    return inside < count
 
 
 @kernel
@@ -224,29 +230,30 @@ def cluster_rows(
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
     clusters: NDArray[np.bool_],
+    counts: NDArray[np.int64],
     candidates: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Return the rows of clusters, in the shorter form of each: starts, positions and form.
 
-    True: those with a parent in the cluster, at most ``|C| - 1`` of them. False: those without, at
-    least one.
+    True: those with k parents or more inside, at most ``|C| - k`` of them. False: those with
+    fewer, at least k. The count k is mostly 1.
     """
     forms = np.empty(len(clusters), np.bool_)
     starts = np.zeros(len(clusters) + 1, np.int64)
     for k in range(len(clusters)):
-        counts = np.zeros(2, np.int64)
+        sizes = np.zeros(2, np.int64)
         for c in candidates:
             if clusters[k, child[c]]:
-                counts[int(satisfies(c, member_first, members, clusters[k]))] += 1
-        forms[k] = counts[0] < counts[1]
-        starts[k + 1] = starts[k] + min(counts[0], counts[1])
+                sizes[int(satisfies(c, member_first, members, clusters[k], counts[k]))] += 1
+        forms[k] = sizes[0] < sizes[1]
+        starts[k + 1] = starts[k] + min(sizes[0], sizes[1])
     items = np.empty(starts[-1], np.int64)
     for k in range(len(clusters)):
         at = starts[k]
         for j in range(len(candidates)):
             c = candidates[j]
             inside = clusters[k, child[c]]
-            if inside and satisfies(c, member_first, members, clusters[k]) != forms[k]:
+            if inside and satisfies(c, member_first, members, clusters[k], counts[k]) != forms[k]:
                 items[at] = j
                 at += 1
     return starts, items, forms
@@ -258,6 +265,7 @@ def column_rows(
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
     clusters: NDArray[np.bool_],
+    counts: NDArray[np.int64],
     forms: NDArray[np.bool_],
     candidates: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -272,7 +280,7 @@ def column_rows(
         at += 1
         for k in range(len(clusters)):
             inside = clusters[k, child[c]]
-            if inside and satisfies(c, member_first, members, clusters[k]) != forms[k]:
+            if inside and satisfies(c, member_first, members, clusters[k], counts[k]) != forms[k]:
                 rows[at] = n + k
                 at += 1
         starts[j + 1] = at

@@ -15,10 +15,18 @@ from numpy.typing import NDArray
 
 from exactlearn.solvers.cluster_program import search_clusters
 from exactlearn.solvers.cluster_search import FEW, quick_clusters, violated_clusters
-from exactlearn.solvers.clusters import LEAST, Support, take_support, violations
+from exactlearn.solvers.clusters import (
+    LEAST,
+    Counted,
+    Support,
+    counted_violations,
+    take_support,
+)
+from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.dual_ascent import greedy_multipliers
 from exactlearn.solvers.families import Candidates, Families, families_without_choices
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.relaxation import Relaxation, Relaxed
 
 MOST_CUTS = 200
@@ -60,7 +68,9 @@ class Root:
     keep
         Which candidates may be in a selection that scores at least the incumbent's, shape (m,).
     clusters
-        All clusters with a positive multiplier in some round, shape (pool, n).
+        Clusters of count 1 with a positive multiplier in some round, shape (pool, n).
+    counted
+        The others with their counts.
     rounds
         Relaxations solved.
     """
@@ -71,6 +81,7 @@ class Root:
     reduced_costs: NDArray[np.float64]
     keep: NDArray[np.bool_]
     clusters: NDArray[np.bool_]
+    counted: Counted
     rounds: int
 
 
@@ -88,6 +99,7 @@ def solve_root(
     *,
     chosen: NDArray[np.int64] | None = None,
     clusters: NDArray[np.bool_] | None = None,
+    counts: NDArray[np.int64] | None = None,
     enough: float = -np.inf,
     pause: Pause = no_pause,
     on_bound: OnBound = no_listener,
@@ -102,8 +114,9 @@ def solve_root(
         Score of the best selection known.
     chosen
         Its candidate for each variable, shape (n,).
-    clusters
-        Clusters to begin with, shape (clusters, n), instead of those of a quick dual ascent.
+    clusters, counts
+        Clusters to begin with, besides those of a quick dual ascent, shape (clusters, n), and
+        their counts, all 1 if not given.
     enough
         Stop as soon as the bound is at most this; at the incumbent's score it stops anyway.
     pause
@@ -112,7 +125,9 @@ def solve_root(
         Called with each bound that is lower than all before, and its multipliers.
     """
     families = families_without_choices(component)
-    planes = CuttingPlanes(component, families, chosen, clusters, on_bound)
+    known = np.zeros((0, families.n_variables), np.bool_) if clusters is None else clusters
+    start = Counted.of(known) if counts is None else Counted(known, counts)
+    planes = CuttingPlanes(component, families, chosen, start, on_bound)
     enough = max(enough, incumbent)
     while planes.bound > enough and planes.step():
         pause()
@@ -127,7 +142,7 @@ class CuttingPlanes:
         component: Candidates,
         families: Families,
         chosen: NDArray[np.int64] | None,
-        clusters: NDArray[np.bool_] | None,
+        start: Counted,
         on_bound: OnBound,
     ) -> None:
         self.families = families
@@ -135,11 +150,11 @@ class CuttingPlanes:
         self.multipliers = greedy_multipliers(component)
         self.bound = self.multipliers.bound(component)
         on_bound(self.bound, self.multipliers)
-        pool = self.multipliers.clusters
-        start = _distinct(pool if clusters is None else np.concatenate([pool, clusters]))
-        self.pool = {cluster.tobytes(): cluster for cluster in start}
+        self.pool = Counted.join(Counted.of(self.multipliers.clusters), start)
         self.rng = np.random.default_rng(0)
-        self.relaxation = Relaxation(component, start=chosen, clusters=start)
+        self.relaxation = Relaxation(
+            component, start=chosen, clusters=self.pool.clusters, counts=self.pool.counts
+        )
         self.inner = np.zeros(len(families.scores))
         self.has_inner = chosen is not None
         if chosen is not None:
@@ -157,10 +172,10 @@ class CuttingPlanes:
         found = self._violated(relaxed.x)
         if len(found):
             tight = relaxed.multipliers.values > TINY
-            for cluster in self.relaxation.clusters[tight]:
-                self.pool[cluster.tobytes()] = cluster
+            active = Counted(self.relaxation.clusters[tight], self.relaxation.counts[tight])
+            self.pool = Counted.join(self.pool, active)
             self.relaxation.keep(tight)
-            self.relaxation.add(found)
+            self.relaxation.add(found.clusters, found.counts)
         return len(found) > 0
 
     def _note(self, relaxed: Relaxed) -> None:
@@ -178,8 +193,8 @@ class CuttingPlanes:
             return False
         return self.bounds[-TAIL] - self.bound <= LEAST_GAIN * (self.bounds[0] - self.bound)
 
-    def _violated(self, x: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return clusters whose inequality a solution violates, shape (found, n)."""
+    def _violated(self, x: NDArray[np.float64]) -> Counted:
+        """Return clusters whose inequality a solution violates."""
         n, support = self.families.n_variables, self._support(x)
         found = self._from_pool(support)
         if self.has_inner:
@@ -187,21 +202,21 @@ class CuttingPlanes:
             deep = quick_clusters(self._support(between), n, MOST_CUTS, self.rng)
             if not len(deep):
                 self.inner = between
-            found = np.concatenate([found, deep])
+            found = Counted.join(found, Counted.of(deep))
+        found = Counted.join(found, counted_clusters(support, n, MOST_CUTS))
         if len(found) < FEW:
             more = violated_clusters(support, n, MOST_CUTS, self.rng)
-            found = np.concatenate([found, more])
+            found = Counted.join(found, Counted.of(more))
         if not len(found) and self.programs < MOST_PROGRAMS:
             self.programs += 1
-            found = search_clusters(support, n)
-        return _distinct(found)
+            found = Counted.of(search_clusters(support, n))
+        return found
 
-    def _from_pool(self, support: Support) -> NDArray[np.bool_]:
+    def _from_pool(self, support: Support) -> Counted:
         """Return the clusters of earlier rounds that are violated again, the most violated ones."""
-        pool = np.array(list(self.pool.values()), np.bool_).reshape(-1, self.families.n_variables)
-        violation = violations(*support, pool)
+        violation = counted_violations(*support, self.pool.clusters, self.pool.counts)
         rank = np.argsort(-violation, kind="stable")[:MOST_CUTS]
-        return pool[rank[violation[rank] > LEAST]]
+        return self.pool.take(rank[violation[rank] > LEAST])
 
     def _support(self, x: NDArray[np.float64]) -> Support:
         f = self.families
@@ -220,10 +235,25 @@ class CuttingPlanes:
             x=x,
             reduced_costs=costs,
             keep=self.bound - costs >= incumbent,
-            clusters=np.array(list(self.pool.values()), np.bool_).reshape(-1, f.n_variables),
+            clusters=self.pool.clusters[self.pool.counts == 1],
+            counted=self.pool.take(self.pool.counts > 1),
             rounds=len(self.bounds) - 1,
         )
 
 
-def _distinct(clusters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.unique(clusters, axis=0) if len(clusters) else clusters
+def root_multipliers(
+    problem: Problem, *, clusters: NDArray[np.bool_] | None = None, enough: float = -np.inf
+) -> Multipliers:
+    """Return the multipliers of :func:`solve_root` for a problem's allowed candidates.
+
+    Parameters
+    ----------
+    problem
+        A problem without choices.
+    clusters
+        Clusters to begin with, such as those of a related problem, shape (clusters, n).
+    enough
+        Stop as soon as the bound is at most this.
+    """
+    problem = problem.select(problem.allowed)
+    return solve_root(problem, clusters=clusters, enough=enough).multipliers

@@ -11,8 +11,9 @@ from exactlearn.augmentation.completions import completion_problem
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.scores import BDeu
 from exactlearn.solvers import Problem
-from exactlearn.solvers.multipliers import Multipliers, root_multipliers
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.reduction import promising, value_bounds
+from exactlearn.solvers.root import root_multipliers
 from tests.augmentation_oracle import random_table
 from tests.brute_force import agree, best_selection, is_acyclic
 

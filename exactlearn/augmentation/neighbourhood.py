@@ -20,8 +20,9 @@ from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.solvers import Problem, Result, solve
-from exactlearn.solvers.multipliers import Multipliers, root_multipliers
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.reduction import promising, value_bounds
+from exactlearn.solvers.root import root_multipliers
 
 MAX_NEIGHBOURS = 20_000
 """Most completions that are solved one by one where the solver knows no choices."""
