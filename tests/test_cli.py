@@ -1,12 +1,10 @@
 """The command line: its contract of options, streams, JSON keys, files and exit statuses."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -17,44 +15,16 @@ from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import bundled, folder
-
-ROOT = Path(__file__).parents[1]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
-def run(*words, status=0):
-    """Run a command in this process; return standard output."""
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == status, done.output
-    assert "Traceback" not in done.output
-    return done.stdout
-
-
-def run_json(*words, status=0):
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not strict JSON")
-
-    return json.loads(run(*words, "--json", status=status), parse_constant=refuse)
-
-
-def fails(*words, status=2):
-    """Run a command that must fail; return the one line of its message."""
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == status, done.output
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.stderr
-
-
-def start(*words, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "exactlearn", *map(str, words)],
-        env=ENVIRONMENT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        **options,
-    )
+from tests.command_line import (
+    ENVIRONMENT,
+    ROOT,
+    fails,
+    run,
+    run_json,
+    start,
+    wait_for,
+    write_hard_scores,
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,21 +38,7 @@ def tables(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def hard_scores(tmp_path_factory):
-    """Return scores that keep a solver busy for long: random ones of 40 variables."""
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    lines = ["40"]
-    for i in range(40):
-        sets = {(): 0.0}
-        for _ in range(150):
-            parents = rng.choice([j for j in range(40) if j != i], 3, replace=False)
-            sets[tuple(sorted(parents.tolist()))] = float(rng.gamma(2.0))
-        lines.append(f"{i} {len(sets)}")
-        lines += [f"{s:.6f} {len(p)} {' '.join(map(str, p))}".strip() for p, s in sets.items()]
-    path = tmp_path_factory.mktemp("scores") / "hard.jkl"
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    return write_hard_scores(tmp_path_factory.mktemp("scores") / "hard.jkl")
 
 
 class TestOverview:
@@ -452,14 +408,14 @@ class TestStreams:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 class TestSignals:
-    @pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGKILL", -9)])
+    @pytest.mark.parametrize(
+        ("sent", "status"), [("SIGINT", 130), ("SIGTERM", 130), ("SIGKILL", -9)]
+    )
     def test_the_incumbent_survives(self, hard_scores, tmp_path, sent, status):
         target = tmp_path / "x.json"
         words = ("solve", hard_scores, "--solver", "scip", "--json")
         solving = start(*words, "-o", target, start_new_session=True)
-        deadline = time.monotonic() + 60
-        while not target.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_for(target.exists)
         time.sleep(1)
         solving.send_signal(getattr(signal, sent))
         out, told = solving.communicate(timeout=60)
@@ -467,6 +423,6 @@ class TestSignals:
         assert "Traceback" not in told
         record = json.loads(target.read_text())
         assert len(record["parents"]) == 40
-        if sent == "SIGINT":
+        if sent != "SIGKILL":
             assert record["status"] == "interrupted"
             assert json.loads(out) == record

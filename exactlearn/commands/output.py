@@ -47,12 +47,16 @@ class Output:
         if not self.quiet:
             click.echo(text, err=True)
 
-    def note_compiling(self) -> None:
-        """Tell, where kernels were not compiled before, why learning starts slowly."""
+    def note_compiling(self, *, scored: bool = False) -> None:
+        """Tell, where kernels were not compiled before, why learning starts slowly.
+
+        ``scored`` tells that the scores are known, so that no kernel of theirs is needed.
+        """
         from exactlearn.candidate_lattice import score_sets
         from exactlearn.kernel import is_compiled
+        from exactlearn.solvers.components import undominated
 
-        if not is_compiled(score_sets):
+        if not is_compiled(undominated if scored else score_sets):
             self.note(
                 "First run: compiling the kernels, once, about a minute (counted in the seconds)"
             )

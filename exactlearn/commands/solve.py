@@ -58,13 +58,10 @@ def command(
     limits (3).
     """
     path = locate(source, ".csv")
-    scored = is_score_file(path)
-    writable(output, with_data=not scored, completes=False)
+    writable(output, with_data=not is_score_file(path), completes=False)
     solving.require_writable()
-    output.note_compiling()
     with output.narration(f"reading {path.name}") as narration:
-        data = None if scored else _complete(load(path, reading), source)
-        problem = _problem(path, data, criterion, search, narration.stage)
+        data, problem = _read(path, source, criterion, reading, search, output, narration.stage)
         more = solving.options(problem.names)
         if output.path is not None and suffix_of(output.path) in SCORES:
             writable_problem(problem)
@@ -89,19 +86,24 @@ def command(
     conclude(output, problem.names, result, findings, completed=False, also=also)
 
 
-def _problem(
+def _read(
     path: Path,
-    data: Dataset | None,
+    source: str,
     criterion: Criterion,
+    reading: Reading,
     search: Search,
+    output: Output,
     stage: Callable[[str], None],
-) -> Problem:
-    """Score the data, or read the scores when there are none."""
-    if data is not None:
-        stage(f"scoring {data.n_variables} variables")
-        return learning_problem(data, criterion, search)
-    problem = read_scores(path)
-    return replace(problem, **constraints(search, problem.names))
+) -> tuple[Dataset | None, Problem]:
+    """Return the data, unless only their scores are given, and the problem."""
+    if is_score_file(path):
+        problem = read_scores(path)
+        output.note_compiling(scored=True)
+        return None, replace(problem, **constraints(search, problem.names))
+    data = _complete(load(path, reading), source)
+    output.note_compiling()
+    stage(f"scoring {data.n_variables} variables")
+    return data, learning_problem(data, criterion, search)
 
 
 def _also(result: Result, solving: Solving, output: Output) -> list[Callable[[], None]]:

@@ -13,6 +13,7 @@ from exactlearn.commands.output import require_parent, require_suffix
 from exactlearn.errors import OptionError
 from exactlearn.formats.parents_file import read_parents
 from exactlearn.formats.text_file import suffix_of
+from exactlearn.instances import locate
 from exactlearn.plot import require_matplotlib
 from exactlearn.trace import TRACES
 
@@ -54,7 +55,7 @@ class Solving:
     Parameters
     ----------
     start
-        A network or an earlier result to begin with.
+        File of a network or of an earlier result to begin with, or name of a bundled network.
     gap
         Relative gap at which a selection counts as optimal.
     memory_limit
@@ -67,7 +68,7 @@ class Solving:
         File for score and bound over time.
     """
 
-    start: Path | None = None
+    start: str | None = None
     gap: float = 0.0
     memory_limit: int | None = None
     threads: int | None = None
@@ -106,7 +107,7 @@ class Solving:
         """
         asked: dict[str, Any] = {"gap": self.gap}
         if self.start is not None:
-            asked["start"] = read_parents(self.start, names)
+            asked["start"] = read_parents(locate(self.start, ".bif"), names)
         if self.memory_limit is not None:
             asked["memory_limit"] = self.memory_limit
         if self.threads is not None:
@@ -120,7 +121,7 @@ def solving_options(command: F) -> F:
     """Add what only ``solve`` takes; hands over ``solving``, a :class:`Solving`."""
 
     def build(
-        start: Path | None,
+        start: str | None,
         gap: float,
         memory_limit: str | None,
         threads: int | None,
@@ -143,7 +144,6 @@ def solving_options(command: F) -> F:
         build,
         click.option(
             "--start",
-            type=file,
             metavar="NETWORK.bif|RESULT.json",
             help="Begin with this network, or with that of an earlier result.",
         ),

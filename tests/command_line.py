@@ -1,0 +1,74 @@
+"""Running the command line in tests: in this process, or in one of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+
+from exactlearn.__main__ import main
+
+ROOT = Path(__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def run(*words, status=0):
+    """Run a command in this process; return standard output."""
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == status, done.output
+    assert "Traceback" not in done.output
+    return done.stdout
+
+
+def run_json(*words, status=0):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not strict JSON")
+
+    return json.loads(run(*words, "--json", status=status), parse_constant=refuse)
+
+
+def fails(*words, status=2):
+    """Run a command that must fail; return the one line of its message."""
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == status, done.output
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def start(*words, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "exactlearn", *map(str, words)],
+        env=ENVIRONMENT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+def wait_for(condition, seconds=60):
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert condition()
+
+
+def write_hard_scores(path):
+    """Write scores that keep a solver busy for long: random ones of 40 variables."""
+    rng = np.random.default_rng(0)
+    lines = ["40"]
+    for i in range(40):
+        sets = {(): 0.0}
+        for _ in range(150):
+            parents = rng.choice([j for j in range(40) if j != i], 3, replace=False)
+            sets[tuple(sorted(parents.tolist()))] = float(rng.gamma(2.0))
+        lines.append(f"{i} {len(sets)}")
+        lines += [f"{s:.6f} {len(p)} {' '.join(map(str, p))}".strip() for p, s in sets.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
