@@ -8,7 +8,6 @@ arcs that are allowed: also a bound, by weak duality (Everett 1963, "Generalized
 method"). Each price is one more *pricing*; the lowest bound counts.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -101,7 +100,7 @@ class CandidateTable:
             if condition.kind == "at least":
                 found = self.sizes[rows] >= condition.size
             return found
-        bits, wanted = self.bits[rows], self._bit_set(condition.parents)
+        bits, wanted = self.bits[rows], self.bit_set(condition.parents)
         if condition.kind in ("all", "not all"):
             found = ((bits & wanted) == wanted).all(axis=1)
         elif condition.kind in ("any", "none"):
@@ -170,7 +169,8 @@ class CandidateTable:
         )
         return lost
 
-    def _bit_set(self, members: Sequence[int] | frozenset[int]) -> NDArray[np.uint64]:
+    def bit_set(self, members: frozenset[int]) -> NDArray[np.uint64]:
+        """Return a set of variables as a bit set, shape (words,)."""
         wanted = [0] * self.bits.shape[1]
         for v in members:
             wanted[v // WORD] |= 1 << (v % WORD)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.solvers.components import split
-from exactlearn.solvers.multipliers import Multipliers, root_multipliers
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.root import Pause, no_pause, solve_root
 
 ROUNDS = 2
 """Times that price and multipliers are fitted to each other."""
@@ -27,18 +28,32 @@ def no_multipliers(problem: Problem) -> Multipliers:
     return Multipliers(np.zeros((0, problem.n_variables), np.bool_), np.zeros(0))
 
 
-def cluster_multipliers(problem: Problem) -> Multipliers:
-    """Return the multipliers of the linear relaxation of a problem without constraints."""
-    if not problem.n_variables or not problem.is_feasible:
+def cluster_multipliers(problem: Problem, pause: Pause = no_pause) -> Multipliers:
+    """Return the multipliers of the linear relaxation of a problem without constraints.
+
+    ``pause`` is called now and then, and what it raises passes through.
+    """
+    problem = problem.without_literals()
+    if not problem.is_feasible:
         return no_multipliers(problem)
-    useful = np.zeros(problem.n_candidates, np.bool_)
+    clusters, values = [no_multipliers(problem).clusters], [np.zeros(0)]
     for component in split(problem):
-        useful[component.candidate] = True
-    return root_multipliers(problem.without_literals().select(useful))
+        if component.n_variables == 1:
+            continue
+        found = solve_root(component, pause=pause).multipliers
+        wide = np.zeros((len(found.values), problem.n_variables), np.bool_)
+        wide[:, component.variables] = found.clusters
+        clusters.append(wide)
+        values.append(found.values)
+    return Multipliers(np.concatenate(clusters), np.concatenate(values))
 
 
 def arc_price(
-    problem: Problem, multipliers: Multipliers, arcs: int, sign: int
+    problem: Problem,
+    multipliers: Multipliers,
+    arcs: int,
+    sign: int,
+    pause: Pause = no_pause,
 ) -> tuple[float, Multipliers]:
     """Return the price per arc with the lowest bound, and multipliers that suit it.
 
@@ -52,13 +67,15 @@ def arc_price(
         Number of arcs that are allowed, or wanted.
     sign
         1 to have at most so many arcs, -1 to have at least so many; the sign of the price.
+    pause
+        Called now and then, and what it raises passes through.
     """
     sizes = np.diff(problem.member_first)
     price = 0.0
     for _ in range(ROUNDS):
         price = sign * _lowest(problem, multipliers.adjusted(problem), sign * sizes, sign * arcs)
         priced = replace(problem, scores=problem.scores - price * sizes)
-        multipliers = cluster_multipliers(priced)
+        multipliers = cluster_multipliers(priced, pause)
     return price, multipliers
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.errors import OptionError
 from exactlearn.solvers.conflict import minimal_conflict
 from exactlearn.solvers.constraints import ArcTotal
 from exactlearn.solvers.partition import OutOfChances, Partition, Solver
@@ -49,19 +48,7 @@ def solve_constrained(
     Result
         As of :func:`exactlearn.solvers.solve`. When no network satisfies the constraints, the
         message names a smallest set of them that contradict each other.
-
-    Raises
-    ------
-    OptionError
-        When a certificate is asked for: the clusters' multipliers do not prove what the constraints
-        exclude.
     """
-    if options.get("certify") and problem.overall_constraints:
-        told = problem.overall_constraints[0].told(problem.names)
-        raise OptionError(
-            f"a certificate cannot be had with constraints on the whole network ({told}): leave "
-            "them out, or ask for no certificate"
-        )
     search = Partition(
         problem=problem,
         solve=solve,

@@ -11,6 +11,7 @@ these, networks that have them are not counted, although they may be among the b
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import combinations
 from math import inf, isfinite, log
 from time import monotonic
@@ -20,7 +21,8 @@ from exactlearn.equivalence import pattern, skeleton, v_structures
 from exactlearn.errors import OptionError
 from exactlearn.solvers.constrained import answer, conflict
 from exactlearn.solvers.constraints import Condition, ForbiddenAdjacency
-from exactlearn.solvers.partition import Case, Parents, Partition
+from exactlearn.solvers.neighbours import neighbours
+from exactlearn.solvers.partition import Case, Incumbent, Parents, Partition
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.result import ROUNDING, OnEvent, Result, Status
@@ -191,6 +193,8 @@ def _enumerate(
 ) -> Enumeration:
     """Search on until enough of different kinds are found; parts may share a class."""
     found: dict[Hashable, ScoredNetwork] = {}
+    if k is not None:
+        search.on_network = _Known(search, kind, k).learn
     status: Status = "optimal"
     try:
         while k is None or len(found) < k:
@@ -200,9 +204,10 @@ def _enumerate(
             assert following.parents is not None
             if not found and factor is not None:
                 best = following.score
-                search.floor = best - log(factor) - _rounding(best)
+                search.floor = max(search.floor, best - log(factor) - _rounding(best))
             network = ScoredNetwork(following.parents, following.score)
             found.setdefault(kind(following.parents), network)
+            search.go_on()
     except OutOfTime:
         status = "feasible"
     except KeyboardInterrupt:
@@ -218,6 +223,35 @@ def _enumerate(
         solved=search.solved,
         interrupted=status == "interrupted",
     )
+
+
+class _Known:
+    """Different networks or classes known so far; the k-th best of them is the score to reach."""
+
+    def __init__(self, search: Partition, kind: Callable[[Parents], Hashable], k: int) -> None:
+        self._search, self._kind, self._k = search, kind, k
+        self._scores: dict[Hashable, float] = {}
+
+    def learn(self, found: Incumbent) -> None:
+        """Take note of a network and its neighbours."""
+        assert found.parents is not None
+        self._note(found.parents, found.score)
+        self._raise_floor()
+        search = self._search
+        near = neighbours(search.table, found.parents, found.score, search.floor, self._k)
+        for parents, score in near:
+            if not search.problem.violations(parents):
+                self._note(parents, score)
+        self._raise_floor()
+
+    def _note(self, parents: Parents, score: float) -> None:
+        kind = self._kind(parents)
+        self._scores[kind] = max(score, self._scores.get(kind, -inf))
+
+    def _raise_floor(self) -> None:
+        if len(self._scores) >= self._k:
+            kth = nlargest(self._k, self._scores.values())[-1]
+            self._search.floor = max(self._search.floor, kth - _rounding(kth))
 
 
 def _best(search: Partition, found: Sequence[ScoredNetwork], status: Status) -> Result:

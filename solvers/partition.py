@@ -101,6 +101,8 @@ class Partition:
         When to stop, by the monotonic clock.
     gap
         Relative gap that counts as none.
+    on_network
+        Called with the best network of a part, once it is proven.
     on_event
         Called with the state of the whole search.
     options
@@ -115,6 +117,7 @@ class Partition:
     deadline: float = inf
     gap: float = 0.0
     start: Any = None
+    on_network: Callable[[Incumbent], None] | None = None
     on_event: OnEvent | None = None
     options: dict[str, Any] = field(default_factory=dict)
     incumbent: Incumbent = field(default=Incumbent(), init=False)
@@ -143,11 +146,16 @@ class Partition:
 
     @property
     def bound(self) -> float:
-        """No wanted network that was not returned yet scores more than this."""
+        """No wanted network that was not excluded yet scores more than this."""
         waiting = [self.residual]
         waiting += [-self._open[0][0]] if self._open else []
         waiting += [n.bound for n in (self._current, self._dive) if n is not None]
         return max(waiting)
+
+    @property
+    def table(self) -> CandidateTable:
+        """The candidates that the constraints on single parent sets leave."""
+        return self._table
 
     @property
     def seconds(self) -> float:
@@ -156,6 +164,8 @@ class Partition:
 
     def advance(self) -> Incumbent | None:
         """Return the next best network, or ``None`` when no wanted one is left.
+
+        Between two calls, :meth:`go_on` must exclude the one that was returned.
 
         Raises
         ------
@@ -167,21 +177,30 @@ class Partition:
         while (node := self._next()) is not None:
             self._current = node
             if node.best is not None:
-                found = node.best
-                if self.exclude is not None:
-                    assert found.parents is not None
-                    self._price(node.bound, found.parents)
-                    self._branch(node, self.exclude(found.parents), found.parents)
-                else:
-                    self.residual = max(self.residual, node.bound)
-                self._current = None
-                return found
+                return node.best
             if self._is_unwanted(node.bound):
                 self.residual = max(self.residual, node.bound)
             else:
                 self._look(node)
             self._current = None
         return None
+
+    def go_on(self) -> None:
+        """Exclude the network that was returned last, to find the next one.
+
+        Raises
+        ------
+        OutOfTime
+            At the deadline.
+        """
+        node = self._current
+        assert node is not None
+        assert node.best is not None
+        assert node.best.parents is not None
+        assert self.exclude is not None
+        self._price(node.bound, node.best.parents)
+        self._branch(node, self.exclude(node.best.parents), node.best.parents)
+        self._current = None
 
     def _next(self) -> Node | None:
         if self._dive is not None:
@@ -229,10 +248,11 @@ class Partition:
         """Solve a part over all candidates that a network scoring more than ``least`` can have."""
         met: Parents | None = None
         for pricing in reversed(self._table.pricings):
-            result = self._relax(node, keep, pricing)
-            reached = -inf if result is None else result.bound + pricing.refund
-            node.bound = min(node.bound, max(least, reached))
-            if result is None or result.parents is None or node.bound <= least:
+            result = self._relax(node, keep, pricing, least)
+            if result is None:
+                break
+            node.bound = min(node.bound, max(least, result.bound + pricing.refund))
+            if result.parents is None or node.bound <= least:
                 break
             clause = self._clause(result.parents, extras)
             if clause is not None:
@@ -247,6 +267,8 @@ class Partition:
             if result.status == "optimal" and self._closes(node, found):
                 node.best = found
                 self._push(node)
+                if self.on_network is not None:
+                    self.on_network(found)
                 return
         if node.bound > least or self._is_unwanted(node.bound):
             self.residual = max(self.residual, node.bound)
@@ -263,24 +285,35 @@ class Partition:
             node.bound = found.score
         return True
 
-    def _relax(self, node: Node, keep: NDArray[np.bool_], pricing: Pricing) -> Result | None:
-        """Solve a part without regard to the constraints; ``None`` when it is empty."""
+    def _relax(
+        self, node: Node, keep: NDArray[np.bool_], pricing: Pricing, least: float
+    ) -> Result | None:
+        """Solve a part without regard to the constraints; ``None`` if nothing wanted is in it."""
         part = self._table.part(keep, pricing.price)
         if not part.is_feasible:
+            node.bound = min(node.bound, least)
             return None
         self.solved += 1
-        result = self.solve(
-            part,
-            time_limit=None if isinf(self.deadline) else max(0.0, self.deadline - monotonic()),
-            gap=self.gap,
-            start=node.start or self.start,
-            on_event=lambda event: self._hear(event, pricing),
-            **self.options,
-        )
+        try:
+            result = self.solve(
+                part,
+                time_limit=None if isinf(self.deadline) else max(0.0, self.deadline - monotonic()),
+                gap=self.gap,
+                start=node.start or self.start,
+                on_event=lambda event: self._hear(event, pricing),
+                **self.options,
+            )
+        except NothingWanted as known:
+            node.bound = min(node.bound, max(least, known.bound))
+            return None
         if result.status == "infeasible":
+            node.bound = min(node.bound, least)
             return None
         if result.status == "optimal":
             return result
+        node.bound = min(node.bound, max(least, result.bound + pricing.refund))
+        if self._is_unwanted(node.bound):
+            return None
         if result.status == "interrupted":
             self._give_back(node)
             raise KeyboardInterrupt
@@ -291,6 +324,10 @@ class Partition:
             self._give_back(node)
             raise OutOfChances
         return result
+
+    def _pause(self) -> None:
+        if monotonic() >= self.deadline:
+            raise OutOfTime
 
     def _give_back(self, node: Node) -> None:
         self._current = None
@@ -303,6 +340,8 @@ class Partition:
             if score > self.incumbent.score and not self.problem.violations(event.parents):
                 self._offer(Incumbent(score, event.parents, event.values))
         self._tell(event.nodes)
+        if self._is_unwanted(event.bound + pricing.refund):
+            raise NothingWanted(event.bound + pricing.refund)
 
     def _offer(self, found: Incumbent) -> None:
         if found.score > self.incumbent.score + LEAST * abs(found.score):
@@ -335,7 +374,7 @@ class Partition:
             return
         self._priced = True
         bare = self._table.problem
-        multipliers = cluster_multipliers(bare)
+        multipliers = cluster_multipliers(bare, self._pause)
         self._table = CandidateTable.of(bare, multipliers)
         keep = np.ones(bare.n_candidates, np.bool_)
         loss = np.sort(self._table.loss(keep))
@@ -344,7 +383,7 @@ class Partition:
         self._first_window = max(float(near), bound - best, LEAST * max(1.0, abs(bound)))
         for limit, sign in ((self._most, 1), (self._least, -1)):
             if limit is not None and sign * (_arcs(met) - limit) > 0:
-                price, multipliers = arc_price(bare, multipliers, limit, sign)
+                price, multipliers = arc_price(bare, multipliers, limit, sign, self._pause)
                 self._table = self._table.priced(multipliers, price, limit)
 
     def _branch(self, node: Node, cases: Sequence[Case], start: Parents) -> None:
@@ -403,6 +442,14 @@ class Partition:
                 extras.append(steps.taken)
             steps = steps.before
         return keep, extras
+
+
+class NothingWanted(OutOfTime):
+    """Raised inside a solver when its bound shows that nothing wanted is left."""
+
+    def __init__(self, bound: float) -> None:
+        super().__init__()
+        self.bound = bound
 
 
 class OutOfChances(Exception):  # noqa: N818  (a signal between our own functions, not an error)

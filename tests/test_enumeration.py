@@ -59,7 +59,7 @@ def test_the_k_best_networks_for_every_k(solver: str) -> None:
     for round_ in range(3):
         problem = random_problem(rng, 3, kept=0.7, ties=round_ == 1, empty_sets=0.8)
         expected = [score for score, _ in networks(problem)]
-        for k in range(1, len(expected) + 2, 1 if solver == "auto" else 7):
+        for k in range(1, len(expected) + 2, 1 if round_ == 0 and solver == "auto" else 7):
             found = enumerate_networks(problem, k=k, solver=solver)
             assert_listed(problem, found, expected, k)
 
@@ -149,7 +149,6 @@ def test_a_limit_is_told() -> None:
 
 def test_interruption_keeps_what_was_found() -> None:
     problem = random_problem(np.random.default_rng(8), 6, kept=0.9)
-    expected = [score for score, _ in enumerate_networks(problem, k=30).networks] and None
     heard = []
 
     def interrupt(event: object) -> None:
@@ -158,7 +157,6 @@ def test_interruption_keeps_what_was_found() -> None:
             raise KeyboardInterrupt
 
     found = enumerate_networks(problem, k=30, on_event=interrupt)
-    assert expected is None
     assert found.interrupted
     assert not found.complete
     assert 0 < len(found.networks) < 30
