@@ -16,15 +16,17 @@ checks it against the scores.
 ``bound``, ``gap``
     No network scores more than ``bound``; ``gap`` is ``bound - score``, exactly.
 ``denominator``, ``clusters``
-    Multipliers are whole numbers over the denominator, a power of two; the members of each cluster.
+    Multipliers are whole numbers over the denominator, a power of two. A cluster is
+    ``[count, members]``: in every acyclic network at least so many members have fewer than so many
+    parents among the members, those that come first in a topological order. Most counts are 1.
 ``tree``
     The nodes of the proof in the order of depth-first search. Each claims a bound on the networks
     of the *problem* it has been handed, a list of candidates for some variables. The root claims
     ``bound`` for all candidates. Multipliers are pairs ``[cluster, numerator]``, none negative.
 
-    - ``["leaf", multipliers]``: the claim holds by the Lagrangian bound
-      ``sum_i max_PA [s_i(PA) + sum of l_C : i in C, PA disjoint from C] - sum of l_C``, or because
-      no acyclic selection of these candidates exists.
+    - ``["leaf", multipliers]``: the claim holds by the Lagrangian bound, which for clusters C with
+      counts k and multipliers l is ``sum_i max_PA [s_i(PA) + sum of l : i in C, fewer than k of PA
+      in C] - sum of k l``, or because no acyclic selection of these candidates exists.
     - ``["arc", parent, child]``: two nodes follow with the same claim, the first for the networks
       with this arc, the second for those without it. So leaves always cover everything.
     - ``["fix", limit, multipliers]``: by the Lagrangian bound, no network with some candidates
@@ -42,7 +44,8 @@ six decimals, multipliers from floating point usually prove a gap of exactly 0. 
 many digits as floating point has, a tiny gap stays and is stated.
 
 The bound is that of weak duality for the cluster inequalities (Jaakkola et al. 2010, "Learning
-Bayesian network structure using LP relaxations").
+Bayesian network structure using LP relaxations"; counts: Cussens 2011, "Bayesian network learning
+with cutting planes").
 """
 
 import hashlib
@@ -79,7 +82,7 @@ class Certificate:
     bound: str
     gap: str
     denominator: int
-    clusters: list[list[int]]
+    clusters: list[list[Any]]
     tree: list[list[Any]]
     digest: str = ""
     format: str = FORMAT

@@ -3,9 +3,9 @@
 Run ``python certificate_checker.py CERTIFICATE SCORES.jkl``; certificate.py documents the format.
 Exit status: 0 proven, 5 not proven, 2 unreadable. A problem lists candidates (score, parents as
 bits) for each variable; a node of the tree claims that no acyclic selection from its problem scores
-more than so much. For clusters C with multipliers l_C >= 0, such a selection scores at most
-``sum_i max_PA [s_i(PA) + sum of l_C : i in C, PA disjoint from C] - sum of l_C``, because each
-cluster has a member without parents in it. Scores are multiples of 1 / grid: bounds are rounded.
+more than so much. For clusters C with counts k and multipliers l >= 0, it scores at most ``sum_i
+max_PA [s_i(PA) + sum of l : i in C, fewer than k of PA in C] - sum of k l``, as the first k members
+of C have fewer than k parents in C. Scores are multiples of 1 / grid, so bounds are rounded down.
 """
 
 # fmt: off
@@ -67,20 +67,21 @@ def placeable(problem: Problem) -> bool:
         left -= sum(1 << v for v in ready)
     return not left
 
-def relax(problem: Problem, clusters: list[tuple[int, int]]) -> tuple[int, dict[int, list[Any]]]:
+def relax(problem: Problem, clusters: list[tuple[int, ...]]) -> tuple[int, dict[int, list[Any]]]:
     """Return a bound on all acyclic selections; and each candidate, after one on those with it."""
-    bound, each = -sum(multiplier for _, multiplier in clusters), dict[int, list[Any]]()
+    bound, each = -sum(k * m for _, k, m in clusters), dict[int, list[Any]]()
     for v, own in problem.items():
-        near = [(c, multiplier) for c, multiplier in clusters if c >> v & 1]
-        each[v] = [(s + sum(m for c, m in near if not c & p), (s, p)) for s, p in own]
+        near = [(c, k, m) for c, k, m in clusters if c >> v & 1]
+        gain = [sum(m for c, k, m in near if (c & p).bit_count() < k) for _, p in own]
+        each[v] = [(gained + c[0], c) for gained, c in zip(gain, own, strict=True)]
         bound += max(each[v])[0]
     return bound, {v: [(bound - max(own)[0] + b, c) for b, c in own] for v, own in each.items()}
 
 def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> None:
     """Check that the tree proves the claim, a multiple of 1 / grid."""
     n, unit, stack = len(problem), content["denominator"], [(problem, claim)]
-    clusters = [(bits(members, n), set(members)) for members in content["clusters"]]
-    need(all(mask for mask, _ in clusters), "a cluster is empty")
+    clusters = [(bits(members, n), k, members) for k, members in content["clusters"]]
+    need(all(type(k) is int and 0 < k <= len(c) for _, k, c in clusters) and unit > 0, "a count")
     for at, (kind, *told) in enumerate(content["tree"]):
         need(stack, "the tree goes on after its last leaf")
         problem, claim = stack.pop()
@@ -101,9 +102,9 @@ def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> No
             *limit, pairs = told
             need(kind == ("fix" if limit else "leaf") and all(type(m) is int and m >= 0
                  for _, m in pairs), f"node {at} is of an unknown kind, or has bad multipliers")
-            need(all(problem.keys() >= clusters[k][1] for k, _ in pairs), f"clusters of node {at}")
+            need(problem.keys() >= {v for c, _ in pairs for v in clusters[c][2]}, f"node {at}")
             if limit or placeable(problem):
-                bound, each = relax(problem, [(clusters[k][0], m * grid) for k, m in pairs])
+                bound, each = relax(problem, [(*clusters[c][:2], m * grid) for c, m in pairs])
                 low = floor(exact(*limit) * grid) if limit else bound // unit
                 need(low <= claim, f"the bound of node {at} exceeds its claim")
             if limit:
@@ -114,8 +115,7 @@ def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> No
 def check(content: dict[str, Any], scores: str) -> dict[str, Any]:
     """Check a certificate's content against the text of a .jkl file; return what it proves."""
     seal, names, unit = content.pop("digest"), content["variables"], content["denominator"]
-    need(content["format"] == "exactlearn certificate 1" and type(names) is list
-         and type(unit) is int and unit > 0, "bad format, variables or denominator")
+    need(content["format"] == "exactlearn certificate 1" and type(unit) is int, "another format")
     tables, n = read_scores(scores, names), len(names)
     for rule, number, v in content["restrictions"]:
         tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
@@ -125,8 +125,8 @@ def check(content: dict[str, Any], scores: str) -> dict[str, Any]:
     need(all(p in t for p, t in zip(chosen, tables, strict=True)), "a parent set is no candidate")
     need(placeable({v: [(0, p)] for v, p in enumerate(chosen)}), "the network has a cycle")
     score, bound, gap = (exact(content[key]) for key in ("score", "bound", "gap"))
-    need(score == sum(t[p] for p, t in zip(chosen, tables, strict=True)), "the score is another")
-    need(bound - score == gap, "the gap is not the bound less the score")
+    total = sum(t[p] for p, t in zip(chosen, tables, strict=True))
+    need(total == score == bound - gap, "the score is not the network's, or not bound less gap")
     grid = lcm(*(s.denominator for t in tables for s in t.values()))
     problem = {v: [(int(s * grid) * unit, p) for p, s in t.items()] for v, t in enumerate(tables)}
     walk(problem, floor(bound * grid), content, grid)

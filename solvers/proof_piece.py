@@ -1,145 +1,193 @@
 """The linear relaxation of the problem that a node of a proof has been handed.
 
 It turns whole numbers and bits into arrays, and dual values back. Nothing here has to be trusted:
-what it finds is a suggestion of multipliers or of an arc to branch on.
+what it finds is a suggestion of multipliers, or of an arc to branch on.
 """
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers.certificate_checker import Problem
+from exactlearn.solvers.certificate_checker import Problem as Lists
 from exactlearn.solvers.cluster_search import violated_clusters
-from exactlearn.solvers.clusters import Support, take_support
-from exactlearn.solvers.families import Families
-from exactlearn.solvers.problem import Problem as Selection
-from exactlearn.solvers.problem import offsets
-from exactlearn.solvers.proof_tree import DENOMINATOR, Pairs, members_of, rounded
+from exactlearn.solvers.clusters import Counted, Support, take_support
+from exactlearn.solvers.counted_search import counted_clusters
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.problem import Problem, offsets
+from exactlearn.solvers.progress import OutOfTime
+from exactlearn.solvers.proof_tree import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from exactlearn.solvers.relaxation import Relaxation, Relaxed
+from exactlearn.solvers.root import solve_root
 
 MOST_CUTS = 200
 """Clusters added in one round."""
 
-TIGHT = 1e-9
-"""Dual value above which a cluster is kept."""
+TINY = 1e-9
+"""Dual value of a cluster that is dropped."""
 
-MOST_ROUNDS = 500
+MOST_ROUNDS = 100
 """Rounds of cuts at one node."""
 
 SLOW, PATIENCE = 0.02, 5
-"""Away from the root, cuts are given up that close less of the gap than this in so many rounds."""
+"""Cuts are given up that close less of the gap than this in so many rounds."""
 
 
 class Piece:
-    """The relaxation of a problem over some variables, with clusters that are added as needed.
+    """The relaxation of a problem over some variables.
 
     Parameters
     ----------
-    problem
+    lists
         Candidates of each variable; none empty.
     grid
         Least common denominator of the scores.
-    clusters
-        Bits of clusters to begin with; those that are not inside of the piece are left out.
+    chosen
+        Parents, as bits, of the selection known; it need not be among the candidates.
     """
 
-    def __init__(self, problem: Problem, grid: int, clusters: list[int]) -> None:
-        self.problem, self.grid = problem, grid
-        self.variables = list(problem)
-        inside = sum(1 << v for v in self.variables)
-        known = [c for c in dict.fromkeys(clusters) if not c & ~inside]
-        self.relaxation = Relaxation(self.selection, clusters=self._matrix(known))
+    def __init__(self, lists: Lists, grid: int, chosen: Sequence[int]) -> None:
+        self.lists = lists
+        self.variables = list(lists)
+        self.problem = _arrays(lists, grid)
+        self.chosen = self._rows(chosen)
+        self.pool: list[Cluster] = []
+        self._rng = np.random.default_rng(0)
 
     @cached_property
-    def selection(self) -> Selection:
-        """The same problem as arrays, its variables numbered from 0."""
-        position = {v: i for i, v in enumerate(self.variables)}
-        rows = [c for own in self.problem.values() for c in own]
-        members = [[position[v] for v in members_of(p)] for _, p in rows]
-        unit = self.grid * DENOMINATOR
-        return Selection(
-            names=tuple(map(str, self.variables)),
-            first=offsets([len(own) for own in self.problem.values()]),
-            scores=np.array([s / unit for s, _ in rows]),
-            member_first=offsets([len(own) for own in members]),
-            members=np.fromiter(chain.from_iterable(members), np.int32),
+    def relaxation(self) -> Relaxation:
+        """The linear program of the nodes, which begins with the pool."""
+        pool = self._counted(self.pool)
+        return Relaxation(
+            self.problem, start=self.chosen, clusters=pool.clusters, counts=pool.counts
         )
 
-    @property
-    def families(self) -> Families:
-        """The arrays that kernels take."""
-        return self.relaxation.families
-
-    def narrowed(self, allowed: NDArray[np.bool_]) -> Problem:
-        """Return the problem with the candidates that are allowed, shape (m,)."""
-        kept = iter(allowed.tolist())
-        return {v: [c for c in own if next(kept)] for v, own in self.problem.items()}
-
-    def rows_of(self, problem: Problem) -> NDArray[np.bool_]:
-        """Return which candidates a narrowed problem holds, shape (m,)."""
-        held = {v: {p for _, p in own} for v, own in problem.items()}
-        rows = (p in held[v] for v, own in self.problem.items() for _, p in own)
-        return np.fromiter(rows, np.bool_, self.selection.n_candidates)
-
-    def solve(
-        self, allowed: NDArray[np.bool_], enough: float, *, patient: bool
-    ) -> tuple[Relaxed, Pairs]:
-        """Solve the relaxation by cutting planes; return it with its rounded multipliers.
+    def root(self, clusters: Sequence[Cluster], enough: float, pause: Callable[[], None]) -> Pairs:
+        """Return rounded multipliers of the whole piece; what they need becomes the pool.
 
         Parameters
         ----------
-        allowed
-            Candidates that may be selected, shape (m,); every variable has one at least.
+        clusters
+            Clusters that may help; those not inside of the piece are left out.
         enough
             Stop as soon as the bound is at most this.
-        patient
-            Whether to go on as long as there are cuts, however little they help.
+        pause
+            May raise :class:`OutOfTime`; then the multipliers so far are returned.
         """
-        self.relaxation.allow(allowed)
+        known = self._counted(clusters)
+        best = [Multipliers(known.clusters[:0], np.zeros(0))]
+        with suppress(OutOfTime):
+            solve_root(
+                self.problem,
+                chosen=self.chosen,
+                clusters=known.clusters,
+                counts=known.counts,
+                enough=enough,
+                pause=pause,
+                on_bound=lambda _, multipliers: best.append(multipliers),
+            )
+        pairs = self._pairs(best[-1])
+        self.pool = [cluster for cluster, _ in pairs]
+        return pairs
+
+    def solve(self, lists: Lists, enough: float) -> tuple[Relaxed, Pairs]:
+        """Solve the relaxation of a node by cutting planes; return it with rounded multipliers.
+
+        Parameters
+        ----------
+        lists
+            Candidates that may be selected; every variable has one at least.
+        enough
+            Stop as soon as the bound is at most this.
+        """
+        self.relaxation.allow(self._held(lists))
         history: list[float] = []
         while True:
             relaxed = self.relaxation.solve()
             history.append(relaxed.objective)
-            done = not relaxed.feasible or relaxed.objective <= enough
-            if done or len(history) > MOST_ROUNDS or (not patient and _stalls(history, enough)):
-                return relaxed, self.pairs(relaxed)
+            if not relaxed.feasible or relaxed.objective <= enough or _stalls(history, enough):
+                return relaxed, self._pairs(relaxed.multipliers)
             cuts = self._cuts(relaxed.x)
             if not len(cuts):
-                return relaxed, self.pairs(relaxed)
-            if len(history) == 1 or history[-1] < history[-2] - TIGHT * abs(history[-2]):
-                self.relaxation.keep(relaxed.multipliers.values > TIGHT)
-            self.relaxation.add(cuts)
+                return relaxed, self._pairs(relaxed.multipliers)
+            if len(history) == 1 or history[-1] < history[-2] - TINY * abs(history[-2]):
+                self.relaxation.keep(relaxed.multipliers.values > TINY)
+            self.relaxation.add(cuts.clusters, cuts.counts)
 
-    def pairs(self, relaxed: Relaxed) -> Pairs:
-        """Return the clusters of a solution, in the whole problem's numbers, with multipliers."""
-        return rounded(self._bits(relaxed.multipliers.clusters), relaxed.multipliers.values)
+    def glance(self, lists: Lists) -> tuple[float, Pairs]:
+        """Return the relaxation's optimum without new cuts, and rounded multipliers."""
+        self.relaxation.allow(self._held(lists))
+        relaxed = self.relaxation.solve()
+        return relaxed.objective, self._pairs(relaxed.multipliers)
 
     def arcs(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how much of each arc [parent, child] is chosen, shape (n, n)."""
-        f, n = self.families, len(self.variables)
-        owner = np.repeat(np.arange(len(x)), np.diff(f.member_first))
+        n, problem = len(self.variables), self.problem
+        owner = np.repeat(np.arange(len(x)), np.diff(problem.member_first))
         values = np.zeros((n, n))
-        np.add.at(values, (f.members, f.child[owner]), x[owner])
+        np.add.at(values, (problem.members, problem.child[owner]), x[owner])
         return values
 
-    def _cuts(self, x: NDArray[np.float64]) -> NDArray[np.bool_]:
-        f = self.families
+    def _cuts(self, x: NDArray[np.float64]) -> Counted:
+        f, n = self.relaxation.families, len(self.variables)
         support = Support(*take_support(x, f.child, f.member_first, f.members))
-        return violated_clusters(support, len(self.variables), MOST_CUTS)
+        single = violated_clusters(support, n, MOST_CUTS, self._rng)
+        return Counted.join(Counted.of(single), counted_clusters(support, n, MOST_CUTS))
 
-    def _matrix(self, clusters: list[int]) -> NDArray[np.bool_]:
-        held = [[bool(c >> v & 1) for v in self.variables] for c in clusters]
-        return np.array(held, np.bool_).reshape(-1, len(self.variables))
+    def _held(self, lists: Lists) -> NDArray[np.bool_]:
+        """Return which candidates are in the lists, shape (m,)."""
+        held = {v: {p for _, p in own} for v, own in lists.items()}
+        rows = (p in held[v] for v, own in self.lists.items() for _, p in own)
+        return np.fromiter(rows, np.bool_, self.problem.n_candidates)
 
-    def _bits(self, clusters: NDArray[np.bool_]) -> list[int]:
+    def _rows(self, chosen: Sequence[int]) -> NDArray[np.int64]:
+        """Return the best rows with these parents; the best at all, where there is none."""
+        inside = sum(1 << v for v in self.variables)
+        best = []
+        for v, own in self.lists.items():
+            wanted = [(s, p) for s, p in own if p == chosen[v] & inside]
+            best.append(own.index(max(wanted or own)))
+        return self.problem.first[:-1] + np.array(best, np.int64)
+
+    def _counted(self, clusters: Sequence[Cluster]) -> Counted:
+        """Return the clusters that lie inside of the piece."""
+        inside = sum(1 << v for v in self.variables)
+        known = [(bits, k) for bits, k in dict.fromkeys(clusters) if not bits & ~inside]
+        held = [[bool(bits >> v & 1) for v in self.variables] for bits, _ in known]
+        return Counted(
+            np.array(held, np.bool_).reshape(-1, len(self.variables)),
+            np.array([k for _, k in known], np.int64),
+        )
+
+    def _pairs(self, multipliers: Multipliers) -> Pairs:
         single = [1 << v for v in self.variables]
-        return [sum(single[i] for i in np.flatnonzero(row)) for row in clusters]
+        bits = [sum(single[i] for i in np.flatnonzero(row)) for row in multipliers.clusters]
+        return rounded(
+            list(zip(bits, multipliers.counts.tolist(), strict=True)), multipliers.values
+        )
+
+
+def _arrays(lists: Lists, grid: int) -> Problem:
+    """Return the same problem as arrays, its variables numbered from 0."""
+    position = {v: i for i, v in enumerate(lists)}
+    rows = [c for own in lists.values() for c in own]
+    members = [[position[v] for v in members_of(p)] for _, p in rows]
+    unit = grid * DENOMINATOR
+    return Problem(
+        names=tuple(map(str, lists)),
+        first=offsets([len(own) for own in lists.values()]),
+        scores=np.array([s / unit for s, _ in rows]),
+        member_first=offsets([len(own) for own in members]),
+        members=np.fromiter(chain.from_iterable(members), np.int32),
+    )
 
 
 def _stalls(history: list[float], enough: float) -> bool:
     """Tell whether the last rounds have closed little of the gap."""
     if len(history) <= PATIENCE:
         return False
-    return history[-1 - PATIENCE] - history[-1] < SLOW * (history[-1] - enough)
+    slow = history[-1 - PATIENCE] - history[-1] < SLOW * (history[-1] - enough)
+    return slow or len(history) > MOST_ROUNDS

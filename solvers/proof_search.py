@@ -6,7 +6,7 @@ branched on arcs, the node of highest bound first, the arc by trying a few (stro
 time or nodes run out, open nodes are leaves with the bounds they have.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -22,6 +22,7 @@ from exactlearn.solvers.proof_piece import Piece
 from exactlearn.solvers.proof_tree import (
     DENOMINATOR,
     Arc,
+    Cluster,
     Fix,
     Leaf,
     Node,
@@ -75,8 +76,9 @@ class Proof:
     ----------
     grid
         Least common denominator of the scores.
-    known
-        Score of each variable's chosen candidate, in multiples of ``1 / grid``.
+    chosen, known
+        Parents, as bits, of each variable in the best selection known, and the scores of those
+        parent sets in multiples of ``1 / grid``.
     pause
         Called between linear programs; raises :class:`OutOfTime` to make an end.
     nodes_left
@@ -84,12 +86,13 @@ class Proof:
     """
 
     grid: int
-    known: Mapping[int, int]
+    chosen: Sequence[int]
+    known: Sequence[int]
     pause: Callable[[], None]
     nodes_left: int
     stopped: bool = field(default=False, init=False)
 
-    def prove(self, problem: Problem, slack: int, clusters: list[int]) -> Node:
+    def prove(self, problem: Problem, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Return a node for a problem, its bound at most ``slack`` above the known score if it can.
 
         Parameters
@@ -99,7 +102,7 @@ class Proof:
         slack
             How far above the known score the bound may stay, in multiples of ``1 / grid``.
         clusters
-            Bits of clusters that may help.
+            Clusters that may help.
         """
         score = sum(self.known[v] for v in problem)
         if not placeable(problem):
@@ -116,22 +119,21 @@ class Proof:
         proven = [(part, self.prove(restricted(problem, part), share, clusters)) for part in parts]
         return Split(proven, others)
 
-    def _part(self, problem: Problem, score: int, slack: int, clusters: list[int]) -> Node:
+    def _part(self, problem: Problem, score: int, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
-        if self._ends():
-            return leaf(problem, (), self.grid, score + slack)
-        piece = Piece(problem, self.grid, clusters)
-        everything = np.ones(piece.selection.n_candidates, np.bool_)
-        _, pairs = piece.solve(everything, (score + slack + 0.5) / self.grid, patient=True)
+        piece = Piece(problem, self.grid, self.chosen)
+        pairs = piece.root(clusters, (score + slack + 0.5) / self.grid, self.pause)
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack:
             return first
+        if self.ends():
+            return first
         near = left(problem, pairs, self.grid, score - 1)
         if _size(near) <= SHRUNK * _size(problem):
-            return Fix(score - 1, pairs, self.prove(near, slack, [c for c, _ in pairs]))
+            return Fix(score - 1, pairs, self.prove(near, slack, piece.pool))
         return Tree(self, piece, score, score + slack).grow(pairs)
 
-    def _ends(self) -> bool:
+    def ends(self) -> bool:
         """Tell whether time or nodes have run out."""
         try:
             self.pause()
@@ -162,8 +164,8 @@ class Tree:
     def grow(self, pairs: Pairs) -> Node:
         """Return the root of a tree that proves the target, or the best bound within the limits."""
         found: list[Node] = []
-        self._push(np.inf, Open(self.piece.problem, pairs, found.append))
-        while self._heap and not self.proof._ends():
+        self._push(np.inf, Open(self.piece.lists, pairs, found.append))
+        while self._heap and not self.proof.ends():
             self.proof.nodes_left -= 1
             self._expand(heappop(self._heap)[-1])
         for _, _, node in self._heap:
@@ -182,8 +184,7 @@ class Tree:
         if not placeable(node.problem):
             node.put(Leaf(self.target))
             return
-        allowed = self.piece.rows_of(node.problem)
-        relaxed, pairs = self.piece.solve(allowed, self.enough, patient=False)
+        relaxed, pairs = self.piece.solve(node.problem, self.enough)
         done = self._leaf(node.problem, pairs)
         if done.bound <= self.target:
             node.put(done)
@@ -228,10 +229,7 @@ class Tree:
         side = {**problem, child: own}
         if not placeable(side):
             return Side(parent, child, side, -np.inf, ())
-        relaxation = self.piece.relaxation
-        relaxation.allow(self.piece.rows_of(side))
-        relaxed = relaxation.solve()
-        return Side(parent, child, side, relaxed.objective, self.piece.pairs(relaxed))
+        return Side(parent, child, side, *self.piece.glance(side))
 
     def _gain(self, side: "Side") -> float:
         """Return how much of the gap is left after a trial, as a gain: falling, never negative."""

@@ -19,8 +19,11 @@ from exactlearn.solvers.certificate_checker import Problem, placeable, relax
 DENOMINATOR = 2**40
 """Of all multipliers: a thousand clusters of a hundred variables are off by 1e-7 at most."""
 
-Pairs = tuple[tuple[int, int], ...]
-"""Clusters, as bits, with the numerators of their multipliers."""
+Cluster = tuple[int, int]
+"""The members as bits, and the count."""
+
+Pairs = tuple[tuple[Cluster, int], ...]
+"""Clusters with the numerators of their multipliers."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +91,11 @@ class Writing:
     Attributes
     ----------
     number
-        Number of each cluster in the certificate, by its bits.
+        Number of each cluster in the certificate.
     """
 
     grid: int
-    number: dict[int, int] = field(default_factory=dict)
+    number: dict[Cluster, int] = field(default_factory=dict)
 
     def tree(self, root: Node) -> list[list[Any]]:
         """Return the nodes in the order of depth-first search."""
@@ -114,9 +117,9 @@ class Writing:
                 stack += [part for _, part in reversed(node.parts)]
         return told
 
-    def clusters(self) -> list[list[int]]:
-        """Return the members of each cluster that the nodes written so far use."""
-        return [members_of(c) for c in self.number]
+    def clusters(self) -> list[list[Any]]:
+        """Return count and members of each cluster that the nodes written so far use."""
+        return [[count, members_of(bits)] for bits, count in self.number]
 
     def score(self, units: int) -> str:
         """Return a bound as a decimal number."""
@@ -131,8 +134,8 @@ def members_of(bits: int) -> list[int]:
     return [v for v in range(bits.bit_length()) if bits >> v & 1]
 
 
-def rounded(clusters: Sequence[int], values: NDArray[np.float64]) -> Pairs:
-    """Return the multipliers of clusters, given as bits, as whole numbers; without those of 0."""
+def rounded(clusters: Sequence[Cluster], values: NDArray[np.float64]) -> Pairs:
+    """Return the multipliers of clusters as whole numbers; without those of 0."""
     numerators = (round(value * DENOMINATOR) for value in values.tolist())
     return tuple((c, m) for c, m in zip(clusters, numerators, strict=True) if m > 0)
 
@@ -150,5 +153,5 @@ def left(problem: Problem, pairs: Pairs, grid: int, limit: int) -> Problem:
     return {v: [c for b, c in own if b // DENOMINATOR > limit] for v, own in each.items()}
 
 
-def _scaled(pairs: Pairs, grid: int) -> list[tuple[int, int]]:
-    return [(c, m * grid) for c, m in pairs]
+def _scaled(pairs: Pairs, grid: int) -> list[tuple[int, ...]]:
+    return [(*cluster, m * grid) for cluster, m in pairs]

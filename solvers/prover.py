@@ -20,10 +20,11 @@ from exactlearn.errors import CheckError, OptionError
 from exactlearn.formats.jkl import format_jkl
 from exactlearn.solvers.certificate import Certificate, Restriction, sealed
 from exactlearn.solvers.certificate_checker import RULES, read_scores
+from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.constraints import MaxParents
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.proof_search import Proof
-from exactlearn.solvers.proof_tree import DENOMINATOR, Writing
+from exactlearn.solvers.proof_tree import DENOMINATOR, Cluster, Writing
 
 EXACT = 1e-9
 """Relative gap that counts as none: what floating point leaves open. Most proofs are tighter."""
@@ -37,7 +38,7 @@ def certify(
     parents: Sequence[Sequence[int]],
     *,
     scores: str | None = None,
-    clusters: NDArray[np.bool_] | None = None,
+    clusters: Counted | NDArray[np.bool_] | None = None,
     gap: float = 0.0,
     pause: Callable[[], None] = lambda: None,
     nodes: int = MOST_NODES,
@@ -55,7 +56,8 @@ def certify(
         than floating point. Without it, scores are what :func:`exactlearn.formats.jkl.write_jkl`
         writes.
     clusters
-        Clusters that a solver has used, shape (clusters, n); they save time only.
+        Clusters that a solver has used, shape (clusters, n), with their counts if not all are 1;
+        they save time only.
     gap
         Relative gap ``(bound - score) / |score|`` at which the proof may end.
     pause
@@ -86,11 +88,9 @@ def certify(
         if own not in table:
             raise CheckError(f"the parents of {problem.names[v]!r} are none of its candidates")
     grid = lcm(*(s.denominator for table in tables for s in table.values()))
-    known = {
-        v: int(table[own] * grid) for v, (own, table) in enumerate(zip(chosen, tables, strict=True))
-    }
-    proof = Proof(grid, known, pause, nodes)
-    score = sum(known.values())
+    known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
+    proof = Proof(grid, chosen, known, pause, nodes)
+    score = sum(known)
     root = proof.prove(
         {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
         floor(Fraction(max(gap, EXACT)) * abs(score)),
@@ -141,7 +141,9 @@ def _unrestricted(problem: Problem) -> Problem:
     return replace(problem, required=frozenset(), forbidden=frozenset(), constraints=())
 
 
-def _bits(clusters: NDArray[np.bool_] | None) -> list[int]:
+def _bits(clusters: Counted | NDArray[np.bool_] | None) -> list[Cluster]:
     if clusters is None:
         return []
-    return [sum(1 << v for v in np.flatnonzero(cluster).tolist()) for cluster in clusters]
+    known = clusters if isinstance(clusters, Counted) else Counted.of(clusters)
+    bits = [sum(1 << v for v in np.flatnonzero(row).tolist()) for row in known.clusters]
+    return list(zip(bits, known.counts.tolist(), strict=True))
