@@ -9,20 +9,18 @@ from numpy.typing import NDArray
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graph import topological_order
 from exactlearn.solvers import dynamic
+from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.constrained import solve_constrained
 from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime, Progress
 from exactlearn.solvers.result import OnEvent, Result, Status
-from exactlearn.solvers.scip import solve_component
+from exactlearn.solvers.strategy import Strategy, explanation
 from exactlearn.suggestion import suggestion
 
-SOLVERS = ("auto", "scip", "dynamic")
+SOLVERS = ("auto", "scip", "order-graph", "dynamic", "ordering")
 """Names that :func:`solve` takes."""
-
-FASTEST_DYNAMIC = 18
-"""Variables of a component up to which dynamic programming surely takes a fraction of a second."""
 
 EFFORT = 2 * 10**7
 """Candidates that the search for a first incumbent looks at, a tenth of a second or two."""
@@ -39,6 +37,9 @@ def solve(
     start: Start | None = None,
     seed: int = 0,
     on_event: OnEvent | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    certify: bool = False,
 ) -> Result:
     """Choose one candidate parent set for each variable, acyclic and of maximal total score.
 
@@ -47,9 +48,12 @@ def solve(
     problem
         Candidates, constraints and choices.
     solver
-        ``scip`` (branch and cut, any size), ``dynamic`` (dynamic programming, no choices, at most
-        22 variables that may form cycles with each other) or ``auto``, which takes for each piece
-        of the problem the one that is faster; the result's message says which and why.
+        ``scip`` (branch and cut, any size), ``order-graph`` (shortest path among the sets of
+        variables placed, no choices, at most 64 variables that may form cycles with each other),
+        ``dynamic`` (dynamic programming, no choices, at most 22 such variables), ``ordering``
+        (local search among the orders of the variables, thousands of them: proves a bound but
+        seldom an optimum, and without a time limit ends by itself) or ``auto``, which takes for
+        each piece of the problem what is fastest; the result's message says which and why.
     time_limit
         Seconds after which the best selection so far is returned with its bound.
     gap
@@ -62,6 +66,15 @@ def solve(
     on_event
         Called with an :class:`Event` when score or bound improve, and at least twice a second
         while SCIP or a block of dynamic programming lets us.
+    threads
+        Threads of ``ordering``; as many as there are cores if not given.
+    memory_limit
+        Bytes that the states of the order graph may take; half of the machine's free memory if not
+        given.
+    certify
+        Whether to build a certificate of the bound, which a short program verifies with exact
+        fractions (:mod:`exactlearn.solvers.certificate`). It is a proof of its own, by cluster
+        inequalities, built when the solver is done, in the time that is left.
 
     Returns
     -------
@@ -90,7 +103,7 @@ def solve(
     >>> result.status, result.score, result.parents
     ('optimal', -9.0, ((), (0,)))
     """
-    _check_options(problem, solver, time_limit, gap, seed)
+    _check_options(problem, solver, time_limit, gap, seed, certify)
     if problem.overall_constraints:
         return solve_constrained(
             problem,
@@ -101,32 +114,48 @@ def solve(
             start=start,
             seed=seed,
             on_event=on_event,
+            threads=threads,
+            memory_limit=memory_limit,
         )
     try:
         problem.require_feasible()
     except InfeasibleError as error:
         return _infeasible(solver, str(error), Progress(problem, (), None, None))
-    components = split(problem)
-    progress = Progress(problem, components, time_limit, on_event)
-    plan = _plan(components, solver)
+    progress = Progress(problem, split(problem), time_limit, on_event)
+    strategy = Strategy(
+        progress=progress,
+        solver=solver,
+        gap=gap,
+        seed=seed,
+        threads=threads,
+        memory_limit=memory_limit,
+    )
     beginning = _beginning(problem, start)
+    certificate: Certificate | None = None
     status: Status = "optimal"
     try:
-        _find_incumbents(progress, plan, beginning, seed)
-        status = _prove(progress, plan, gap, seed)
+        _find_incumbents(strategy, beginning)
+        status = strategy.prove()
     except OutOfTime:
         status = "feasible"
     except KeyboardInterrupt:
         status = "interrupted"
     if status == "infeasible":
         return _infeasible(solver, "no acyclic selection agrees on the values it reads", progress)
-    result = _answer(progress, status, plan, solver, gap, time_limit)
+    if certify and progress.parents is not None:
+        certificate = _certificate(strategy, progress.parents)
+    result = _answer(strategy, status, time_limit, certificate)
     result.check(problem)
     return result
 
 
 def _check_options(
-    problem: Problem, solver: str, time_limit: float | None, gap: float, seed: int
+    problem: Problem,
+    solver: str,
+    time_limit: float | None,
+    gap: float,
+    seed: int,
+    certify: bool,
 ) -> None:
     if solver not in SOLVERS:
         raise OptionError(f"there is no solver {solver!r}{suggestion(solver, SOLVERS)}")
@@ -136,27 +165,19 @@ def _check_options(
         raise OptionError(f"gap must be a finite number of at least 0, not {gap!r}")
     if seed < 0:
         raise OptionError(f"seed must be at least 0, not {seed!r}")
-    if solver == "dynamic" and len(problem.options):
+    if solver in ("dynamic", "order-graph") and len(problem.options):
         raise OptionError(
-            f"dynamic programming cannot keep track of the problem's {len(problem.options)} "
-            "choices: use solver='scip'"
+            f"{solver} cannot keep track of the problem's {len(problem.options)} choices: "
+            "use solver='scip'"
         )
-
-
-def _plan(components: Sequence[Component], solver: str) -> list[str]:
-    """Say how each component will be solved."""
-    return [_method(component, solver) for component in components]
-
-
-def _method(component: Component, solver: str) -> str:
-    if component.n_variables == 1 and not len(component.choices):
-        return "single"
+    if certify and (len(problem.options) or problem.overall_constraints):
+        raise OptionError(
+            "a certificate covers parent sets and their arcs only, no choices and no constraints "
+            "on the whole network: solve without a certificate"
+        )
     if solver == "dynamic":
-        dynamic.refuse_if_too_large(component)
-    if solver != "auto":
-        return solver
-    small = component.n_variables <= FASTEST_DYNAMIC and not len(component.choices)
-    return "dynamic" if small else "scip"
+        for component in split(problem) if problem.is_feasible else ():
+            dynamic.refuse_if_too_large(component)
 
 
 def _beginning(
@@ -182,18 +203,17 @@ def _beginning(
 
 
 def _find_incumbents(
-    progress: Progress,
-    plan: Sequence[str],
-    beginning: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
-    seed: int,
+    strategy: Strategy, beginning: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> None:
-    """Give every component a first selection, and those left to SCIP a good one."""
-    for k, (component, method) in enumerate(zip(progress.components, plan, strict=True)):
+    """Give every component a first selection, and those hard to prove a good one."""
+    progress = strategy.progress
+    for k, component in enumerate(progress.components):
+        method = strategy.method(k)
         if method == "single":
             progress.improve(k, component.first[:1].copy())
             continue
-        search = OrderSearch(component, np.random.default_rng(seed))
-        shakes = 100 * component.n_variables if method == "scip" else 0
+        search = OrderSearch(component, np.random.default_rng(strategy.seed))
+        shakes = 0 if method == "dynamic" else 100 * component.n_variables
         for order, values in _first_orders(search, beginning):
             found = search.improve(order, values, EFFORT, shakes)
             if found is not None:
@@ -214,95 +234,55 @@ def _first_orders(
     return orders
 
 
-def _prove(progress: Progress, plan: Sequence[str], gap: float, seed: int) -> Status:
-    """Solve the components in turn; stop at the first that is not solved."""
-    for k, method in enumerate(plan):
-        if method == "scip":
-            status = solve_component(progress, k, allowance=_allowance(progress, gap), seed=seed)
-            if status != "optimal":
-                return status
-        elif method == "dynamic":
-            component = progress.components[k]
-            chosen = dynamic.best_selection(component, progress.pause)
-            assert chosen is not None, "an incumbent exists"
-            progress.improve(k, chosen)
-            progress.prove(k, progress.scores[k], 1 << component.n_variables)
-        else:
-            progress.prove(k, progress.scores[k])
-    return "optimal"
+def _certificate(strategy: Strategy, parents: tuple[tuple[int, ...], ...]) -> Certificate:
+    from exactlearn.solvers.prover import certify  # it reads score files, whose module needs us
 
-
-def _allowance(progress: Progress, gap: float) -> float:
-    """Return how far below its bound the next component may stay."""
-    if progress.score == -inf:
-        return 0.0
-    used = sum(
-        bound - score
-        for bound, score, proven in zip(
-            progress.bounds, progress.scores, progress.closed, strict=True
-        )
-        if proven
+    progress = strategy.progress
+    return certify(
+        progress.problem,
+        parents,
+        clusters=strategy.clusters,
+        gap=strategy.gap,
+        pause=progress.pause,
     )
-    return max(0.0, 0.999 * gap * abs(progress.score) - used)
 
 
 def _answer(
-    progress: Progress,
-    status: Status,
-    plan: Sequence[str],
-    solver: str,
-    gap: float,
-    time_limit: float | None,
+    strategy: Strategy, status: Status, time_limit: float | None, certificate: Certificate | None
 ) -> Result:
+    progress = strategy.progress
     progress.finish()
-    used = sorted(set(plan) - {"single"})
     return Result(
         parents=progress.parents,
         score=progress.score,
         bound=progress.bound,
         status=status,
-        solver="+".join(used) or solver,
+        solver="+".join(sorted(strategy.used)) or strategy.solver,
         seconds=progress.seconds,
         nodes=sum(progress.nodes),
         values=tuple(progress.values.tolist()),
         trace=tuple(progress.trace),
-        gap_limit=gap,
-        message=_message(progress, status, plan, solver, time_limit),
+        gap_limit=strategy.gap,
+        message=_message(strategy, status, time_limit),
+        certificate=certificate,
     )
 
 
-def _message(
-    progress: Progress,
-    status: Status,
-    plan: Sequence[str],
-    solver: str,
-    time_limit: float | None,
-) -> str:
+def _message(strategy: Strategy, status: Status, time_limit: float | None) -> str:
+    progress = strategy.progress
     said = []
-    if status == "feasible":
+    if status == "feasible" and time_limit is not None and progress.left == 0:
         said.append(f"the time limit of {time_limit:g} s was reached")
     if status == "interrupted":
         said.append("interrupted")
     if status in ("feasible", "interrupted") and progress.parents is None:
         said.append("nothing was found yet")
-    if solver == "auto":
-        said += _explanation(progress.components, plan)
+    said += progress.notes
+    if not progress.problem.complete:
+        said.append("the answer is about the candidates: not all parent sets were scored")
+    if strategy.solver == "auto":
+        said += explanation(strategy.used)
     return "; ".join(said)
-
-
-def _explanation(components: Sequence[Component], plan: Sequence[str]) -> list[str]:
-    """Say which solver took which pieces, and why."""
-    said = []
-    for method, why in (
-        ("dynamic", f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other"),
-        ("scip", f"more than {FASTEST_DYNAMIC} such variables, or choices"),
-    ):
-        sizes = [c.n_variables for c, m in zip(components, plan, strict=True) if m == method]
-        if sizes:
-            told = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
-            pieces = "a piece" if len(sizes) == 1 else f"{len(sizes)} pieces"
-            said.append(f"{method} took {pieces} of {told} variables ({why})")
-    return said or ["no cycle is possible: every variable takes its best candidate"]
 
 
 def _infeasible(solver: str, message: str, progress: Progress) -> Result:

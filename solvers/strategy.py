@@ -1,0 +1,216 @@
+"""Which solver proves which piece of a problem, in which order, and why.
+
+A piece is a strongly connected component with a good selection at hand. Few variables: dynamic
+programming. Choices: branch and cut. Else the linear relaxation with its cluster cuts comes first;
+what it leaves of the candidates falls apart into smaller pieces, and each of those is searched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.solvers import dynamic, order_graph, scip
+from exactlearn.solvers.components import Component
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.progress import Progress
+from exactlearn.solvers.result import Status
+from exactlearn.solvers.root import solve_root
+
+FASTEST_DYNAMIC = 18
+"""Variables of a component up to which dynamic programming surely takes a fraction of a second."""
+
+MOST_PLACED = 64
+"""Variables of a component that the order graph can take."""
+
+SHRUNK = 0.9
+"""Share of the variables that a piece must lose before its relaxation is solved once more."""
+
+
+@dataclass(kw_only=True)
+class Strategy:
+    """Proves the components of a progress one after the other.
+
+    Parameters
+    ----------
+    progress
+        Holds components, incumbents and bounds.
+    solver
+        The solver asked for, or ``auto``.
+    gap
+        Relative gap that counts as optimal.
+    seed, threads, memory_limit
+        As in :func:`exactlearn.solvers.solve`.
+
+    Attributes
+    ----------
+    used
+        What each solver took: variables of each piece, by name of the solver.
+    """
+
+    progress: Progress
+    solver: str
+    gap: float = 0.0
+    seed: int = 0
+    threads: int | None = None
+    memory_limit: int | None = None
+    used: dict[str, list[int]] = field(default_factory=dict)
+    _clusters: list[NDArray[np.bool_]] = field(default_factory=list)
+
+    def method(self, k: int) -> str:
+        """Return how component ``k`` will be solved: a solver, ``single`` or ``root``."""
+        component = self.progress.components[k]
+        n, choices = component.n_variables, bool(len(component.choices))
+        if n == 1 and not choices:
+            return "single"
+        if self.solver in ("dynamic", "ordering"):
+            return self.solver
+        if choices:
+            return "scip"
+        return "dynamic" if self.solver == "auto" and n <= FASTEST_DYNAMIC else "root"
+
+    def prove(self) -> Status:
+        """Solve all components; a piece that stays open does not keep the others from being done.
+
+        Raises
+        ------
+        OutOfTime
+            At the time limit.
+        """
+        told = [self._prove(k) for k in range(len(self.progress.components))]
+        return _worst(told)
+
+    @property
+    def allowance(self) -> float:
+        """How far below its bound the next component may stay."""
+        progress = self.progress
+        if progress.score == -inf:
+            return 0.0
+        used = sum(
+            bound - score
+            for bound, score, proven in zip(
+                progress.bounds, progress.scores, progress.closed, strict=True
+            )
+            if proven
+        )
+        return max(0.0, 0.999 * self.gap * abs(progress.score) - used)
+
+    @property
+    def clusters(self) -> NDArray[np.bool_]:
+        """Clusters of the problem's variables that bounds have used, shape (clusters, n)."""
+        none = np.zeros((0, self.progress.problem.n_variables), np.bool_)
+        return np.concatenate([none, *self._clusters])
+
+    def _prove(self, k: int) -> Status:
+        progress, method = self.progress, self.method(k)
+        if method == "single":
+            progress.prove(k, progress.scores[k])
+            return "optimal"
+        if method == "root":
+            return self._relax(k, None)
+        self._count(method, k)
+        if method == "dynamic":
+            return self._by_dynamic(k)
+        if method == "ordering":
+            from exactlearn.solvers import ordering
+
+            return ordering.solve_component(progress, k, threads=self.threads, seed=self.seed)
+        return scip.solve_component(progress, k, allowance=self.allowance, seed=self.seed)
+
+    def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
+        """Solve the relaxation of a component and search what it leaves."""
+        progress, component = self.progress, self.progress.components[k]
+        allowance = self.allowance
+        root = solve_root(
+            component,
+            progress.scores[k],
+            chosen=progress.selected[k],
+            clusters=None if multipliers is None else multipliers.clusters,
+            enough=progress.scores[k] + allowance,
+            pause=progress.pause,
+            on_bound=lambda bound, _: progress.prove(k, bound, closed=False),
+        )
+        self._remember(component, root.clusters)
+        progress.prove(k, root.bound, 1, closed=root.bound <= progress.scores[k] + allowance)
+        if progress.closed[k]:
+            self._count("root", k)
+            return "optimal"
+        parts = progress.refine(k, np.flatnonzero(root.keep))
+        return _worst([self._search(k, part, root.multipliers) for part in parts])
+
+    def _search(self, whole: int, k: int, multipliers: Multipliers) -> Status:
+        """Solve a piece that the relaxation of a whole component has left."""
+        progress = self.progress
+        old, component = progress.components[whole], progress.components[k]
+        multipliers = _within(multipliers, np.searchsorted(old.variables, component.variables))
+        bound = multipliers.bound(component)
+        progress.prove(k, bound, closed=bound <= progress.scores[k] + self.allowance)
+        if progress.closed[k]:
+            return "optimal"
+        if self.method(k) != "root":
+            return self._prove(k)
+        if component.n_variables <= SHRUNK * old.n_variables:
+            return self._relax(k, multipliers)
+        if self.solver != "scip" and component.n_variables <= MOST_PLACED:
+            self._count("order-graph", k)
+            status = order_graph.solve_component(
+                progress,
+                k,
+                multipliers=multipliers,
+                allowance=self.allowance,
+                memory_limit=self.memory_limit,
+                seed=self.seed,
+            )
+            if status == "optimal" or self.solver == "order-graph":
+                return status
+        self._count("scip", k)
+        return scip.solve_component(progress, k, allowance=self.allowance, seed=self.seed)
+
+    def _by_dynamic(self, k: int) -> Status:
+        progress, component = self.progress, self.progress.components[k]
+        chosen = dynamic.best_selection(component, progress.pause)
+        assert chosen is not None, "an incumbent exists"
+        progress.improve(k, chosen)
+        progress.prove(k, progress.scores[k], 1 << component.n_variables)
+        return "optimal"
+
+    def _remember(self, component: Component, clusters: NDArray[np.bool_]) -> None:
+        wide = np.zeros((len(clusters), self.progress.problem.n_variables), np.bool_)
+        wide[:, component.variables] = clusters
+        self._clusters.append(wide)
+
+    def _count(self, method: str, k: int) -> None:
+        self.used.setdefault(method, []).append(self.progress.components[k].n_variables)
+
+
+def explanation(used: dict[str, list[int]]) -> list[str]:
+    """Say which solver took which pieces, and why."""
+    said = []
+    for method, sizes in used.items():
+        told = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
+        pieces = "a piece" if len(sizes) == 1 else f"{len(sizes)} pieces"
+        said.append(f"{method} took {pieces} of {told} variables ({REASONS[method]})")
+    return said or ["no cycle is possible: every variable takes its best candidate"]
+
+
+REASONS = {
+    "dynamic": f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other",
+    "root": "the linear relaxation with cluster cuts has the score of the selection found",
+    "order-graph": f"the relaxation left a gap, and at most {MOST_PLACED} variables",
+    "scip": "choices, or more variables or states than the order graph holds",
+    "ordering": "asked for",
+}
+
+
+def _within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:
+    """Return the multipliers for a part of the variables: what a cluster has there is one, too."""
+    clusters = multipliers.clusters[:, variables]
+    some = clusters.any(axis=1)
+    return Multipliers(clusters[some], multipliers.values[some])
+
+
+def _worst(told: Sequence[Status]) -> Status:
+    order: tuple[Status, ...] = ("infeasible", "interrupted", "feasible", "optimal")
+    return next((status for status in order if status in told), "optimal")
