@@ -10,7 +10,7 @@ from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graph import topological_order
 from exactlearn.solvers import dynamic
 from exactlearn.solvers.certificate import Certificate
-from exactlearn.solvers.components import Component, split
+from exactlearn.solvers.components import split
 from exactlearn.solvers.constrained import solve_constrained
 from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
