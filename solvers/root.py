@@ -161,6 +161,7 @@ class CuttingPlanes:
             self.inner[chosen] = 1.0
         self.bounds: list[float] = [self.bound]
         self.programs = 0
+        self.last = np.inf
         self.relaxed: Relaxed | None = None
 
     def step(self) -> bool:
@@ -172,6 +173,9 @@ class CuttingPlanes:
         found = self._violated(relaxed.x)
         if len(found):
             tight = relaxed.multipliers.values > TINY
+            if self.last - relaxed.objective <= TINY * abs(relaxed.objective):
+                tight[:] = True  # or rounds without progress might go round in circles
+            self.last = relaxed.objective
             active = Counted(self.relaxation.clusters[tight], self.relaxation.counts[tight])
             self.pool = Counted.join(self.pool, active)
             self.relaxation.keep(tight)
