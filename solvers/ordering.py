@@ -4,17 +4,33 @@ For a fixed order, and fixed values of the choices, each variable's best candida
 earlier in the order and its literals true is independent of the others. The search moves one
 variable at a time to its best place in the order (Scanagatta et al. 2017, "Improved local search in
 Bayesian networks structure learning", WINASOBS; Lee and van Beek 2017, MINOBS), one choice at a
-time to its best value, and continues from a shaken copy of the best order. It proves nothing.
+time to its best value, and continues from a shaken copy of the best order. It proves nothing; a
+bound comes from the linear relaxation.
 """
 
 from functools import cached_property
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.solvers.components import Component
+from exactlearn.solvers.ordering_bounds import Bounding
+from exactlearn.solvers.ordering_islands import HEAT, rounds
 from exactlearn.solvers.ordering_shakes import climb_with_shakes
 from exactlearn.solvers.placing import Lists, list_candidates, place_by_weight
+from exactlearn.solvers.progress import Progress
+from exactlearn.solvers.result import Status
+from exactlearn.threads import n_threads
+
+EFFORT = 2_000
+"""Candidates that a search without a time limit looks at, for each candidate there is."""
+
+LEAST_EFFORT = 40_000_000
+"""The same for small components."""
+
+STEP = 0.1
+"""Seconds between two looks at the clock while only the bound is waited for."""
 
 
 class OrderSearch:
@@ -53,7 +69,7 @@ class OrderSearch:
         """
         order, values = order.copy(), values.copy()
         chosen = np.full(self.component.n_variables, -1, np.int64)
-        climb_with_shakes(self.lists, order, values, chosen, effort, shakes, self.rng)
+        climb_with_shakes(self.lists, order, values, chosen, effort, shakes, HEAT, self.rng)
         return None if chosen.min() < 0 else (chosen, values)
 
     def greedy_order(
@@ -61,3 +77,102 @@ class OrderSearch:
     ) -> NDArray[np.int64]:
         """Return an order that places next the variable that misses least weight (see kernel)."""
         return place_by_weight(self.lists, weights, values)
+
+
+def solve_component(
+    progress: Progress,
+    k: int,
+    *,
+    threads: int | None = None,
+    seed: int = 0,
+    effort: int | None = None,
+    allowance: float = 0.0,
+) -> Status:
+    """Search component ``k`` of the progress, which takes incumbents and bounds.
+
+    With a time limit, the component gets a share of what is left of it, by its number of
+    candidates.
+
+    Parameters
+    ----------
+    progress
+        Holds the component.
+    k
+        Its number.
+    threads
+        Number of threads of the search; the selections found do not depend on it, unless the time
+        limit cuts them short. The bound takes one more.
+    seed
+        Seed of all randomness.
+    effort
+        About how many candidates to look at; without it, until the time limit, or in proportion to
+        the component where there is none.
+    allowance
+        Difference of bound and score that counts as proven.
+
+    Returns
+    -------
+    Status
+        ``optimal`` when the bound meets the score, otherwise ``feasible``.
+
+    Raises
+    ------
+    OutOfTime
+        At the time limit.
+    """
+    component = progress.components[k]
+    bounding = Bounding(component, progress.scores[k])
+    try:
+        _search(progress, k, n_threads(threads), seed, effort, bounding, allowance)
+        return "optimal" if progress.closed[k] else "feasible"
+    finally:
+        bounding.stop()
+
+
+def _search(
+    progress: Progress,
+    k: int,
+    threads: int,
+    seed: int,
+    effort: int | None,
+    bounding: Bounding,
+    allowance: float,
+) -> None:
+    component, last = progress.components[k], _last_moment(progress, k)
+    if effort is None:
+        wanted = max(LEAST_EFFORT, EFFORT * component.n_candidates)
+        effort = wanted if progress.left == inf else 2**62
+    spent = 0
+    for found, work in rounds(component, start=progress.incumbent(k), seed=seed, threads=threads):
+        if found is not None:
+            progress.improve(k, *found)
+        _take_bound(progress, k, bounding, allowance)
+        progress.pause()
+        spent += work
+        if spent >= effort or progress.left <= last or (last > -inf and progress.closed[k]):
+            break
+    while not progress.closed[k] and progress.left > last:
+        done = bounding.wait(min(STEP, progress.left))
+        _take_bound(progress, k, bounding, allowance)
+        progress.pause()
+        if done:
+            break
+
+
+def _last_moment(progress: Progress, k: int) -> float:
+    """Return how many seconds must be left for the components after this one."""
+    if progress.left == inf:
+        return -inf
+    sizes = [c.n_candidates if c.n_variables > 1 else 0 for c in progress.components]
+    open_sizes = [
+        size
+        for size, closed, number in zip(sizes, progress.closed, range(len(sizes)), strict=True)
+        if number > k and not closed
+    ]
+    return progress.left * sum(open_sizes) / max(1, sum(open_sizes) + sizes[k])
+
+
+def _take_bound(progress: Progress, k: int, bounding: Bounding, allowance: float) -> None:
+    bounding.score = progress.scores[k]
+    closed = bounding.bound <= progress.scores[k] + allowance
+    progress.prove(k, bounding.bound, closed=closed)

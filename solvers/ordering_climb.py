@@ -181,34 +181,36 @@ def climb(
 @kernel
 def order_anew(
     lists: Lists, state: State, rng: np.random.Generator, work: NDArray[np.int64]
-) -> None:
+) -> bool:
     """Take a random order that the selection fits, and better candidates where it allows them.
 
-    Orders of one selection differ in what they allow next; none loses anything.
+    Orders of one selection differ in what they allow next; none loses anything. Return whether
+    there is one; if not, the state's order is spoilt.
     """
     n = len(state.order)
-    child_first, wanting = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    need_first, needs, chosen = lists.need_first, lists.needs, state.chosen
+    child_first, wanting = np.zeros(n + 2, np.int64), np.zeros(n, np.int64)
     for v in range(n):
-        if state.chosen[v] >= 0:
-            for at in range(
-                lists.need_first[state.chosen[v]], lists.need_first[state.chosen[v] + 1]
-            ):
-                if lists.needs[at] < n:
-                    child_first[lists.needs[at] + 1] += 1
+        if chosen[v] >= 0:
+            for at in range(need_first[chosen[v]], need_first[chosen[v] + 1]):
+                if needs[at] < n:
+                    child_first[needs[at] + 2] += 1
                     wanting[v] += 1
     child_first = np.cumsum(child_first)
-    fill, children = child_first.copy(), np.empty(child_first[n], np.int64)
+    children = np.empty(child_first[n + 1], np.int64)
     ready, n_ready = np.empty(n, np.int64), 0
     for v in range(n):
         if wanting[v] == 0:
             ready[n_ready] = v
             n_ready += 1
             continue
-        for at in range(lists.need_first[state.chosen[v]], lists.need_first[state.chosen[v] + 1]):
-            if lists.needs[at] < n:
-                children[fill[lists.needs[at]]] = v
-                fill[lists.needs[at]] += 1
+        for at in range(need_first[chosen[v]], need_first[chosen[v] + 1]):
+            if needs[at] < n:
+                children[child_first[needs[at] + 1]] = v
+                child_first[needs[at] + 1] += 1
     for place in range(n):
+        if n_ready == 0:
+            return False
         pick = int(rng.random() * n_ready)
         v = ready[pick]
         n_ready -= 1
@@ -220,9 +222,9 @@ def order_anew(
                 ready[n_ready] = children[at]
                 n_ready += 1
     for v in range(n):
-        begin, end = lists.first[v], lists.first[v + 1]
-        end = state.chosen[v] if state.chosen[v] >= 0 else end
+        end = chosen[v] if chosen[v] >= 0 else lists.first[v + 1]
         better = first_before(
-            lists.need_first, lists.needs, state.position, begin, end, state.position[v], work
+            need_first, needs, state.position, lists.first[v], end, state.position[v], work
         )
-        state.chosen[v] = better if better >= 0 else state.chosen[v]
+        chosen[v] = better if better >= 0 else chosen[v]
+    return True

@@ -1,24 +1,20 @@
-"""Continuing from shaken copies of an order: an iterated local search with local repairs."""
+"""Continuing from shaken copies of an order: an iterated local search with local repairs.
+
+A copy that lost a little is accepted with the probability of simulated annealing, whose
+temperature falls to nothing with the effort that is left.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel, overwrite
-from exactlearn.solvers.ordering_climb import (
-    climb,
-    empty_queue,
-    order_anew,
-    push_all,
-)
+from exactlearn.solvers.ordering_climb import climb, empty_queue, order_anew, push_all
 from exactlearn.solvers.ordering_kicks import kick
 from exactlearn.solvers.ordering_moves import State, empty_plan
-from exactlearn.solvers.placing import (
-    LEAST,
-    Lists,
-    choose_along,
-    positions_along,
-    total_of,
-)
+from exactlearn.solvers.placing import LEAST, Lists, choose_along, positions_along, total_of
+
+LARGE = 0.35
+"""Share of the kicks that rearrange whole surroundings."""
 
 
 @kernel
@@ -29,11 +25,13 @@ def climb_with_shakes(
     chosen: NDArray[np.int64],
     effort: int,
     shakes: int,
+    heat: float,
     rng: np.random.Generator,
 ) -> int:
-    """Climb from an order and values, then from shaken copies of the best; all in place.
+    """Climb from an order and values, then from shaken copies; leave the best in place.
 
-    Returns the number of candidates and arcs looked at.
+    ``heat`` is the temperature in the beginning, in nats. Returns the number of candidates and arcs
+    looked at.
     """
     n = len(order)
     work = np.zeros(1, np.int64)
@@ -42,8 +40,8 @@ def climb_with_shakes(
     choose_along(lists, state.position, state.chosen, work)
     push_all(queue, rng)
     climb(lists, state, queue, earlier, later, work)
-    kept = copy_of(state)
-    best = total_of(lists.scores, kept.chosen)
+    kept, top = copy_of(state), copy_of(state)
+    now = best = total_of(lists.scores, kept.chosen)
     for shake in range(shakes):
         if work[0] > effort:
             break
@@ -51,18 +49,22 @@ def climb_with_shakes(
             order_anew(lists, state, rng, work)
             push_all(queue, rng)
         else:
-            kick(lists, state, queue, 0.2, rng, work)
+            kick(lists, state, queue, LARGE, rng, work)
         climb(lists, state, queue, earlier, later, work)
         work[0] += n // 8
         total = total_of(lists.scores, state.chosen)
-        if total >= best - LEAST:
-            best = max(best, total)
+        left = heat * (1.0 - max(work[0] / effort, shake / shakes))
+        if total >= now - LEAST or (left > 0.0 and total > now + left * np.log(rng.random())):
+            now = total
             take_over(kept, state)
+            if now > best + LEAST:
+                best = now
+                take_over(top, state)
         else:
             take_over(state, kept)
-    overwrite(order, kept.order)
-    overwrite(values, kept.values)
-    overwrite(chosen, kept.chosen)
+    overwrite(order, top.order)
+    overwrite(values, top.values)
+    overwrite(chosen, top.chosen)
     return int(work[0])
 
 
