@@ -9,6 +9,7 @@ from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
+from exactlearn.declared_constraints import declared_constraints, pair
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.graph import topological_order
@@ -17,16 +18,22 @@ from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
-from exactlearn.suggestion import suggestion
 
 
-class Constraints(TypedDict):
+class Arcs(TypedDict):
     """Arcs that every network must, or must not, have, as pairs of variable indices."""
 
     required: frozenset[Arc]
     forbidden: frozenset[Arc]
+
+
+class Constraints(Arcs):
+    """All constraints of a problem."""
+
+    constraints: tuple[Constraint, ...]
 
 
 def load(path: Path, reading: Reading) -> Dataset:
@@ -80,16 +87,16 @@ def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
     >>> arcs(["b -> a"], ["a", "b"])
     ((1, 0),)
     """
-    return tuple(_arc(entry, list(names)) for entry in entries)
+    return tuple(pair(entry, "->", "arc", names) for entry in entries)
 
 
 def constraints(search: Search, names: Sequence[str]) -> Constraints:
-    """Return the declared constraints as the keywords ``required`` and ``forbidden``.
+    """Return the declared constraints as keywords of :class:`Problem`.
 
     Raises
     ------
     OptionError
-        When an arc names no two variables.
+        When an entry is not of its form, or names no variable.
     InfeasibleError
         When required arcs close a directed cycle.
     """
@@ -101,17 +108,72 @@ def constraints(search: Search, names: Sequence[str]) -> Constraints:
         topological_order(parents, names)
     except OptionError as error:
         raise InfeasibleError(f"required arcs: {error}") from None
-    return Constraints(required=frozenset(required), forbidden=frozenset(forbidden))
+    return Constraints(
+        required=frozenset(required),
+        forbidden=frozenset(forbidden),
+        constraints=declared_constraints(search, names),
+    )
 
 
-def learning_problem(dataset: Dataset, criterion: Criterion, search: Search) -> Problem:
-    """Return the candidate parent sets of complete data with the declared constraints."""
-    return candidate_parent_sets(
+def arc_constraints(search: Search, names: Sequence[str]) -> Arcs:
+    """Return the declared constraints, which must be on single arcs, as arcs.
+
+    Raises
+    ------
+    OptionError
+        As :func:`constraints`, and when one is not on single arcs: networks are not completed
+        under those.
+    InfeasibleError
+        As :func:`constraints`.
+    """
+    found = constraints(search, names)
+    for constraint in found["constraints"]:
+        if not isinstance(constraint, Tiers | ForbiddenAdjacency):
+            raise OptionError(
+                f"'{constraint.told(names)}' cannot be honoured while missing cells are completed; "
+                "there, arcs, forbidden adjacencies and tiers can. Complete the table first "
+                "(augment -o completed.csv), and solve that with the constraint"
+            )
+    ruled_out = (c.forbidden_arcs for c in found["constraints"])
+    return Arcs(required=found["required"], forbidden=found["forbidden"].union(*ruled_out))
+
+
+def learning_problem(
+    dataset: Dataset, criterion: Criterion, search: Search, *, every: bool = False
+) -> Problem:
+    """Return the candidate parent sets of complete data with the declared constraints.
+
+    Parameters
+    ----------
+    dataset, criterion, search
+        What is declared.
+    every
+        Keep parent sets that are never part of a best network, for other networks than that.
+
+    Raises
+    ------
+    OptionError
+        When one variable is allowed more parents than all are.
+    """
+    found = constraints(search, dataset.names)
+    for name, most in search.max_parents_of.items():
+        if most > criterion.max_parents:
+            raise OptionError(
+                f"max_parents_of: {name!r} may have {most} parents, but no variable more than "
+                f"max_parents = {criterion.max_parents}; raise that, or lower this"
+            )
+    # A set that is dominated by a subset is of no use where arcs may always be taken away.
+    prune = not every and all(c.removable for c in found["constraints"])
+    ruled_out = [c.forbidden_arcs - found["required"] for c in found["constraints"] if prune]
+    problem = candidate_parent_sets(
         dataset,
         score_of(criterion),
         max_parents=criterion.max_parents,
-        **constraints(search, dataset.names),
+        required=found["required"],
+        forbidden=found["forbidden"].union(*ruled_out),
+        prune=prune,
     )
+    return replace(problem, **found)
 
 
 def learn_complete(
@@ -142,22 +204,6 @@ def learn_incomplete(
         solver=search.solver,
         time_limit=search.time_limit,
         seed=search.seed,
-        **constraints(search, dataset.names),
+        **arc_constraints(search, dataset.names),
         on_event=on_event,
     )
-
-
-def _arc(entry: str, names: list[str]) -> Arc:
-    """Try every arrow of the text: names may hold one themselves."""
-    pieces = entry.split("->")
-    ends = [
-        ("->".join(pieces[:k]).strip(), "->".join(pieces[k:]).strip())
-        for k in range(1, len(pieces))
-    ]
-    for parent, child in ends:
-        if parent in names and child in names:
-            return names.index(parent), names.index(child)
-    if not ends:
-        raise OptionError(f"arc {entry!r}: expected 'A -> B' with the names of two variables")
-    unknown = next(name for name in ends[0] if name not in names)
-    raise OptionError(f"arc {entry!r}: no variable {unknown!r}{suggestion(unknown, names)}")

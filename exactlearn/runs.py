@@ -112,6 +112,18 @@ class Search:
         Seed of everything random.
     required, forbidden
         Arcs by name, ``"A -> B"``.
+    required_adjacent, forbidden_adjacent
+        Pairs with an arc in either direction, or in none, ``"A - B"``.
+    required_ancestors, forbidden_ancestors
+        Pairs with, or without, a directed path from the first to the second, ``"A -> B"``.
+    tiers
+        Groups of names, ``"A, B"``: none has a parent in a later group.
+    max_parents_of
+        Name to largest number of parents.
+    independent
+        Independences that the network must state, ``"A, B | C, D"``: A and B given C and D.
+    min_arcs, max_arcs
+        Smallest and largest number of arcs.
     """
 
     method: MethodName = "exact"
@@ -122,6 +134,15 @@ class Search:
     seed: int = 0
     required: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    required_adjacent: tuple[str, ...] = ()
+    forbidden_adjacent: tuple[str, ...] = ()
+    required_ancestors: tuple[str, ...] = ()
+    forbidden_ancestors: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    max_parents_of: Mapping[str, int] = field(default_factory=dict)
+    independent: tuple[str, ...] = ()
+    min_arcs: int | None = None
+    max_arcs: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
@@ -130,6 +151,11 @@ class Search:
         _at_least("seed", self.seed, 0)
         if self.time_limit is not None:
             _at_least("time_limit", self.time_limit, 0)
+        for name, most in self.max_parents_of.items():
+            _at_least(f"max_parents_of.{name}", most, 0)
+        for key, arcs in (("min_arcs", self.min_arcs), ("max_arcs", self.max_arcs)):
+            if arcs is not None:
+                _at_least(key, arcs, 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from exactlearn.commands.options import (
 )
 from exactlearn.commands.output import Output
 from exactlearn.instances import locate
-from exactlearn.pipeline import constraints, learn_incomplete, load, score_of
+from exactlearn.pipeline import arc_constraints, learn_incomplete, load, score_of
 from exactlearn.report import (
     Learned,
     completion_record,
@@ -79,7 +79,7 @@ def command(
         data,
         score_of(criterion),
         max_parents=criterion.max_parents,
-        **constraints(search, data.names),
+        **arc_constraints(search, data.names),
     )
 
     def findings(learned: Learned) -> Findings:

@@ -48,6 +48,21 @@ def pairs(entries: tuple[str, ...], option: str) -> dict[str, str]:
     return table
 
 
+def whole_numbers(entries: tuple[str, ...], option: str) -> dict[str, int]:
+    """Split ``NAME=NUMBER`` entries.
+
+    Raises
+    ------
+    OptionError
+        When an entry is none, or a name comes twice.
+    """
+    told = pairs(entries, option)
+    for name, value in told.items():
+        if not value.strip().isdecimal():
+            raise OptionError(f"{option} '{name}={value}': expected NAME=K with a whole number K")
+    return {name: int(value) for name, value in told.items()}
+
+
 def reading_options(command: F) -> F:
     """Add how a table is read; hands over ``reading``, a :class:`Reading`."""
 
@@ -152,11 +167,33 @@ def solver_options(command: F) -> F:
         solver: Any,
         required: tuple[str, ...],
         forbidden: tuple[str, ...],
+        required_adjacent: tuple[str, ...],
+        forbidden_adjacent: tuple[str, ...],
+        required_ancestors: tuple[str, ...],
+        forbidden_ancestors: tuple[str, ...],
+        tiers: str | None,
+        max_parents_of: tuple[str, ...],
+        independent: tuple[str, ...],
+        min_arcs: int | None,
+        max_arcs: int | None,
         time_limit: float | None,
         seed: int,
     ) -> Search:
         return Search(
-            solver=solver, required=required, forbidden=forbidden, time_limit=time_limit, seed=seed
+            solver=solver,
+            required=required,
+            forbidden=forbidden,
+            required_adjacent=required_adjacent,
+            forbidden_adjacent=forbidden_adjacent,
+            required_ancestors=required_ancestors,
+            forbidden_ancestors=forbidden_ancestors,
+            tiers=tuple(tiers.split(";")) if tiers else (),
+            max_parents_of=whole_numbers(max_parents_of, "--max-parents-of"),
+            independent=independent,
+            min_arcs=min_arcs,
+            max_arcs=max_arcs,
+            time_limit=time_limit,
+            seed=seed,
         )
 
     return option_group(
@@ -176,6 +213,53 @@ def solver_options(command: F) -> F:
         click.option(
             "--forbid", "forbidden", multiple=True, metavar="'A->B'", help="Arc that must not."
         ),
+        click.option(
+            "--require-adjacent",
+            "required_adjacent",
+            multiple=True,
+            metavar="'A-B'",
+            help="Variables with an arc between them, in either direction.",
+        ),
+        click.option(
+            "--forbid-adjacent",
+            "forbidden_adjacent",
+            multiple=True,
+            metavar="'A-B'",
+            help="Variables with no arc between them.",
+        ),
+        click.option(
+            "--require-ancestor",
+            "required_ancestors",
+            multiple=True,
+            metavar="'A->B'",
+            help="Variables with a directed path from the first to the second.",
+        ),
+        click.option(
+            "--forbid-ancestor",
+            "forbidden_ancestors",
+            multiple=True,
+            metavar="'A->B'",
+            help="Variables with no such path.",
+        ),
+        click.option(
+            "--tiers",
+            metavar="'A,B;C;D'",
+            help="Groups of variables: none has a parent in a later group.",
+        ),
+        click.option(
+            "--max-parents-of",
+            multiple=True,
+            metavar="NAME=K",
+            help="Most parents of one variable.",
+        ),
+        click.option(
+            "--independent",
+            multiple=True,
+            metavar="'A,B|C,D'",
+            help="Variables A and B that the network must separate, given C and D.",
+        ),
+        click.option("--min-arcs", type=click.IntRange(0), help="Fewest arcs of the network."),
+        click.option("--max-arcs", type=click.IntRange(0), help="Most arcs of the network."),
         click.option("--time-limit", type=click.FloatRange(0), help="Wall time in seconds."),
         seed_option,
     )
