@@ -162,15 +162,17 @@ def learning_problem(
                 f"max_parents_of: {name!r} may have {most} parents, but no variable more than "
                 f"max_parents = {criterion.max_parents}; raise that, or lower this"
             )
-    # A set that is dominated by a subset is of no use where arcs may always be taken away.
-    prune = not every and all(c.removable for c in found["constraints"])
-    ruled_out = [c.forbidden_arcs - found["required"] for c in found["constraints"] if prune]
+    declared, required = found["constraints"], found["required"]
+    # A set that is dominated by a subset is of no use where arcs may always be taken away; and a
+    # conflict of several constraints is told rightly only where none of them chose the candidates.
+    prune = not every and all(c.removable for c in declared) and not (declared and required)
+    ruled_out = [c.forbidden_arcs for c in declared if prune]
     problem = candidate_parent_sets(
         dataset,
         score_of(criterion),
         max_parents=criterion.max_parents,
-        required=found["required"],
-        forbidden=found["forbidden"].union(*ruled_out),
+        required=() if declared else required,
+        forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
         prune=prune,
     )
     return replace(problem, **found)

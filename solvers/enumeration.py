@@ -46,25 +46,28 @@ class Enumeration:
         What was found, the best first; equal scores in the order of the parents.
     best
         The result of looking for the best one only.
-    complete
-        Whether all that was asked for is proven to be there.
+    status
+        ``optimal`` when all that was asked for is proven to be there, ``feasible`` after a limit,
+        ``interrupted`` after Ctrl-C, ``infeasible`` when no network satisfies the constraints.
     bound
         No other network (or class) of the candidates scores more; ``-inf`` when there is none.
     seconds
         Wall time.
     solved
         Number of problems that were solved on the way.
-    interrupted
-        Whether Ctrl-C ended it.
     """
 
     networks: tuple[ScoredNetwork, ...]
     best: Result
-    complete: bool
+    status: Status
     bound: float
     seconds: float
     solved: int
-    interrupted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was asked for is proven to be there."""
+        return self.status in ("optimal", "infeasible")
 
     @property
     def ties(self) -> int:
@@ -203,8 +206,8 @@ def _enumerate(
                 break
             assert following.parents is not None
             if not found and factor is not None:
-                best = following.score
-                search.floor = max(search.floor, best - log(factor) - _rounding(best))
+                least = following.score - log(factor) - _rounding(following.score)
+                search.floor = max(search.floor, least)
             network = ScoredNetwork(following.parents, following.score)
             found.setdefault(kind(following.parents), network)
             search.go_on()
@@ -212,16 +215,16 @@ def _enumerate(
         status = "feasible"
     except KeyboardInterrupt:
         status = "interrupted"
+    best = _best(search, list(found.values()), status)
     return Enumeration(
         networks=tuple(
             sorted(found.values(), key=lambda network: (-network.score, network.parents))
         ),
-        best=_best(search, list(found.values()), status),
-        complete=status == "optimal",
+        best=best,
+        status=best.status if best.status == "infeasible" else status,
         bound=search.bound,
         seconds=monotonic() - begun,
         solved=search.solved,
-        interrupted=status == "interrupted",
     )
 
 

@@ -157,7 +157,7 @@ def test_interruption_keeps_what_was_found() -> None:
             raise KeyboardInterrupt
 
     found = enumerate_networks(problem, k=30, on_event=interrupt)
-    assert found.interrupted
+    assert found.status == "interrupted"
     assert not found.complete
     assert 0 < len(found.networks) < 30
 

@@ -71,6 +71,7 @@ def conclude(
     completed: bool,
     tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
     also: Sequence[Callable[[], None]] = (),
+    ended: str | None = None,
 ) -> None:
     """Write and print what was learned, and end with its exit status.
 
@@ -92,6 +93,8 @@ def conclude(
         What is printed of the record.
     also
         Further files to write.
+    ended
+        How all that was asked for ended, where that is more than the one answer.
 
     Raises
     ------
@@ -116,7 +119,7 @@ def conclude(
     tell_message(learned, output)
     if failures:
         raise failures[0]
-    leave(learned.status)
+    leave(ended or learned.status)
 
 
 def _write_all(found: Findings, output: Output, completed: bool) -> None:

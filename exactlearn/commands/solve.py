@@ -9,6 +9,7 @@ import click
 
 from exactlearn.commands.findings import Findings, writable, write_trace_in
 from exactlearn.commands.learned import conclude, search_told
+from exactlearn.commands.listing import Listing, listing_options
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
@@ -25,9 +26,11 @@ from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.pipeline import constraints, learn_complete, learning_problem, load
-from exactlearn.report import Learned, learning_record
+from exactlearn.report import Learned, learning_record, learning_tables
 from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.solvers import Problem, Result
+from exactlearn.solvers.enumeration import Enumeration
+from exactlearn.solvers.result import OnEvent
 from exactlearn.trace import write_trace
 
 
@@ -38,6 +41,7 @@ from exactlearn.trace import write_trace
 @criterion_options
 @solver_options
 @solving_options
+@listing_options
 @smoothing_option
 def command(
     source: str,
@@ -46,6 +50,7 @@ def command(
     criterion: Criterion,
     search: Search,
     solving: Solving,
+    listing: Listing,
     smoothing: float,
 ) -> None:
     """Learn the network that provably maximises the score of complete data.
@@ -53,6 +58,7 @@ def command(
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
     .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
     .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace.
+    With --best, --best-classes or --within more than one network is listed, with their arcs.
 
     Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
     limits (3).
@@ -61,29 +67,50 @@ def command(
     writable(output, with_data=not is_score_file(path), completes=False)
     solving.require_writable()
     with output.narration(f"reading {path.name}") as narration:
-        data, problem = _read(path, source, criterion, reading, search, output, narration.stage)
+        data, problem = _read(
+            path, source, criterion, reading, search, output, narration.stage, listing.wanted
+        )
         more = solving.options(problem.names)
         if output.path is not None and suffix_of(output.path) in SCORES:
             writable_problem(problem)
         output.detail(
             f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
         )
+        listed: list[Enumeration] = []
 
         def findings(learned: Learned) -> Findings:
             assert learned.parents is not None
             record = learning_record(problem.names, learned)
             if solving.certificate is not None and isinstance(learned, Result):
                 record["certificate"] = learned.certificate and str(solving.certificate)
+            for found in listed:
+                record |= listing.record(problem, found, from_data=data is not None)
             return Findings(
                 problem.names, learned.parents, record, data, lambda: problem, smoothing
             )
 
         narration.stage("solving")
-        result = search_told(
-            output, narration, lambda told: learn_complete(problem, search, told, **more), findings
-        )
+
+        def learn(told: OnEvent) -> Result:
+            if not listing.wanted:
+                return learn_complete(problem, search, told, **more)
+            listed.append(listing.enumerate(problem, search, told, **more))
+            return listed[0].best
+
+        result = search_told(output, narration, learn, findings)
     also = _also(result, solving, output)
-    conclude(output, problem.names, result, findings, completed=False, also=also)
+    for found in listed:
+        also += listing.writers(problem, found, output)
+    conclude(
+        output,
+        problem.names,
+        result,
+        findings,
+        completed=False,
+        tables=listing.tables if listed else learning_tables,
+        also=also,
+        ended=listed[0].status if listed else None,
+    )
 
 
 def _read(
@@ -94,6 +121,7 @@ def _read(
     search: Search,
     output: Output,
     stage: Callable[[str], None],
+    every: bool,
 ) -> tuple[Dataset | None, Problem]:
     """Return the data, unless only their scores are given, and the problem."""
     if is_score_file(path):
@@ -103,7 +131,7 @@ def _read(
     data = _complete(load(path, reading), source)
     output.note_compiling()
     stage(f"scoring {data.n_variables} variables")
-    return data, learning_problem(data, criterion, search)
+    return data, learning_problem(data, criterion, search, every=every)
 
 
 def _also(result: Result, solving: Solving, output: Output) -> list[Callable[[], None]]:
