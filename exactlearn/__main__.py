@@ -19,6 +19,7 @@ COMMANDS = {
     "query": "Answer posterior queries on a network or a decision graph.",
     "simulate": "Draw rows from a network and hide cells.",
     "convert": "Convert a model, a table or scores to another format.",
+    "verify": "Check the proof of an optimum, with exact numbers.",
     "instances": "List, show or copy the bundled instances.",
 }
 """Each command with its line in the overview; its module is ``exactlearn.commands.NAME``."""

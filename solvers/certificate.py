@@ -92,6 +92,15 @@ class Certificate:
         """Number of leaves of the tree."""
         return sum(node[0] == "leaf" for node in self.tree)
 
+    def restrictions_told(self) -> list[str]:
+        """Return the restrictions in words."""
+        return [
+            f"at most {number} parents of {self.variables[child]}"
+            if rule == "at most"
+            else f"{rule} {self.variables[number]} -> {self.variables[child]}"
+            for rule, number, child in self.restrictions
+        ]
+
     def text(self) -> str:
         """Return the JSON text, one line for each cluster and node."""
         content = asdict(self)

@@ -8,18 +8,23 @@ whose exact bound is too high is worked on. What cannot be proven within the tim
 the certificate then states the gap that is left.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import floor, lcm
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.formats.jkl import format_jkl
+from exactlearn.formats.scores_file import read_scores
+from exactlearn.formats.text_file import read_text, suffix_of
 from exactlearn.solvers.certificate import Certificate, Restriction, sealed
-from exactlearn.solvers.certificate_checker import RULES, read_scores
+from exactlearn.solvers.certificate_checker import RULES
+from exactlearn.solvers.certificate_checker import read_scores as read_exact
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.constraints import MaxParents
 from exactlearn.solvers.problem import Problem
@@ -80,7 +85,7 @@ def certify(
         When the network is not one of the problem's.
     """
     restrictions = _restrictions(problem)
-    tables = read_scores(scores or format_jkl(_unrestricted(problem)), list(problem.names))
+    tables = read_exact(scores or format_jkl(_unrestricted(problem)), list(problem.names))
     for rule, number, v in restrictions:
         tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
     chosen = [sum(1 << p for p in own) for own in parents]
@@ -110,6 +115,24 @@ def certify(
         tree=tree,
     )
     return sealed(certificate, tables)
+
+
+def score_text(path: str | os.PathLike[str]) -> str:
+    """Return the local scores in a file as the text of a ``.jkl`` file, their decimals untouched.
+
+    Parameters
+    ----------
+    path
+        A file ending in ``.jkl``, ``.scores``, ``.txt`` (these also with ``.gz``) or ``.parquet``.
+
+    Raises
+    ------
+    OptionError, FormatError
+        When the file cannot be read.
+    """
+    if suffix_of(Path(path)) == ".parquet":
+        return format_jkl(read_scores(path))
+    return read_text(Path(path))
 
 
 def _restrictions(problem: Problem) -> list[Restriction]:
