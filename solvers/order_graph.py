@@ -19,12 +19,18 @@ from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.order_graph_bounds import Scratch, scratch_for, settle
+from exactlearn.solvers.order_graph_patterns import (
+    coupling,
+    no_patterns,
+    partition,
+    patterns_of,
+)
 from exactlearn.solvers.order_graph_rows import (
     WORD,
     CountedClusters,
+    Numbered,
     OrderGraph,
     losses_of,
-    order_graph,
     price,
 )
 from exactlearn.solvers.order_graph_search import (
@@ -54,6 +60,12 @@ BEGINNING = 1 << 12
 
 ASCENTS = 60
 """Clusters at most by which one state's bound is raised."""
+
+EASY = 3000
+"""States after which pattern databases are built."""
+
+GROUP = 19
+"""Most variables of one group; its table takes 4 MiB."""
 
 FIRST_SHARE = 0.125
 """The first threshold's share of the difference that is to be closed."""
@@ -122,7 +134,7 @@ def solve_component(
     memory_limit
         Bytes for the states, 4 GiB by default.
     seed
-        Not used: nothing is random.
+        Seed of the partition into groups.
 
     Returns
     -------
@@ -140,7 +152,7 @@ def solve_component(
     """
     refuse_unsuitable(progress.components[k])
     rows = CountedClusters.of(multipliers or _no_multipliers(progress.components[k]))
-    return _Sweeps(progress, k, rows, keep, memory_limit or MEMORY).run(allowance)
+    return _Sweeps(progress, k, rows, keep, memory_limit or MEMORY, seed).run(allowance)
 
 
 @dataclass(frozen=True)
@@ -161,14 +173,17 @@ class _Sweeps:
         rows: CountedClusters,
         keep: NDArray[np.bool_] | None,
         memory: int,
+        seed: int,
     ) -> None:
         self.progress, self.k = progress, k
         self.component = component = progress.components[k]
-        self.rows, self.memory = rows, memory
+        self.rows, self.memory, self.seed = rows, memory, seed
         self.keep = np.ones(component.n_candidates, np.bool_) if keep is None else keep
         self.priced = price(component, rows)
         self.nodes = 0
-        self.capacity = BEGINNING
+        self.position = np.arange(component.n_variables)
+        self.numbered = Numbered.of(component, rows, self.position)
+        self.patterns = no_patterns(component.n_variables)
 
     @property
     def gap(self) -> float:
@@ -227,18 +242,22 @@ class _Sweeps:
 
     def _sweep(self, threshold: float) -> _Swept:
         """Search all paths below the threshold."""
+        if self.nodes > EASY and not len(self.patterns.starts):
+            self._build_patterns()
         keep = np.flatnonzero(self.keep & (self.priced.reduced < threshold))
-        child = self.component.child
-        keep = keep[np.lexsort((keep, self.priced.reduced[keep], child[keep]))]
+        child = self.numbered.child
+        light = len(self.patterns.starts) > 0
+        rank = keep if light else self.priced.reduced[keep]
+        keep = keep[np.lexsort((keep, rank, child[keep]))]
         if len(np.unique(child[keep])) < self.component.n_variables:
             return _Swept(1, None)
-        graph = order_graph(self.component, self.rows, self.priced.reduced, keep)
+        graph = self.numbered.graph(self.priced.reduced, keep)
         scratch = scratch_for(graph)
         table = new_table(self.component.n_variables, BEGINNING, threshold)
         while True:
             self.progress.pause()
             expanded = int(table.at[EXPANDED])
-            why = expand(graph, scratch, table, ASCENTS, WORK)
+            why = expand(graph, self.patterns, scratch, table, 0 if light else ASCENTS, WORK)
             self.nodes += int(table.at[EXPANDED]) - expanded
             if why == FULL:
                 table = self._grown(table)
@@ -269,13 +288,24 @@ class _Sweeps:
         chosen = np.full(self.component.n_variables, -1, np.int64)
         while state != FREE:
             placed, cost = table.placed[state], float(table.cost[state])
-            settle(graph, scratch, placed, cost, float(table.costs[0]), ASCENTS)
+            settle(graph, self.patterns, scratch, placed, cost, float(table.costs[0]), ASCENTS)
             new = following & ~int(placed)
             for v in range(len(chosen)):
                 if new >> v & 1:
                     chosen[v] = scratch.best[v]
             state, following = int(table.before[state]), int(placed)
-        return keep[chosen]
+        return np.sort(keep[chosen])  # the candidates stand in the order of our variables
+
+    def _build_patterns(self) -> None:
+        n = self.component.n_variables
+        groups = -(-n // GROUP)
+        sizes = np.full(groups, n // groups, np.int64)
+        sizes[: n % groups] += 1
+        group = partition(coupling(self.rows, n), sizes, np.random.default_rng(self.seed))
+        self.position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
+        self.numbered = Numbered.of(self.component, self.rows, self.position)
+        keep = self.keep & (self.priced.reduced < self.gap)
+        self.patterns = patterns_of(self.numbered, keep, sizes, self.progress.pause)
 
 
 def _no_multipliers(component: Component) -> Multipliers:

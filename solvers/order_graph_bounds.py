@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
+from exactlearn.solvers.order_graph_patterns import Patterns, estimate, estimate_group, group_bits
 from exactlearn.solvers.order_graph_rows import OrderGraph, lowest, size_of
 
 PRUNED, OPEN, COMPLETE = 0, 1, 2
@@ -91,6 +92,7 @@ def scratch_for(graph: OrderGraph) -> Scratch:
 @kernel
 def settle(
     graph: OrderGraph,
+    patterns: Patterns,
     scratch: Scratch,
     placed: np.uint64,
     cost: float,
@@ -112,6 +114,9 @@ def settle(
         rest = everything & ~placed
         if rest == NOTHING:
             return COMPLETE if cost < threshold else PRUNED, placed, cost, NOTHING, cost
+        bound = cost + estimate(patterns, rest)
+        if bound >= threshold:
+            return PRUNED, placed, cost, NOTHING, bound
         mark_full_rows(graph, scratch, placed, rest)
         bound = lowest_costs(graph, scratch, rest, cost, threshold)
         if bound < threshold:
@@ -130,6 +135,76 @@ def settle(
             cost += candidate_cost(graph, scratch, v, scratch.best[v], np.inf)
             placed |= ONE << np.uint64(v)
             mark_full_rows(graph, scratch, placed, at_once)
+
+
+@kernel
+def glance(
+    graph: OrderGraph,
+    patterns: Patterns,
+    scratch: Scratch,
+    placed: np.uint64,
+    cost: float,
+    threshold: float,
+) -> tuple[int, np.uint64, float, np.uint64, float]:
+    """Do the same as :func:`settle` with the patterns' bound alone.
+
+    The candidates stand by falling score. One is out of question below S when it costs as much as
+    the threshold leaves to its variable's group.
+    """
+    n = len(graph.first) - 1
+    everything = ~NOTHING >> np.uint64(64 - n)
+    while True:
+        rest = everything & ~placed
+        bound = cost + estimate(patterns, rest)
+        if bound >= threshold:
+            return PRUNED, placed, cost, NOTHING, bound
+        if rest == NOTHING:
+            return COMPLETE, placed, cost, NOTHING, bound
+        at_once = NOTHING
+        for k in range(len(patterns.starts)):
+            part = rest & group_bits(patterns, k)
+            limit = threshold - bound + estimate_group(patterns, k, rest)
+            while part:
+                v = lowest(part)
+                bit = ONE << np.uint64(v)
+                part ^= bit
+                best, reach = -1, bit
+                for c in range(graph.first[v], graph.first[v + 1]):
+                    if graph.reduced[c] < limit:
+                        missing = graph.parents[c] & rest
+                        reach |= missing
+                        if missing == NOTHING:
+                            best = c
+                            break
+                    elif graph.parents[c] & rest == NOTHING:
+                        break
+                scratch.best[v] = best
+                scratch.reach[v] = reach
+                if reach == bit:
+                    if best < 0:
+                        return PRUNED, placed, cost, NOTHING, threshold
+                    at_once |= bit
+        if at_once == NOTHING:
+            return OPEN, placed, cost, smallest_source(rest, scratch.reach), bound
+        while at_once:
+            v = lowest(at_once)
+            at_once &= at_once - ONE
+            cost += step_cost(graph, v, scratch.best[v], placed)
+            placed |= ONE << np.uint64(v)
+
+
+@kernel
+def step_cost(graph: OrderGraph, v: int, c: int, placed: np.uint64) -> float:
+    """Return what it costs to place a variable with a candidate after a state."""
+    cost: float = graph.reduced[c]
+    for word in range(graph.few.shape[1]):
+        bits = graph.few[c, word]
+        while bits:
+            r = graph.own[graph.own_first[v] + (word << 6) + lowest(bits)]
+            bits &= bits - ONE
+            if size_of(graph.members[r] & placed) >= graph.counts[r]:
+                cost += graph.values[r]
+    return cost
 
 
 @kernel

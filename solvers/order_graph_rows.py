@@ -11,7 +11,7 @@ Bartlett and Cussens 2013). With multipliers ``l >= 0`` this gives the Lagrangia
 and a candidate's *reduced cost*, by how much its own value lies below its variable's maximum.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from exactlearn.kernel import kernel
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.multipliers import Multipliers
+
+ONE = np.uint64(1)
 
 WORD = 64
 """Bits in one word of a bit set, and the most variables of an order graph."""
@@ -50,6 +52,10 @@ class CountedClusters:
         bits = np.uint64(1) << np.arange(multipliers.clusters.shape[1], dtype=np.uint64)
         members = (multipliers.clusters[positive] * bits).sum(axis=1, dtype=np.uint64)
         return cls(members, np.ones(len(members), np.int64), multipliers.values[positive])
+
+    def select(self, chosen: NDArray[np.bool_]) -> "CountedClusters":
+        """Return some of them."""
+        return CountedClusters(self.members[chosen], self.counts[chosen], self.values[chosen])
 
 
 class OrderGraph(NamedTuple):
@@ -112,43 +118,72 @@ def price(component: Component, rows: CountedClusters) -> Priced:
     return Priced(bound, adjusted - least[component.child])
 
 
-def order_graph(
-    component: Component,
-    rows: CountedClusters,
-    reduced: NDArray[np.float64],
-    keep: NDArray[np.int64],
-) -> OrderGraph:
-    """Return the arrays for the candidates ``keep``, which are sorted by variable.
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """Candidates and rows of a component in an order of its variables of our own.
 
     Parameters
     ----------
-    component, rows
-        The component and its rows.
-    reduced
-        Reduced cost of each of the component's candidates, shape (m,).
-    keep
-        Candidates in the wanted order, shape (kept,).
+    child, parents, losses
+        Variable, parents as a bit set, and loss of each candidate, shape (m,).
+    rows
+        The rows.
+    n_variables
+        Number of variables.
     """
-    n = component.n_variables
-    child, parents = component.child[keep], component.parents[keep, 0]
-    inside = (rows.members[None, :] >> np.arange(n, dtype=np.uint64)[:, None]) & np.uint64(1)
-    own_first = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
-    own = np.nonzero(inside)[1].astype(np.int64)
-    words = -(-max(1, int(np.diff(own_first).max(initial=0))) // WORD)
-    few = few_bits(child, parents, rows.members, rows.counts, own_first, own, words)
-    counts = np.bincount(child, minlength=n)
-    return OrderGraph(
-        first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        parents=parents,
-        losses=losses_of(component)[keep],
-        reduced=reduced[keep],
-        members=rows.members,
-        counts=rows.counts,
-        values=rows.values,
-        own_first=own_first,
-        own=own,
-        few=few,
-    )
+
+    child: NDArray[np.int64]
+    parents: NDArray[np.uint64]
+    losses: NDArray[np.float64]
+    rows: CountedClusters
+    n_variables: int
+
+    @classmethod
+    def of(
+        cls, component: Component, rows: CountedClusters, position: NDArray[np.int64]
+    ) -> "Numbered":
+        """Give each variable the number ``position``."""
+        return cls(
+            child=position[component.child],
+            parents=moved_bits(component.parents[:, 0], position),
+            losses=losses_of(component),
+            rows=replace(rows, members=moved_bits(rows.members, position)),
+            n_variables=component.n_variables,
+        )
+
+    def payments(self) -> NDArray[np.float64]:
+        """Return the multipliers of the rows that each candidate helps to satisfy, shape (m,)."""
+        return payments(self.child, self.parents, *_arrays(self.rows))
+
+    def graph(self, reduced: NDArray[np.float64], keep: NDArray[np.int64]) -> OrderGraph:
+        """Return the arrays for some candidates.
+
+        Parameters
+        ----------
+        reduced
+            Reduced cost of each candidate, shape (m,).
+        keep
+            Candidates in the wanted order, sorted by variable, shape (kept,).
+        """
+        rows, child, parents = self.rows, self.child[keep], self.parents[keep]
+        inside = (rows.members >> np.arange(self.n_variables, dtype=np.uint64)[:, None]) & ONE
+        own_first = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
+        own = np.nonzero(inside)[1].astype(np.int64)
+        words = -(-max(1, int(np.diff(own_first).max(initial=0))) // WORD)
+        few = few_bits(child, parents, rows.members, rows.counts, own_first, own, words)
+        counts = np.bincount(child, minlength=self.n_variables)
+        return OrderGraph(
+            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            parents=parents,
+            losses=self.losses[keep],
+            reduced=reduced[keep],
+            members=rows.members,
+            counts=rows.counts,
+            values=rows.values,
+            own_first=own_first,
+            own=own,
+            few=few,
+        )
 
 
 def _arrays(
@@ -171,6 +206,18 @@ def size_of(bits: np.uint64) -> int:
 def lowest(bits: np.uint64) -> int:
     """Return the smallest member of a bit set that is not empty."""
     return size_of((bits & (~bits + np.uint64(1))) - np.uint64(1))
+
+
+@kernel
+def moved_bits(bits: NDArray[np.uint64], position: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return bit sets whose members have other numbers, shape (m,)."""
+    moved = np.zeros(len(bits), np.uint64)
+    for c in range(len(bits)):
+        left = bits[c]
+        while left:
+            moved[c] |= np.uint64(1) << np.uint64(position[lowest(left)])
+            left &= left - np.uint64(1)
+    return moved
 
 
 @kernel

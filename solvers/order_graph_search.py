@@ -14,9 +14,10 @@ from exactlearn.solvers.order_graph_bounds import (
     COMPLETE,
     OPEN,
     Scratch,
-    candidate_cost,
     settle,
+    step_cost,
 )
+from exactlearn.solvers.order_graph_patterns import Patterns, estimate
 from exactlearn.solvers.order_graph_rows import OrderGraph, lowest, size_of
 
 FREE = np.int32(-1)
@@ -123,7 +124,9 @@ def _resized(array: NDArray, capacity: int) -> NDArray:  # type: ignore[type-arg
 
 
 @kernel
-def expand(graph: OrderGraph, scratch: Scratch, table: Table, ascents: int, work: int) -> int:
+def expand(
+    graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table, ascents: int, work: int
+) -> int:
     """Expand up to ``work`` states; return why it stops."""
     n = len(graph.first) - 1
     at = table.at
@@ -142,18 +145,25 @@ def expand(graph: OrderGraph, scratch: Scratch, table: Table, ascents: int, work
         at[NEXT] = table.following[state]
         at[EXPANDED] += 1
         became, placed, cost, coming, _ = settle(
-            graph, scratch, table.placed[state], table.cost[state], table.costs[0], ascents
+            graph,
+            patterns,
+            scratch,
+            table.placed[state],
+            table.cost[state],
+            table.costs[0],
+            ascents,
         )
         if became == COMPLETE and cost < table.costs[1]:
             table.costs[1] = cost
             at[LAST] = state
         if became == OPEN:
-            add_followers(graph, scratch, table, np.int32(state), placed, cost, coming)
+            add_followers(graph, patterns, scratch, table, np.int32(state), placed, cost, coming)
 
 
 @kernel
 def add_followers(
     graph: OrderGraph,
+    patterns: Patterns,
     scratch: Scratch,
     table: Table,
     state: np.int32,
@@ -162,13 +172,15 @@ def add_followers(
     coming: np.uint64,
 ) -> None:
     """Enter the states in which one of the variables that may come next is placed."""
+    everything = ~np.uint64(0) >> np.uint64(65 - len(graph.first))
     while coming:
         v = lowest(coming)
         coming &= coming - np.uint64(1)
         if scratch.best[v] >= 0:
-            reached = cost + candidate_cost(graph, scratch, v, scratch.best[v], np.inf)
-            if reached < table.costs[0]:
-                enter(table, placed | (np.uint64(1) << np.uint64(v)), reached, state)
+            reached = cost + step_cost(graph, v, scratch.best[v], placed)
+            follower = placed | (np.uint64(1) << np.uint64(v))
+            if reached + estimate(patterns, everything & ~follower) < table.costs[0]:
+                enter(table, follower, reached, state)
 
 
 @kernel

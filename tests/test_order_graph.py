@@ -18,12 +18,19 @@ from exactlearn.solvers.order_graph_bounds import (
     COMPLETE,
     OPEN,
     PRUNED,
+    glance,
     scratch_for,
     settle,
     smallest_source,
 )
-from exactlearn.solvers.order_graph_rows import CountedClusters, price
-from exactlearn.solvers.order_graph_rows import order_graph as arrays_of
+from exactlearn.solvers.order_graph_patterns import (
+    coupling,
+    estimate,
+    no_patterns,
+    partition,
+    patterns_of,
+)
+from exactlearn.solvers.order_graph_rows import CountedClusters, Numbered, price
 from exactlearn.solvers.progress import OutOfTime, Progress
 from tests.brute_force import best_selection, is_acyclic
 
@@ -141,18 +148,10 @@ def cheapest_completion(component, rows, placed, order_cost):
     return rest(placed)
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_no_state_is_pruned_or_narrowed_wrongly(seed):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, 6))
-    component = max(split(random_problem(seed, n, density=0.7)), key=lambda c: c.n_variables)
-    n = component.n_variables
-    if n < 2:
-        return
-    rows = random_rows(rng, n)
-    priced = price(component, rows)
+def step_costs(component, rows, priced):
+    """Return the cost of placing a candidate after a state, from its definition."""
 
-    def order_cost(state, c):
+    def cost_of(state, c):
         cost = float(priced.reduced[c])
         for bits, count, value in zip(rows.members, rows.counts, rows.values, strict=True):
             inside = int(bits) >> int(component.child[c]) & 1
@@ -160,27 +159,81 @@ def test_no_state_is_pruned_or_narrowed_wrongly(seed):
                 cost += value * ((state & int(bits)).bit_count() >= count)
         return cost
 
-    keep = np.lexsort((priced.reduced, component.child))
-    graph = arrays_of(component, rows, priced.reduced, keep)
-    scratch = scratch_for(graph)
+    return cost_of
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_no_state_is_pruned_or_narrowed_wrongly(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 6))
+    component = max(split(random_problem(seed, n, density=0.7)), key=lambda c: c.n_variables)
+    n = component.n_variables
+    rows = random_rows(rng, n)
+    priced = price(component, rows)
+    step = step_costs(component, rows, priced)
+    numbered = Numbered.of(component, rows, np.arange(n))
+    everything = np.ones(component.n_candidates, np.bool_)
+    some = patterns_of(numbered, everything, np.array([n // 2, n - n // 2]), lambda: None)
+    by_cost = np.lexsort((priced.reduced, component.child))
+    by_score = np.arange(component.n_candidates)
+    for keep, rule, patterns in (
+        (by_cost, settle, no_patterns(n)),
+        (by_cost, settle, some),
+        (by_score, glance, some),
+        (by_score, glance, patterns_of(numbered, everything, np.array([n]), lambda: None)),
+    ):
+        graph = numbered.graph(priced.reduced, keep)
+        scratch = scratch_for(graph)
+        ascents = (int(rng.integers(0, 30)),) if rule is settle else ()
+        for placed in range(1 << n):
+            best = cheapest_completion(component, rows, placed, step)
+            for threshold in (best - 1e-6, best + 1e-6, best + 1.0):
+                became, after, cost, coming, bound = rule(
+                    graph, patterns, scratch, np.uint64(placed), 0.0, threshold, *ascents
+                )
+                assert bound <= best + 1e-9 or became == PRUNED
+                if threshold < best:
+                    assert became != COMPLETE
+                    continue
+                assert became != PRUNED
+                left = [
+                    step(int(after), keep[scratch.best[v]])
+                    + cheapest_completion(component, rows, int(after) | 1 << v, step)
+                    for v in range(n)
+                    if int(coming) >> v & 1 and scratch.best[v] >= 0
+                ]
+                assert became == COMPLETE or min(left) + cost == pytest.approx(best, abs=1e-9)
+                assert became == OPEN or cost == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_patterns_are_exact_within_one_group_and_add_up_to_a_bound(seed):
+    rng = np.random.default_rng(seed)
+    component = max(split(random_problem(seed, 5)), key=lambda c: c.n_variables)
+    n = component.n_variables
+    rows = random_rows(rng, n)
+    priced = price(component, rows)
+    step = step_costs(component, rows, priced)
+    everything = np.ones(component.n_candidates, np.bool_)
+    position = rng.permutation(n)
+    numbered = Numbered.of(component, rows, position)
+    whole = patterns_of(numbered, everything, np.array([n]), lambda: None)
+    parts = patterns_of(numbered, everything, np.array([1, n - 1]), lambda: None)
     for placed in range(1 << n):
-        best = cheapest_completion(component, rows, placed, order_cost)
-        for threshold in (best - 1e-6, best + 1e-6, best + 1.0):
-            became, after, cost, coming, bound = settle(
-                graph, scratch, np.uint64(placed), 0.0, threshold, int(rng.integers(0, 30))
-            )
-            assert bound <= best + 1e-9 or became == PRUNED
-            if threshold < best:
-                continue
-            assert became != PRUNED
-            left = [
-                order_cost(int(after), keep[scratch.best[v]])
-                + cheapest_completion(component, rows, int(after) | 1 << v, order_cost)
-                for v in range(n)
-                if int(coming) >> v & 1 and scratch.best[v] >= 0
-            ]
-            assert became == COMPLETE or min(left) + cost == pytest.approx(best, abs=1e-9)
-            assert became == OPEN or cost == pytest.approx(best, abs=1e-9)
+        best = cheapest_completion(component, rows, placed, step)
+        rest = np.uint64(sum(1 << int(position[v]) for v in range(n) if not placed >> v & 1))
+        assert estimate(whole, rest) == pytest.approx(best, abs=1e-9)
+        assert estimate(parts, rest) <= best + 1e-9
+
+
+def test_groups_keep_together_what_rows_tie():
+    pairs = np.array([0b000101, 0b101000, 0b010010], np.uint64)
+    rows = CountedClusters(pairs, np.ones(3, np.int64), np.array([3.0, 2.0, 1.0]))
+    group = partition(coupling(rows, 6), np.array([2, 2, 2]), np.random.default_rng(0))
+    assert group[0] == group[2]
+    assert group[3] == group[5]
+    assert group[1] == group[4]
+    assert sorted(group.tolist()) == [0, 0, 1, 1, 2, 2]
 
 
 @given(st.lists(st.integers(0, 255), min_size=8, max_size=8))
@@ -195,31 +248,32 @@ def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
     assert all(closure[v] == set(members) for v in members)
 
 
-def hard_component(seed=3, n=16):
-    (component,) = split(random_problem(seed, n, most_parents=3))
-    return component
-
-
-def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monkeypatch):
+@pytest.mark.parametrize("easy", [0, 10**9])
+def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monkeypatch, easy):
     problem = random_problem(3, 14, most_parents=3)
     (component,) = split(problem)
     best = component.total(dynamic.best_selection(component, lambda: None))
     monkeypatch.setattr(order_graph, "BEGINNING", 64)
     monkeypatch.setattr(order_graph, "WORK", 50)
+    monkeypatch.setattr(order_graph, "GROUP", 5)
+    monkeypatch.setattr(order_graph, "EASY", easy)
     stopped = 0
     for memory in (3000, 10_000, 30_000, 10**6, 10**9):
         progress = Progress(problem, [component], None, None)
-        bounds = []
-        progress.on_event = None
         try:
             assert solve_component(progress, 0, memory_limit=memory) == "optimal"
-        except OutOfMemory as stop:
-            assert "memory limit" in str(stop)
+            assert progress.scores[0] == pytest.approx(best)
+        except OutOfMemory:
             stopped += 1
-        bounds.append(progress.bounds[0])
         assert progress.bounds[0] >= best - 1e-7
     assert 1 <= stopped < 5
-    assert progress.scores[0] == pytest.approx(best)
+
+
+def test_reaching_the_memory_limit_is_told():
+    problem = random_problem(3, 14, most_parents=3)
+    progress = Progress(problem, split(problem), None, None)
+    with pytest.raises(OutOfMemory, match="memory limit of 0 MiB"):
+        solve_component(progress, 0, memory_limit=1)
 
 
 def test_the_time_limit_stops_it():
