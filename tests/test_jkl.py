@@ -92,7 +92,7 @@ def test_constraints_are_kept_by_writing_only_what_they_allow():
         ("99999999999\n", "line 1, column 1", "whole number"),
         ("1\na -1\n", "line 2, column 3", "whole number"),
         ("1\na 0\n", "line 2, column 3", "'a' has no candidates"),
-        ("2\na 1\n-1 0\n-2 0\nb 1\n0 0\n", "line 4, column 4", "count above too small"),
+        ("2\na 1\n-1 0\n-2 0\nb 1\n0 0\n", "line 4, column 4", "count above is too small"),
         ("1\na 1\nb 0\n", "line 3, column 1", "finite score"),
         ("1\na 2\n-1 0\n-inf 0\n", "line 4, column 1", "finite score"),
         ("1\na 1\n1_0 0\n", "line 3, column 1", "finite score"),

@@ -207,7 +207,7 @@ class _Reader:
         if count == 0:
             told = (
                 f"variable {name.decode()!r} has no candidates; expected at least one, such as the "
-                "empty parent set; or is the count above too small?"
+                "empty parent set (or the count above is too small)"
             )
             raise _BrokenOffError(line, 1, told)
         headers.index[name] = len(headers.lines)
@@ -314,7 +314,7 @@ def _line_faults(
     """Return the first candidate of each kind whose line is broken in itself."""
     faults = []
     for row in np.flatnonzero(~np.isfinite(scores))[:1].tolist():
-        told = "expected a finite score; or is a count above too large?"
+        told = "expected a finite score (or a count above is too large)"
         faults.append(Fault(row, 0, told))
     for row in np.flatnonzero(sizes < 0)[:1].tolist():
         faults.append(Fault(row, 1, "expected the number of parents"))
