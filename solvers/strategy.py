@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers import dynamic, order_graph, scip
+from exactlearn.solvers import dynamic, order_graph, ordering, scip
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.progress import Progress
@@ -114,9 +114,9 @@ class Strategy:
         if method == "dynamic":
             return self._by_dynamic(k)
         if method == "ordering":
-            from exactlearn.solvers import ordering
-
-            return ordering.solve_component(progress, k, threads=self.threads, seed=self.seed)
+            return ordering.solve_component(
+                progress, k, threads=self.threads, seed=self.seed, allowance=self.allowance
+            )
         return scip.solve_component(progress, k, allowance=self.allowance, seed=self.seed)
 
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
@@ -128,6 +128,7 @@ class Strategy:
             progress.scores[k],
             chosen=progress.selected[k],
             clusters=None if multipliers is None else multipliers.clusters,
+            counts=None if multipliers is None else multipliers.counts,
             enough=progress.scores[k] + allowance,
             pause=progress.pause,
             on_bound=lambda bound, _: progress.prove(k, bound, closed=False),
@@ -207,8 +208,10 @@ REASONS = {
 def _within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:
     """Return the multipliers for a part of the variables: what a cluster has there is one, too."""
     clusters = multipliers.clusters[:, variables]
-    some = clusters.any(axis=1)
-    return Multipliers(clusters[some], multipliers.values[some])
+    sizes = clusters.sum(axis=1)
+    some = sizes > 0
+    counts = np.minimum(multipliers.counts, sizes)
+    return Multipliers(clusters[some], multipliers.values[some], counts[some])
 
 
 def _worst(told: Sequence[Status]) -> Status:
