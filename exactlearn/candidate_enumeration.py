@@ -161,7 +161,7 @@ class Enumeration:
 
     @property
     def _n_rows(self) -> int:
-        return max(1, self.rows.codes.shape[1])
+        return max(1, len(self.rows.weights))
 
     def _terms(self, size: int, n_sets: int) -> Terms:
         """Tabulate terms as far as that costs less than it saves."""

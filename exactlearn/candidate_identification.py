@@ -171,7 +171,7 @@ class Identification:
                 break
             if numbers[SCORED] >= limit or time.monotonic() >= deadline:
                 break
-            if not settled:
+            if numbers[QUEUED] + len(child.parents) > len(queue.node):
                 numbers[DROPPED] += numbers[QUEUED] - numbers[QUEUED] // 2
                 numbers[QUEUED], child.floor[0] = keep_half(queue, int(numbers[QUEUED]))
             if numbers[NODES] + PAUSE > len(tree.score):

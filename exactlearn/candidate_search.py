@@ -20,7 +20,8 @@ bounds of :mod:`exactlearn.candidate_pruning` close it.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +82,13 @@ class Tree(NamedTuple):
 def new_tree(room: int) -> Tree:
     """Return a tree with room for that many parent sets."""
     return Tree(
-        *(np.zeros(room, np.int32) for _ in range(3)),
-        *(np.zeros(room) for _ in range(4)),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room),
         np.zeros(room, np.int64),
         np.zeros(room, np.bool_),
     )
@@ -91,7 +97,8 @@ def new_tree(room: int) -> Tree:
 def taller(tree: Tree, room: int) -> Tree:
     """Return the tree with more room."""
     grown = new_tree(room)
-    for target, source in zip(grown, tree, strict=True):
+    pairs: Iterable[tuple[NDArray[Any], NDArray[Any]]] = zip(grown, tree, strict=True)
+    for target, source in pairs:
         target[: len(source)] = source
     return grown
 

@@ -71,7 +71,7 @@ def candidate_parent_sets(
     DataError
         When a cell is missing, or the score cannot be had from so few rows.
     OptionError
-        When ``max_parents`` or an arc is none.
+        When ``max_parents`` or an arc is none, or a budget is given with ``prune=False``.
     InfeasibleError
         When an arc is both required and forbidden, or more are required than ``max_parents``.
     TooLargeError
@@ -88,6 +88,11 @@ def candidate_parent_sets(
     """
     constraints = frozenset(required), frozenset(forbidden)
     if budget is not None:
+        if not prune:
+            raise OptionError(
+                "dominated parent sets were to be kept, but a search within a budget drops them; "
+                "leave the budget (scoring_time) out, and lower max_parents if that takes too long"
+            )
         return _identified(dataset, score, max_parents, *constraints, budget, threads, on_progress)
     k = _checked_size(dataset, max_parents, prune)
     _check_arcs(dataset, *constraints, k)

@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import Augmentation, augment
+from exactlearn.candidate_identification import Budget
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
 from exactlearn.declared_constraints import declared_constraints, pair
@@ -157,7 +158,7 @@ def learning_problem(
     """
     found = constraints(search, dataset.names)
     for name, most in search.max_parents_of.items():
-        if most > criterion.max_parents:
+        if criterion.most_parents is not None and most > criterion.most_parents:
             raise OptionError(
                 f"max_parents_of: {name!r} may have {most} parents, but no variable more than "
                 f"max_parents = {criterion.max_parents}; raise that, or lower this"
@@ -170,7 +171,8 @@ def learning_problem(
     problem = candidate_parent_sets(
         dataset,
         score_of(criterion),
-        max_parents=criterion.max_parents,
+        max_parents=criterion.most_parents,
+        budget=Budget(seconds=criterion.scoring_time) if criterion.scoring_time else None,
         required=() if declared else required,
         forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
         prune=prune,
@@ -195,12 +197,23 @@ def learn_complete(
 def learn_incomplete(
     dataset: Dataset, criterion: Criterion, search: Search, on_event: OnEvent | None = None
 ) -> Augmentation:
-    """Learn network and completion together as declared."""
+    """Learn network and completion together as declared.
+
+    Raises
+    ------
+    OptionError
+        When a scoring time is given: only complete data are searched best first.
+    """
+    if criterion.scoring_time is not None:
+        raise OptionError(
+            "scoring_time is for complete data, but cells are missing; leave it out, and lower "
+            "max_parents if there are too many families"
+        )
     return augment(
         dataset,
         score_of(criterion),
         method=search.method,
-        max_parents=criterion.max_parents,
+        max_parents=criterion.most_parents_among(dataset.n_variables),
         t=search.t,
         starts=search.starts,
         solver=search.solver,

@@ -81,17 +81,34 @@ class Criterion:
     lambda_
         Trade-off of ``penalised``, from 0 to 1.
     max_parents
-        Largest number of parents of a variable.
+        Largest number of parents of a variable, or ``"none"`` for no limit.
+    scoring_time
+        Wall time in seconds to search for candidate parent sets best first, instead of scoring
+        them all: for many variables. The optimum is then one over the candidates found, which
+        depend on the machine's speed.
     """
 
     criterion: CriterionName = "bdeu"
     ess: float = 1.0
     lambda_: float | None = None
-    max_parents: int = 3
+    max_parents: int | Literal["none"] = 3
+    scoring_time: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a negative number of parents."""
-        _at_least("max_parents", self.max_parents, 0)
+        """Refuse a negative number of parents, and no time at all."""
+        if self.max_parents != "none":
+            _at_least("max_parents", self.max_parents, 0)
+        if self.scoring_time is not None and not self.scoring_time > 0:
+            raise OptionError(f"scoring_time: expected more than 0, found {self.scoring_time}")
+
+    @property
+    def most_parents(self) -> int | None:
+        """The largest number of parents as a number, or ``None`` for no limit."""
+        return None if self.max_parents == "none" else self.max_parents
+
+    def most_parents_among(self, n_variables: int) -> int:
+        """Return the largest number of parents of one of so many variables."""
+        return max(0, n_variables - 1) if self.max_parents == "none" else self.max_parents
 
 
 @dataclass(frozen=True, kw_only=True)

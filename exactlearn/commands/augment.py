@@ -78,7 +78,7 @@ def command(
         gadget_problem,
         data,
         score_of(criterion),
-        max_parents=criterion.max_parents,
+        max_parents=criterion.most_parents_among(data.n_variables),
         **arc_constraints(search, data.names),
     )
 

@@ -120,14 +120,32 @@ def reading_options(command: F) -> F:
     )
 
 
+class _NumberOrNone(click.IntRange):
+    """A whole number, or the word ``none``."""
+
+    name = "integer or 'none'"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the word."""
+        return "none" if value == "none" else super().convert(value, param, ctx)
+
+
 def criterion_options(command: F) -> F:
     """Add what is maximised; hands over ``criterion``, a :class:`Criterion`."""
 
     def build(
-        criterion_name: Any, ess: float, lambda_: float | None, max_parents: int
+        criterion_name: Any,
+        ess: float,
+        lambda_: float | None,
+        max_parents: Any,
+        scoring_time: float | None,
     ) -> Criterion:
         return Criterion(
-            criterion=criterion_name, ess=ess, lambda_=lambda_, max_parents=max_parents
+            criterion=criterion_name,
+            ess=ess,
+            lambda_=lambda_,
+            max_parents=max_parents,
+            scoring_time=scoring_time,
         )
 
     return option_group(
@@ -152,10 +170,16 @@ def criterion_options(command: F) -> F:
         click.option("--lambda", "lambda_", type=float, help="Trade-off of 'penalised', 0 to 1."),
         click.option(
             "--max-parents",
-            type=click.IntRange(0),
+            type=_NumberOrNone(0),
             default=_CRITERION.max_parents,
             show_default=True,
-            help="Most parents of a variable.",
+            help="Most parents of a variable, or 'none' for no limit.",
+        ),
+        click.option(
+            "--scoring-time",
+            type=click.FloatRange(0, min_open=True),
+            help="Search parent sets best first for so many seconds instead of scoring all: for "
+            "many variables. The result is optimal over those found, which depend on the machine.",
         ),
     )
 

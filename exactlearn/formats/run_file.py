@@ -102,7 +102,8 @@ def _value(found: Any, kind: Any, at: str) -> Any:
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         inner = [a for a in args if a is not NoneType]
-        return _value(found, inner[0], at)
+        named = [a for a in inner if get_origin(a) is Literal and found in get_args(a)]
+        return _value(found, (named or inner)[0], at)
     if origin is Literal and found in args:
         return found
     if origin is tuple and isinstance(found, list):
