@@ -9,6 +9,7 @@ difference of that bound and the incumbent. The search runs with rising threshol
 no path proves that no selection is closer to the bound; one that does finds the best.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log
 
@@ -77,11 +78,12 @@ ROUNDING = 1e-10
 """Relative error of a cost, which is a sum of up to some hundred numbers."""
 
 
-class OutOfMemory(Exception):  # noqa: N818  (a signal like OutOfTime, not an error)
-    """Raised when the states do not fit into the memory limit; the bound so far stands.
+Tell = Callable[[str], None]
+"""Takes a sentence about why a search ended."""
 
-    The text says how many states there were and how much memory they took.
-    """
+
+class _OutOfMemory(Exception):  # noqa: N818  (a signal between our own functions, not an error)
+    """Raised when the states do not fit into the memory limit; its text says so."""
 
 
 def refuse_unsuitable(component: Component) -> None:
@@ -115,6 +117,7 @@ def solve_component(
     allowance: float = 0.0,
     memory_limit: int | None = None,
     seed: int = 0,
+    tell: Tell | None = None,
 ) -> Status:
     """Solve the component number ``k`` of the progress, which holds incumbent and bound.
 
@@ -135,24 +138,31 @@ def solve_component(
         Bytes for the states, 4 GiB by default.
     seed
         Seed of the partition into groups.
+    tell
+        Called with the reason when the status is ``feasible``.
 
     Returns
     -------
     Status
-        ``optimal``, or ``infeasible`` when every selection has a cycle.
+        ``optimal``; ``infeasible`` when every selection has a cycle; ``feasible`` when the memory
+        limit was reached, with the bound so far in the progress.
 
     Raises
     ------
     OutOfTime
         At the time limit, as all solvers that watch no clock of their own.
-    OutOfMemory
-        When the memory limit is reached. The bound so far is in the progress.
     OptionError, TooLargeError
         When the component has choices, or more than 64 variables.
     """
     refuse_unsuitable(progress.components[k])
     rows = CountedClusters.of(multipliers or _no_multipliers(progress.components[k]))
-    return _Sweeps(progress, k, rows, keep, memory_limit or MEMORY, seed).run(allowance)
+    memory = MEMORY if memory_limit is None else memory_limit
+    try:
+        return _Sweeps(progress, k, rows, keep, memory, seed).run(allowance)
+    except _OutOfMemory as stop:
+        if tell is not None:
+            tell(str(stop))
+        return "feasible"
 
 
 @dataclass(frozen=True)
@@ -268,7 +278,7 @@ class _Sweeps:
     def _grown(self, table: Table) -> Table:
         capacity = 2 * len(table.placed)
         if table_bytes(capacity) + table_bytes(len(table.placed)) > self.memory:
-            raise OutOfMemory(
+            raise _OutOfMemory(
                 f"{table.at[COUNT]} states of the order graph take "
                 f"{table_bytes(len(table.placed)) / 2**20:.0f} MiB, and their next share would "
                 f"exceed the memory limit of {self.memory / 2**20:.0f} MiB"

@@ -51,7 +51,7 @@ class CountedClusters:
         positive = multipliers.values > 0.0
         bits = np.uint64(1) << np.arange(multipliers.clusters.shape[1], dtype=np.uint64)
         members = (multipliers.clusters[positive] * bits).sum(axis=1, dtype=np.uint64)
-        return cls(members, np.ones(len(members), np.int64), multipliers.values[positive])
+        return cls(members, multipliers.counts[positive], multipliers.values[positive])
 
     def select(self, chosen: NDArray[np.bool_]) -> "CountedClusters":
         """Return some of them."""
