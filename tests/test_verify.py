@@ -46,7 +46,7 @@ def test_the_answer_is_written(files, tmp_path):
 
 
 def test_restrictions_are_named(files):
-    certificate, scores = files
+    certificate, _ = files
     plain = parse_jkl(SCORES)
     problem = Problem(
         names=plain.names, first=plain.first, scores=plain.scores,
@@ -66,7 +66,7 @@ def test_a_gap_is_told(files):
 
 
 def test_a_tampered_certificate_is_rejected_with_the_reason(files):
-    certificate, scores = files
+    certificate, _ = files
     certificate.write_text(certificate.read_text().replace('"-4"', '"-4.5"'))
     done = run(*files)
     assert done.exit_code == 5
