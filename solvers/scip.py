@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyscipopt import Model, quicksum
 from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
-from pyscipopt.scip import PY_SCIP_PARAMSETTING
+from pyscipopt.scip import PY_SCIP_PARAMSETTING, Variable
 
 from exactlearn.errors import SolverError
-from exactlearn.solvers.clusters import Support, take_support
+from exactlearn.solvers.clusters import Counted, Support, take_support
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.result import Status
 from exactlearn.solvers.scip_primal import Rounding, round_choices
@@ -67,17 +67,27 @@ STATUSES: dict[str, Status] = {
 class Master:
     """The integer program of one component, with what its callbacks share."""
 
-    def __init__(self, progress: Progress, k: int, allowance: float, seed: int) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        k: int,
+        allowance: float,
+        seed: int,
+        clusters: Counted | None = None,
+    ) -> None:
         self.component = component = progress.components[k]
         self.k = k
         self.progress = progress
         self.failure: BaseException | None = None
         self.losses = component.scores[component.first[component.child]] - component.scores
         self.model = Model("parent sets")
+        self.cutoff = np.inf
         self._set_parameters(allowance, seed)
         self._build()
         self._add_pair_rows()
-        self.acyclicity = Acyclicity(self)
+        self._columns: list[Variable] = []
+        none = Counted.of(np.zeros((0, component.n_variables), np.bool_))
+        self.acyclicity = Acyclicity(self, none if clusters is None else clusters, seed)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
@@ -87,7 +97,7 @@ class Master:
             Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
             priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
         )  # fmt: skip
-        self._begin_with_incumbent()
+        self._begin_with_incumbent(allowance)
 
     def _set_parameters(self, allowance: float, seed: int) -> None:
         model = self.model
@@ -124,9 +134,16 @@ class Master:
             if len(np.unique(child[rows])) == 2:
                 self.model.addCons(quicksum(self.x[c] for c in owner[rows]) <= 1)
 
-    def _begin_with_incumbent(self) -> None:
+    def _begin_with_incumbent(self, allowance: float) -> None:
+        """Look only for selections that beat the incumbent by more than the allowance."""
         incumbent = self.progress.incumbent(self.k)
-        if incumbent is not None:
+        if incumbent is None:
+            return
+        if allowance > 0.0:
+            loss = self.component.relaxation - self.progress.scores[self.k]
+            self.cutoff = loss - allowance
+            self.model.setObjlimit(self.cutoff)
+        else:
             self._add_solution(*incumbent)
 
     def _add_solution(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
@@ -162,8 +179,21 @@ class Master:
         bound = self.component.relaxation - max(0.0, loss)
         return bound + 1e-6 + 1e-9 * abs(bound)
 
+    def relaxed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the values of the candidates and of the literals in the current LP."""
+        columns = self.columns
+        values = np.fromiter(map(Variable.getLPSol, columns), np.float64, len(columns))
+        return values[: len(self.x)], values[len(self.x) :]
+
+    @property
+    def columns(self) -> list[Variable]:
+        """SCIP's own variables, of which reading is quick: the candidates', then the literals'."""
+        if not self._columns:
+            self._columns = [self.model.getTransformedVar(v) for v in [*self.x, *self.z]]
+        return self._columns
+
     def solution(self, solution: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the values of the candidates and of the literals; ``None``: in the current LP."""
+        """Return the values of the candidates and of the literals in a solution of SCIP."""
         read = self.model.getSolVal
         x = np.array([read(solution, variable) for variable in self.x])
         return x, np.array([read(solution, variable) for variable in self.z])
@@ -197,6 +227,8 @@ class Master:
                 f"{self.component.n_variables} variables and {self.component.n_candidates} "
                 "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
             )
+        if told == "infeasible" and self.progress.incumbent(self.k) is not None:
+            told = "gaplimit"  # nothing beats the incumbent by more than the allowance
         if told == "optimal":
             self.progress.prove(self.k, self.progress.scores[self.k], self.model.getNTotalNodes())
         else:
@@ -222,7 +254,7 @@ class Master:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _take_bound(self, *, closed: bool = False) -> None:
-        bound = self._bound(self.model.getDualbound())
+        bound = self._bound(min(self.model.getDualbound(), self.cutoff))
         self.progress.prove(self.k, bound, self.model.getNTotalNodes(), closed=closed)
 
     def _take_best(self) -> None:
@@ -233,7 +265,14 @@ class Master:
         self.progress.improve(self.k, chosen, round_choices(z, self.component.option_first))
 
 
-def solve_component(progress: Progress, k: int, *, allowance: float = 0.0, seed: int = 0) -> Status:
+def solve_component(
+    progress: Progress,
+    k: int,
+    *,
+    allowance: float = 0.0,
+    seed: int = 0,
+    clusters: Counted | None = None,
+) -> Status:
     """Solve the component number ``k`` of the progress, which holds incumbent and bound.
 
     Parameters
@@ -246,13 +285,16 @@ def solve_component(progress: Progress, k: int, *, allowance: float = 0.0, seed:
         Difference of bound and score that counts as proven.
     seed
         Seed of SCIP and of the rounding.
+    clusters
+        Clusters whose inequalities the linear program begins with, such as those with a positive
+        multiplier in the relaxation.
 
     Raises
     ------
     SolverError
         When SCIP stops for another reason than an optimum or a limit.
     """
-    return Master(progress, k, allowance, seed).optimise()
+    return Master(progress, k, allowance, seed, clusters).optimise()
 
 
 def _groups(keys: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:

@@ -31,7 +31,7 @@ class Rounding(Heur):
 
     def _round(self) -> dict[str, Any]:
         master = self.master
-        x, z = master.solution(None)
+        x, z = master.relaxed()
         if np.array_equal(x, self.seen):
             return {"result": RESULT.DIDNOTRUN}
         self.seen = x

@@ -8,8 +8,16 @@ from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from exactlearn.solvers.cluster_program import search_clusters
-from exactlearn.solvers.cluster_search import violated_clusters
-from exactlearn.solvers.clusters import LEAST, cluster_row, short_circuits
+from exactlearn.solvers.cluster_search import FEW, quick_clusters, slow_clusters
+from exactlearn.solvers.clusters import (
+    LEAST,
+    Counted,
+    Support,
+    counted_violations,
+    short_circuits,
+)
+from exactlearn.solvers.counted_search import counted_clusters
+from exactlearn.solvers.relaxation import cluster_rows
 
 if TYPE_CHECKING:
     from exactlearn.solvers.scip import Master
@@ -30,14 +38,24 @@ class Acyclicity(Conshdlr):
     only; SCIP's other reductions are then safe.
     """
 
-    def __init__(self, master: "Master") -> None:
+    def __init__(self, master: "Master", pool: Counted, seed: int) -> None:
         self.master = master
+        self.pool = pool
+        self.rng = np.random.default_rng(seed)
         self.futile = 0
+        self.begun = False
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
         """Tell SCIP that raising a candidate may break acyclicity."""
         for variable in self.master.x:
             self.master.model.addVarLocksType(variable, locktype, nlocksneg, nlockspos)
+
+    def consinitlp(self, constraints: Any) -> Answer:
+        """Begin with the clusters that are known."""
+        if self.begun:  # SCIP asks again at each node
+            return {}
+        self.begun = True
+        return self.master.guarded(lambda: self._add(self.pool, forced=True), {})
 
     def conscheck(
         self,
@@ -53,7 +71,7 @@ class Acyclicity(Conshdlr):
 
     def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Answer:
         """Cut off the linear program's selection when it has a directed cycle."""
-        return self.master.guarded(lambda: self._cut(enforce=True), {"result": RESULT.INFEASIBLE})
+        return self.master.guarded(self._enforce, {"result": RESULT.INFEASIBLE})
 
     def consenfops(
         self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool
@@ -63,7 +81,7 @@ class Acyclicity(Conshdlr):
 
     def conssepalp(self, constraints: Any, nusefulconss: int) -> Answer:
         """Add the most violated cluster inequalities."""
-        return self.master.guarded(lambda: self._cut(enforce=False), {"result": RESULT.DIDNOTFIND})
+        return self.master.guarded(self._separate, {"result": RESULT.DIDNOTFIND})
 
     def _judge(self, solution: Any) -> Answer:
         x, _ = self.master.solution(solution)
@@ -71,40 +89,74 @@ class Acyclicity(Conshdlr):
         circuits = short_circuits(*support, self.master.component.n_variables, 1)
         return {"result": RESULT.INFEASIBLE if len(circuits) else RESULT.FEASIBLE}
 
-    def _cut(self, *, enforce: bool) -> Answer:
-        master = self.master
-        x, _ = master.solution(None)
-        support, n = master.support(x), master.component.n_variables
-        clusters = violated_clusters(support, n, MOST_CUTS)
-        if not len(clusters) and not enforce and self._program_is_due(x):
-            clusters = search_clusters(support, n)
-            self.futile = 0 if len(clusters) else self.futile + 1
-        if enforce and not len(clusters):
+    def _enforce(self) -> Answer:
+        x, _ = self.master.relaxed()
+        n = self.master.component.n_variables
+        circuits = short_circuits(*self.master.support(x), n, MOST_CUTS)
+        if not len(circuits):
             return self._judge(None)
-        if not len(clusters):
+        return self._add(Counted.of(circuits), forced=True)
+
+    def _separate(self) -> Answer:
+        x, _ = self.master.relaxed()
+        support, n = self.master.support(x), self.master.component.n_variables
+        found = self._violated(support, n)
+        if not len(found) and self._program_is_due(x):
+            found = Counted.of(search_clusters(support, n))
+            self.futile = 0 if len(found) else self.futile + 1
+        if not len(found):
             return {"result": RESULT.DIDNOTFIND}
-        cut_off = [self._add_row(cluster, forced=enforce) for cluster in clusters]
-        return {"result": RESULT.CUTOFF if any(cut_off) else RESULT.SEPARATED}
+        self.pool = Counted.join(self.pool, found)
+        return self._add(found, forced=False)
+
+    def _violated(self, support: Support, n: int) -> Counted:
+        """Return violated clusters, first those met before."""
+        violation = counted_violations(*support, self.pool.clusters, self.pool.counts)
+        rank = np.argsort(-violation, kind="stable")[:MOST_CUTS]
+        known = self.pool.take(rank[violation[rank] > LEAST])
+        plain = quick_clusters(support, n, MOST_CUTS, self.rng)
+        found = Counted.join(known, Counted.of(plain), counted_clusters(support, n, MOST_CUTS))
+        if len(found) < FEW:
+            plain = slow_clusters(support, n, plain, MOST_CUTS, self.rng)
+            found = Counted.join(found, Counted.of(plain))
+        return found
 
     def _program_is_due(self, x: NDArray[np.float64]) -> bool:
         """Tell whether the exact search is worth its time: at the root, until it fails often."""
         fractional = bool((np.abs(x - np.round(x)) > LEAST).any())
         return fractional and self.master.model.getDepth() == 0 and self.futile < MOST_FUTILE
 
-    def _add_row(self, cluster: NDArray[np.bool_], *, forced: bool) -> bool:
-        """Add one cluster inequality; tell whether it makes the node infeasible."""
-        master, component = self.master, self.master.component
-        rows, at_most = cluster_row(
-            cluster, component.first, component.member_first, component.members
+    def _add(self, found: Counted, *, forced: bool) -> Answer:
+        """Add cluster inequalities to the linear program."""
+        component = self.master.component
+        starts, items, forms = cluster_rows(
+            component.child,
+            component.member_first,
+            component.members,
+            found.clusters,
+            found.counts,
+            np.arange(component.n_candidates),
         )
-        least, most = (None, float(cluster.sum() - 1)) if at_most else (1.0, None)
-        row = master.model.createEmptyRowUnspec(
+        sizes = found.clusters.sum(axis=1)
+        cut_off = False
+        for k in range(len(found)):
+            count = float(found.counts[k])
+            least, most = (None, float(sizes[k]) - count) if forms[k] else (count, None)
+            cut_off |= self._add_row(items[starts[k] : starts[k + 1]], least, most, forced)
+        return {"result": RESULT.CUTOFF if cut_off else RESULT.SEPARATED}
+
+    def _add_row(
+        self, rows: NDArray[np.int64], least: float | None, most: float | None, forced: bool
+    ) -> bool:
+        """Add a bound on the sum of candidates; tell whether it makes the node infeasible."""
+        model, columns = self.master.model, self.master.columns
+        row = model.createEmptyRowUnspec(
             "cluster", lhs=least, rhs=most, local=False, modifiable=False, removable=True
         )
-        master.model.cacheRowExtensions(row)
+        model.cacheRowExtensions(row)
         for c in rows:
-            master.model.addVarToRow(row, master.x[c], 1.0)
-        master.model.flushRowExtensions(row)
-        cut_off = master.model.addCut(row, forced)
-        master.model.releaseRow(row)
+            model.addVarToRow(row, columns[c], 1.0)
+        model.flushRowExtensions(row)
+        cut_off = model.addCut(row, forced)
+        model.releaseRow(row)
         return bool(cut_off)
