@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel, overwrite
 from exactlearn.solvers.closures import disjoint_clusters, members_of
-from exactlearn.solvers.clusters import LEAST, POSITIVE, Support, short_circuits, violations
+from exactlearn.solvers.clusters import (
+    LEAST,
+    POSITIVE,
+    Support,
+    first_of_each,
+    short_circuits,
+    violations,
+)
 
 THRESHOLDS = (POSITIVE, 0.1, 0.2, 0.3, 0.4, 0.5)
 """Values below which candidates are left out of account in the search for minimal clusters."""
@@ -59,7 +66,8 @@ def slow_clusters(
 
 def _best(clusters: NDArray[np.bool_], support: Support, most: int) -> NDArray[np.bool_]:
     """Keep the most violated of the different clusters."""
-    clusters = np.unique(clusters[clusters.any(axis=1)], axis=0)
+    clusters = clusters[clusters.any(axis=1)]
+    clusters = clusters[first_of_each(clusters)]
     violation = violations(*support, clusters)
     rank = np.argsort(-violation, kind="stable")[:most]
     return clusters[rank[violation[rank] > LEAST]]

@@ -17,7 +17,7 @@ the *support* only: candidates with x > 0.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +73,7 @@ class Counted:
         """Return the rows of all parts, each once."""
         clusters = np.concatenate([part.clusters for part in parts])
         counts = np.concatenate([part.counts for part in parts])
-        packed = np.column_stack([np.packbits(clusters, axis=1), counts])
-        rows = np.sort(np.unique(packed, axis=0, return_index=True)[1])
+        rows = first_of_each(np.column_stack([counts, clusters]))
         return cls(clusters[rows], counts[rows])
 
     def __len__(self) -> int:  # noqa: D105
@@ -83,6 +82,14 @@ class Counted:
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Counted":
         """Return some rows."""
         return Counted(self.clusters[rows], self.counts[rows])
+
+
+def first_of_each(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the first of all rows that are equal, in order, shape (different,)."""
+    first: dict[bytes, int] = {}
+    for k, row in enumerate(rows.astype(np.uint8)):
+        first.setdefault(row.tobytes(), k)
+    return np.fromiter(first.values(), np.int64)
 
 
 @kernel

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
 from exactlearn.solvers.cluster_search import walk_clusters
-from exactlearn.solvers.clusters import LEAST, Counted, Support, counted_violations
+from exactlearn.solvers.clusters import LEAST, Counted, Support, counted_violations, first_of_each
 
 COUNTS = (2, 3)
 """Counts above one that are tried."""
@@ -30,11 +30,11 @@ def counted_clusters(support: Support, n: int, most: int) -> Counted:
 
 
 def _with_count(support: Support, n: int, count: int, most: int) -> Counted:
-    seeds = np.unique(family_seeds(*support, n, count, MOST_SEEDS), axis=0)
+    seeds = family_seeds(*support, n, count, MOST_SEEDS)
     seeds, violation = _ranked(seeds, support, count)
     walks = walk_clusters(*support, n, np.zeros(0, np.int64), seeds[:MOST_WALKS], count)
     found = np.concatenate([seeds[violation > LEAST][:most], walks])
-    found, violation = _ranked(np.unique(found, axis=0), support, count)
+    found, violation = _ranked(found, support, count)
     return Counted.of(found[violation > LEAST][:most], count)
 
 
@@ -43,6 +43,7 @@ def _ranked(
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Return the clusters with their violations, the most violated first."""
     clusters = clusters[clusters.sum(axis=1) > count]
+    clusters = clusters[first_of_each(clusters)]
     counts = np.full(len(clusters), count, np.int64)
     violation = counted_violations(*support, clusters, counts)
     rank = np.argsort(-violation, kind="stable")

@@ -35,8 +35,11 @@ MOST_CUTS = 200
 MOST_ROUNDS = 2000
 """Rounds after which the multipliers so far are taken."""
 
-TAIL, LEAST_GAIN = 30, 1e-4
-"""Rounds that must have lowered the bound, as a part of what all rounds did."""
+TAIL, LEAST_GAIN, LEAST_PART = 60, 0.01, 1e-4
+"""Rounds in which so much of the gap must be closed, and of what all rounds together closed."""
+
+MOST_IDLE = 8
+"""Rounds without progress that a cluster of no value stays in the relaxation."""
 
 MOST_PROGRAMS = 20
 """Exact searches for violated clusters."""
@@ -127,11 +130,11 @@ def solve_root(
     families = families_without_choices(component)
     known = np.zeros((0, families.n_variables), np.bool_) if clusters is None else clusters
     start = Counted.of(known) if counts is None else Counted(known, counts)
-    planes = CuttingPlanes(component, families, chosen, start, on_bound)
+    planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent)
     enough = max(enough, incumbent)
     while planes.bound > enough and planes.step():
         pause()
-    return planes.root(incumbent)
+    return planes.root()
 
 
 class CuttingPlanes:
@@ -144,8 +147,10 @@ class CuttingPlanes:
         chosen: NDArray[np.int64] | None,
         start: Counted,
         on_bound: OnBound,
+        incumbent: float = -np.inf,
     ) -> None:
         self.families = families
+        self.incumbent = incumbent
         self.on_bound = on_bound
         self.multipliers = greedy_multipliers(component)
         self.bound = self.multipliers.bound(component)
@@ -162,6 +167,7 @@ class CuttingPlanes:
         self.bounds: list[float] = [self.bound]
         self.programs = 0
         self.last = np.inf
+        self.idle = np.zeros(len(self.pool), np.int64)
         self.relaxed: Relaxed | None = None
 
     def step(self) -> bool:
@@ -172,15 +178,25 @@ class CuttingPlanes:
             return False
         found = self._violated(relaxed.x)
         if len(found):
-            tight = relaxed.multipliers.values > TINY
-            if self.last - relaxed.objective <= TINY * abs(relaxed.objective):
-                tight[:] = True  # or rounds without progress might go round in circles
-            self.last = relaxed.objective
+            tight = self._tight(relaxed)
             active = Counted(self.relaxation.clusters[tight], self.relaxation.counts[tight])
             self.pool = Counted.join(self.pool, active)
             self.relaxation.keep(tight)
             self.relaxation.add(found.clusters, found.counts)
+            self.idle = np.concatenate([self.idle[tight], np.zeros(len(found), np.int64)])
         return len(found) > 0
+
+    def _tight(self, relaxed: Relaxed) -> NDArray[np.bool_]:
+        """Tell which clusters to keep in the relaxation, shape (clusters,).
+
+        Those of no value are dropped when the optimum fell; in rounds without progress, which might
+        go round in circles, only after some rounds.
+        """
+        self.idle += 1
+        self.idle[relaxed.multipliers.values > TINY] = 0
+        fell = self.last - relaxed.objective > TINY * abs(relaxed.objective)
+        self.last = relaxed.objective
+        return self.idle <= (0 if fell else MOST_IDLE)
 
     def _note(self, relaxed: Relaxed) -> None:
         """Take note of the bound of a round."""
@@ -195,7 +211,9 @@ class CuttingPlanes:
             return True
         if len(self.bounds) <= TAIL:
             return False
-        return self.bounds[-TAIL] - self.bound <= LEAST_GAIN * (self.bounds[0] - self.bound)
+        gained, gap = self.bounds[-TAIL] - self.bound, self.bound - self.incumbent
+        least = LEAST_GAIN * gap if gap < np.inf else LEAST_PART * (self.bounds[0] - self.bound)
+        return gained <= least
 
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
@@ -226,7 +244,7 @@ class CuttingPlanes:
         f = self.families
         return Support(*take_support(x, f.child, f.member_first, f.members))
 
-    def root(self, incumbent: float) -> Root:
+    def root(self) -> Root:
         """Return what the rounds so far have shown."""
         f = self.families
         adjusted = self.multipliers.adjusted_families(f)
@@ -238,7 +256,7 @@ class CuttingPlanes:
             bound=self.bound,
             x=x,
             reduced_costs=costs,
-            keep=self.bound - costs >= incumbent,
+            keep=self.bound - costs >= self.incumbent,
             clusters=self.pool.clusters[self.pool.counts == 1],
             counted=self.pool.take(self.pool.counts > 1),
             rounds=len(self.bounds) - 1,
