@@ -89,7 +89,7 @@ class Piece:
                 pause=pause,
                 on_bound=lambda _, multipliers: best.append(multipliers),
             )
-        pairs = self._pairs(best[-1])
+        pairs = self.pairs(best[-1])
         self.pool = [cluster for cluster, _ in pairs]
         return pairs
 
@@ -103,25 +103,47 @@ class Piece:
         enough
             Stop as soon as the bound is at most this.
         """
-        self.relaxation.allow(self._held(lists))
+        self.relaxation.allow(self.held(lists))
         history: list[float] = []
         while True:
             relaxed = self.relaxation.solve()
             history.append(relaxed.objective)
             if not relaxed.feasible or relaxed.objective <= enough or _stalls(history, enough):
-                return relaxed, self._pairs(relaxed.multipliers)
+                return relaxed, self.pairs(relaxed.multipliers)
             cuts = self._cuts(relaxed.x)
             if not len(cuts):
-                return relaxed, self._pairs(relaxed.multipliers)
+                return relaxed, self.pairs(relaxed.multipliers)
             if len(history) == 1 or history[-1] < history[-2] - TINY * abs(history[-2]):
                 self.relaxation.keep(relaxed.multipliers.values > TINY)
             self.relaxation.add(cuts.clusters, cuts.counts)
 
-    def glance(self, lists: Lists) -> tuple[float, Pairs]:
-        """Return the relaxation's optimum without new cuts, and rounded multipliers."""
-        self.relaxation.allow(self._held(lists))
-        relaxed = self.relaxation.solve()
-        return relaxed.objective, self._pairs(relaxed.multipliers)
+    def glance(
+        self, held: NDArray[np.bool_], parent: int, child: int, there: int
+    ) -> Relaxed | None:
+        """Solve the relaxation with or without an arc, without new cuts; ``None``: no candidates.
+
+        Parameters
+        ----------
+        held
+            Candidates that may be selected, shape (m,).
+        parent, child, there
+            The arc, and whether it is there.
+        """
+        at = self.variables.index(child)
+        own = slice(self.problem.first[at], self.problem.first[at + 1])
+        side = held.copy()
+        side[own] &= np.array([p >> parent & 1 == there for _, p in self.lists[child]])
+        if not side[own].any():
+            return None
+        self.relaxation.allow(side)
+        return self.relaxation.solve()
+
+    def pairs(self, multipliers: Multipliers) -> Pairs:
+        """Return multipliers, rounded, of clusters in the whole problem's numbers."""
+        single = [1 << v for v in self.variables]
+        used = multipliers.positive()
+        bits = [sum(single[i] for i in np.flatnonzero(row).tolist()) for row in used.clusters]
+        return rounded(list(zip(bits, used.counts.tolist(), strict=True)), used.values)
 
     def arcs(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how much of each arc [parent, child] is chosen, shape (n, n)."""
@@ -137,7 +159,7 @@ class Piece:
         single = violated_clusters(support, n, MOST_CUTS, self._rng)
         return Counted.join(Counted.of(single), counted_clusters(support, n, MOST_CUTS))
 
-    def _held(self, lists: Lists) -> NDArray[np.bool_]:
+    def held(self, lists: Lists) -> NDArray[np.bool_]:
         """Return which candidates are in the lists, shape (m,)."""
         held = {v: {p for _, p in own} for v, own in lists.items()}
         rows = (p in held[v] for v, own in self.lists.items() for _, p in own)
@@ -160,13 +182,6 @@ class Piece:
         return Counted(
             np.array(held, np.bool_).reshape(-1, len(self.variables)),
             np.array([k for _, k in known], np.int64),
-        )
-
-    def _pairs(self, multipliers: Multipliers) -> Pairs:
-        single = [1 << v for v in self.variables]
-        bits = [sum(single[i] for i in np.flatnonzero(row)) for row in multipliers.clusters]
-        return rounded(
-            list(zip(bits, multipliers.counts.tolist(), strict=True)), multipliers.values
         )
 
 

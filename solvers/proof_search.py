@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from exactlearn.solvers.certificate_checker import Problem, placeable
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.proof_piece import Piece
 from exactlearn.solvers.proof_tree import (
@@ -32,6 +34,7 @@ from exactlearn.solvers.proof_tree import (
     left,
     members_of,
 )
+from exactlearn.solvers.relaxation import Relaxed
 
 SHRUNK = 0.9
 """Share of its candidates that a part must lose for its relaxation to be solved again."""
@@ -39,11 +42,14 @@ SHRUNK = 0.9
 FIXED = 0.8
 """Share of its candidates that a node of the tree must lose for that to be written down."""
 
-TRIED = 6
+TRIED = 20
 """Arcs tried before one is branched on."""
 
 UNDECIDED = 1e-6
 """Distance from 0 and 1 within which an arc counts as decided."""
+
+LEAST_GAIN = 1e-6
+"""Share of the gap that a side of a branching counts as closing, at least."""
 
 PENDING = Leaf(0)
 """Stands where a node of the tree will be put."""
@@ -194,23 +200,32 @@ class Tree:
             fix = Fix(self.score, pairs, PENDING)
             node.put(fix)
             node = Open(near, pairs, partial(setattr, fix, "rest"))
-        sides = self._branching(node.problem, relaxed.x) if placeable(node.problem) else None
+        sides = self._branching(node.problem, relaxed) if placeable(node.problem) else None
         if sides is None:
             node.put(self._leaf(node.problem, pairs))
-            return
+        else:
+            self._branch(node, sides)
+
+    def _branch(self, node: Open, sides: tuple["Side", "Side"]) -> None:
+        """Put an arc in a node's place, and open the nodes with it and without it."""
         arc = Arc(sides[0].parent, sides[0].child, PENDING, PENDING)
         node.put(arc)
-        for side, name in zip(sides, ("present", "absent"), strict=True):
-            self._push(side.bound, Open(side.problem, side.pairs, partial(setattr, arc, name)))
+        for there, name in ((1, "present"), (0, "absent")):
+            side = sides[1 - there]
+            own = [(s, p) for s, p in node.problem[side.child] if p >> side.parent & 1 == there]
+            pairs = () if side.multipliers is None else self.piece.pairs(side.multipliers)
+            problem = {**node.problem, side.child: own}
+            self._push(side.bound, Open(problem, pairs, partial(setattr, arc, name)))
 
-    def _branching(self, problem: Problem, x: NDArray[np.float64]) -> tuple["Side", "Side"] | None:
+    def _branching(self, problem: Problem, relaxed: Relaxed) -> tuple["Side", "Side"] | None:
         """Return both sides of the arc whose trial lowers the bound most, if one is undecided."""
         best, gain = None, -np.inf
-        for parent, child in self._undecided(x):
-            sides = self._try(problem, parent, child, 1), self._try(problem, parent, child, 0)
-            low, high = sorted(self._gain(side) for side in sides)
-            if best is None or low * high > gain:
-                best, gain = sides, low * high
+        held = self.piece.held(problem)
+        for arc in self._undecided(relaxed.x):
+            sides = self._try(held, *arc, 1), self._try(held, *arc, 0)
+            product = prod(self._gain(relaxed.objective, side) for side in sides)
+            if product > gain:
+                best, gain = sides, product
         return best
 
     def _undecided(self, x: NDArray[np.float64]) -> list[tuple[int, int]]:
@@ -223,28 +238,27 @@ class Tree:
         variables = self.piece.variables
         return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
 
-    def _try(self, problem: Problem, parent: int, child: int, there: int) -> "Side":
+    def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":
         """Solve the linear program of one side of a branching, without new cuts."""
-        own = [(s, p) for s, p in problem[child] if p >> parent & 1 == there]
-        side = {**problem, child: own}
-        if not placeable(side):
-            return Side(parent, child, side, -np.inf, ())
-        return Side(parent, child, side, *self.piece.glance(side))
+        relaxed = self.piece.glance(held, parent, child, there)
+        if relaxed is None:
+            return Side(parent, child, -np.inf, None)
+        return Side(parent, child, relaxed.objective, relaxed.multipliers)
 
-    def _gain(self, side: "Side") -> float:
-        """Return how much of the gap is left after a trial, as a gain: falling, never negative."""
-        return 1e-6 + 1.0 / (1e-3 + max(0.0, side.bound - self.enough))
+    def _gain(self, objective: float, side: "Side") -> float:
+        """Return how much of the gap one side of a branching closes."""
+        whole = max(objective - self.enough, LEAST_GAIN)
+        return max(min(objective - side.bound, whole) / whole, LEAST_GAIN)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a branching: the candidates, and the bound that its linear program gives."""
+    """One side of a branching on an arc, and the bound that its linear program gives."""
 
     parent: int
     child: int
-    problem: Problem
     bound: float
-    pairs: Pairs
+    multipliers: Multipliers | None
 
 
 def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
