@@ -46,6 +46,9 @@ WIDER = 4.0
 PER_VARIABLE = 4
 """Candidates of each variable that the first window holds, about."""
 
+EASY = 12
+"""Variables up to which a part is solved sooner than bounded."""
+
 HEURISTIC_NODES = 100
 """Nodes after which a solver that proves nothing has had its chances."""
 
@@ -293,6 +296,10 @@ class Partition:
         if not part.is_feasible:
             node.bound = min(node.bound, least)
             return None
+        if self._priced and part.n_variables > EASY:
+            part = self._bounded(node, part, pricing, least)
+            if self._is_unwanted(node.bound):
+                return None
         self.solved += 1
         try:
             result = self.solve(
@@ -324,6 +331,17 @@ class Partition:
             self._give_back(node)
             raise OutOfChances
         return result
+
+    def _bounded(self, node: Node, part: Problem, pricing: Pricing, least: float) -> Problem:
+        """Bound a part by multipliers of its own, and drop what these exclude."""
+        multipliers = cluster_multipliers(part, self._pause)
+        bound = multipliers.bound(part) + pricing.refund
+        node.bound = min(node.bound, max(least, bound))
+        if least == -inf or self._is_unwanted(node.bound):
+            return part
+        table = CandidateTable.of(part, multipliers)
+        everything = np.ones(part.n_candidates, np.bool_)
+        return part.select(table.within(everything, least - pricing.refund))
 
     def _pause(self) -> None:
         if monotonic() >= self.deadline:

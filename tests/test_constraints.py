@@ -54,7 +54,7 @@ def assert_best(problem: Problem, solver: str) -> None:
 @pytest.mark.parametrize("kind", range(8), ids=KINDS)
 def test_each_kind_has_the_optimum_of_brute_force(kind: int) -> None:
     rng = np.random.default_rng(kind)
-    for round_ in range(10):
+    for round_ in range(6):
         problem = constrained(rng, 3 + round_ % 2, [kind] * (1 + round_ % 3), kept=0.8)
         for solver in EXACT:
             assert_best(problem, solver)
@@ -70,6 +70,20 @@ def test_mixtures_have_the_optimum_of_brute_force() -> None:
         for solver in EXACT:
             assert_best(problem, solver)
     assert 0 < infeasible < 12
+
+
+def test_a_heuristic_honours_constraints_and_bounds() -> None:
+    rng = np.random.default_rng(30)
+    for _ in range(6):
+        problem = constrained(rng, 4, rng.integers(0, 8, 3).tolist(), kept=0.8)
+        every = networks(problem)
+        result = solve(problem, solver="ordering")
+        if not every:
+            assert result.status == "infeasible"
+            continue
+        assert result.parents in [parents for _, parents in every]
+        assert result.score <= every[0][0] + 1e-9
+        assert result.bound >= every[0][0] - 1e-9
 
 
 def test_five_variables() -> None:
