@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.ordering_bounds import Bounding
-from exactlearn.solvers.ordering_islands import HEAT, rounds
+from exactlearn.solvers.ordering_islands import HEAT, ISLANDS, ROUND, rounds
 from exactlearn.solvers.ordering_shakes import climb_with_shakes
 from exactlearn.solvers.placing import Lists, list_candidates, place_by_weight
 from exactlearn.solvers.progress import Progress
@@ -28,6 +28,9 @@ EFFORT = 2_000
 
 LEAST_EFFORT = 40_000_000
 """The same for small components."""
+
+RELAXED = 1_000_000
+"""Candidates in all the linear programs, together, that bound a component without a time limit."""
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""
@@ -121,7 +124,8 @@ def solve_component(
         At the time limit.
     """
     component = progress.components[k]
-    bounding = Bounding(component, progress.scores[k])
+    relaxations = LEAST_EFFORT if progress.left < inf else RELAXED // component.n_candidates
+    bounding = Bounding(component, progress.scores[k], max(5, relaxations))
     try:
         _search(progress, k, n_threads(threads), seed, effort, bounding, allowance)
         return "optimal" if progress.closed[k] else "feasible"
@@ -139,17 +143,22 @@ def _search(
     allowance: float,
 ) -> None:
     component, last = progress.components[k], _last_moment(progress, k)
+    limited = progress.left < inf  # else when a bound arrives must not decide the answer
     if effort is None:
         wanted = max(LEAST_EFFORT, EFFORT * component.n_candidates)
-        effort = wanted if progress.left == inf else 2**62
+        effort = 2**62 if limited else wanted
     spent = 0
-    for found, work in rounds(component, start=progress.incumbent(k), seed=seed, threads=threads):
+    start, each = progress.incumbent(k), min(ROUND, effort // ISLANDS)
+    for found, work in rounds(component, start=start, seed=seed, threads=threads, effort=each):
         if found is not None:
             progress.improve(k, *found)
         _take_bound(progress, k, bounding, allowance)
         progress.pause()
         spent += work
-        if spent >= effort or progress.left <= last or (last > -inf and progress.closed[k]):
+        is_best = progress.scores[k] + allowance >= component.relaxation
+        if is_best or spent >= effort or progress.left <= last:
+            break
+        if limited and progress.closed[k]:
             break
     while not progress.closed[k] and progress.left > last:
         done = bounding.wait(min(STEP, progress.left))

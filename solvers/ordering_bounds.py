@@ -21,6 +21,8 @@ class Bounding:
         What to bound.
     score
         Score of a selection: the bound need not fall below it.
+    relaxations
+        How many linear programs to solve at most.
 
     Attributes
     ----------
@@ -28,9 +30,10 @@ class Bounding:
         The lowest so far.
     """
 
-    def __init__(self, component: Component, score: float) -> None:
+    def __init__(self, component: Component, score: float, relaxations: int) -> None:
         self.component = component
         self.score = score
+        self.left = relaxations
         self.bound = component.relaxation
         self.failure: BaseException | None = None
         self._stopped = Event()
@@ -59,7 +62,8 @@ class Bounding:
             self.failure = failure
 
     def _pause(self) -> None:
-        if self._stopped.is_set():
+        self.left -= 1
+        if self.left <= 0 or self._stopped.is_set():
             raise OutOfTime
 
     def _take(self, bound: float, multipliers: Multipliers) -> None:

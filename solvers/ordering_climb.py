@@ -196,7 +196,8 @@ def order_anew(
                 if needs[at] < n:
                     child_first[needs[at] + 2] += 1
                     wanting[v] += 1
-    child_first = np.cumsum(child_first)
+    for v in range(2, n + 2):
+        child_first[v] += child_first[v - 1]
     children = np.empty(child_first[n + 1], np.int64)
     ready, n_ready = np.empty(n, np.int64), 0
     for v in range(n):

@@ -23,13 +23,13 @@ Found = tuple[NDArray[np.int64], NDArray[np.int64]]
 ISLANDS = 4
 """Searches that run side by side."""
 
-ROUND = 2_000_000
-"""Candidates that an island looks at in a round, about a tenth of a second."""
+ROUND = 1_000_000
+"""Candidates that an island looks at in a round, about a twentieth of a second."""
 
-CROSSING = 3
+CROSSING = 4
 """Rounds after which islands learn from the best one."""
 
-PATIENCE = 9
+PATIENCE = 16
 """Rounds without gain after which an island begins anew."""
 
 HEAT = 1.0
@@ -73,7 +73,7 @@ class Island:
 
 
 def rounds(
-    component: Component, *, start: Found | None, seed: int, threads: int
+    component: Component, *, start: Found | None, seed: int, threads: int, effort: int = ROUND
 ) -> Iterator[tuple[Found | None, int]]:
     """Yield the best selection after each round, without end, with the effort of the round.
 
@@ -87,6 +87,8 @@ def rounds(
         Seed of all islands.
     threads
         How many islands are searched at a time; the outcome does not depend on it.
+    effort
+        Candidates that an island looks at in a round.
     """
     lists = list_candidates(component)
     options = len(component.options)
@@ -101,7 +103,6 @@ def rounds(
         best_score = component.total(start[0])
         islands[0].values = start[1].copy()
         islands[0].begin(order_of(lists, start[0], start[1], islands[0].rng))
-    effort = max(ROUND, 20 * component.n_variables)
     pool = ThreadPoolExecutor(threads)
     number = 0
     try:

@@ -202,7 +202,7 @@ def first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) 
 
 @kernel
 def needs_node(
-    need_first: NDArray[np.int64], needs: NDArray[np.int32], candidate: int, node: int
+    need_first: NDArray[np.int64], needs: NDArray[np.int64], candidate: int, node: int
 ) -> bool:
     """Tell whether a candidate needs a node; -1 needs nothing."""
     if candidate >= 0:

@@ -16,6 +16,9 @@ from exactlearn.solvers.placing import LEAST, Lists, choose_along, positions_alo
 LARGE = 0.35
 """Share of the kicks that rearrange whole surroundings."""
 
+SHAKE = 30
+"""What a shake costs besides, in candidates looked at."""
+
 
 @kernel
 def climb_with_shakes(
@@ -51,7 +54,7 @@ def climb_with_shakes(
         else:
             kick(lists, state, queue, LARGE, rng, work)
         climb(lists, state, queue, earlier, later, work)
-        work[0] += n // 8
+        work[0] += SHAKE + n // 8
         total = total_of(lists.scores, state.chosen)
         left = heat * (1.0 - max(work[0] / effort, shake / shakes))
         if total >= now - LEAST or (left > 0.0 and total > now + left * np.log(rng.random())):

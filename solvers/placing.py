@@ -50,13 +50,13 @@ class Lists(NamedTuple):
     first: NDArray[np.int64]
     scores: NDArray[np.float64]
     need_first: NDArray[np.int64]
-    needs: NDArray[np.int32]
+    needs: NDArray[np.int64]
     arc_first: NDArray[np.int64]
-    arc_child: NDArray[np.int32]
+    arc_child: NDArray[np.int64]
     arc_rows_first: NDArray[np.int64]
-    arc_rows: NDArray[np.int32]
+    arc_rows: NDArray[np.int64]
     source_first: NDArray[np.int64]
-    sources: NDArray[np.int32]
+    sources: NDArray[np.int64]
     option_first: NDArray[np.int64]
     choice: NDArray[np.int64]
 
@@ -83,13 +83,13 @@ def list_candidates(component: Component) -> Lists:
         first=component.first,
         scores=component.scores,
         need_first=component.member_first + component.literal_first,
-        needs=node.astype(np.int32),
+        needs=node.astype(np.int64),
         arc_first=np.searchsorted(arcs // n, np.arange(n_nodes + 1)).astype(np.int64),
-        arc_child=child.astype(np.int32),
+        arc_child=child.astype(np.int64),
         arc_rows_first=np.append(starts, len(pairs)).astype(np.int64),
-        arc_rows=owner[by_node].astype(np.int32),
+        arc_rows=owner[by_node].astype(np.int64),
         source_first=np.searchsorted(np.sort(child), np.arange(n + 1)).astype(np.int64),
-        sources=(arcs // n)[np.argsort(child, kind="stable")].astype(np.int32),
+        sources=(arcs // n)[np.argsort(child, kind="stable")].astype(np.int64),
         option_first=component.option_first,
         choice=np.repeat(np.arange(len(component.options)), component.options),
     )
@@ -104,7 +104,7 @@ def score_of(scores: NDArray[np.float64], candidate: int) -> float:
 @kernel
 def latest_need(
     need_first: NDArray[np.int64],
-    needs: NDArray[np.int32],
+    needs: NDArray[np.int64],
     position: NDArray[np.int64],
     candidate: int,
     limit: int,
@@ -124,7 +124,7 @@ def latest_need(
 @kernel
 def first_before(
     need_first: NDArray[np.int64],
-    needs: NDArray[np.int32],
+    needs: NDArray[np.int64],
     position: NDArray[np.int64],
     begin: int,
     end: int,
