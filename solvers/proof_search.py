@@ -89,6 +89,8 @@ class Proof:
         Called between linear programs; raises :class:`OutOfTime` to make an end.
     nodes_left
         Nodes that may still be branched on.
+    tolerance
+        Slack granted only because linear programs are solved in floating point.
     """
 
     grid: int
@@ -96,6 +98,7 @@ class Proof:
     known: Sequence[int]
     pause: Callable[[], None]
     nodes_left: int
+    tolerance: int = 0
     stopped: bool = field(default=False, init=False)
 
     def prove(self, problem: Problem, slack: int, clusters: Sequence[Cluster]) -> Node:
@@ -128,7 +131,7 @@ class Proof:
     def _part(self, problem: Problem, score: int, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
         piece = Piece(problem, self.grid, self.chosen)
-        pairs = piece.root(clusters, (score + slack + 0.5) / self.grid, self.pause)
+        pairs = piece.root(clusters, self.aim(score, slack), self.pause)
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack:
             return first
@@ -138,6 +141,10 @@ class Proof:
         if _size(near) <= SHRUNK * _size(problem):
             return Fix(score - 1, pairs, self.prove(near, slack, piece.pool))
         return Tree(self, piece, score, score + slack).grow(pairs)
+
+    def aim(self, score: int, slack: int) -> float:
+        """Return the bound at which a linear program is good enough: no gap, if none is asked."""
+        return (score + max(0, slack - self.tolerance) + 0.5) / self.grid
 
     def ends(self) -> bool:
         """Tell whether time or nodes have run out."""
@@ -163,7 +170,7 @@ class Tree:
 
     def __init__(self, proof: Proof, piece: Piece, score: int, target: int) -> None:
         self.proof, self.piece, self.score, self.target = proof, piece, score, target
-        self.enough = (target + 0.5) / proof.grid
+        self.enough = proof.aim(score, target - score)
         self._heap: list[tuple[float, int, Open]] = []
         self._made = 0
 

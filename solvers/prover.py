@@ -94,11 +94,12 @@ def certify(
             raise CheckError(f"the parents of {problem.names[v]!r} are none of its candidates")
     grid = lcm(*(s.denominator for table in tables for s in table.values()))
     known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
-    proof = Proof(grid, chosen, known, pause, nodes)
     score = sum(known)
+    tolerance = floor(Fraction(EXACT) * abs(score))
+    proof = Proof(grid, chosen, known, pause, nodes, tolerance)
     root = proof.prove(
         {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
-        floor(Fraction(max(gap, EXACT)) * abs(score)),
+        max(tolerance, floor(Fraction(gap) * abs(score))),
         _bits(clusters),
     )
     writing = Writing(grid)
