@@ -151,7 +151,7 @@ def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None
 def _keep(
     subset: NDArray[np.int64],
     term: float,
-    cells: int,
+    cells: float,
     families: int,
     best: NDArray[np.float64],
     choose: NDArray[np.int64],
@@ -206,10 +206,10 @@ def score_sets(
         if families == 0:
             continue
         space = n_cells(subset, cardinalities)
-        cells = 0
+        cells = 0.0
         for u in range(size):
             if nodes[u] >= 0:
-                cells = max(cells, int(level.cells[nodes[u]]))
+                cells = max(cells, float(level.cells[nodes[u]]))
         wanted, lower_known = 0, False
         for t in range(size):
             if families >> t & 1 == 0:
@@ -246,7 +246,7 @@ def score_sets(
                     families &= ~(1 << t)
                     continue
             wanted |= 1 << t
-        term, cells = np.nan, 0
+        term, cells = np.nan, 0.0
         if wanted:
             term, cells = set_term(subset, rows, bench.stack, terms)
             numbers[3] += 1

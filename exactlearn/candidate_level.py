@@ -26,7 +26,7 @@ class Level(NamedTuple):
 
     sets: NDArray[np.int32]
     terms: NDArray[np.float64]
-    cells: NDArray[np.int64]
+    cells: NDArray[np.float64]
     open: NDArray[np.int64]
     first: NDArray[np.int64]
     best: NDArray[np.float64]
@@ -40,7 +40,7 @@ class Kept(NamedTuple):
     ranks: NDArray[np.int64]
     sets: NDArray[np.int32]
     terms: NDArray[np.float64]
-    cells: NDArray[np.int64]
+    cells: NDArray[np.float64]
     open: NDArray[np.int64]
     best: NDArray[np.float64]
 
@@ -48,7 +48,9 @@ class Kept(NamedTuple):
 def level_of_empty_set(term: float) -> Level:
     """Return the level below the variables: the empty set, counted."""
     one = np.ones(1, np.int64)
-    empty = Kept(one - 1, np.zeros((1, 0), np.int32), np.array([term]), one, one - 1, np.zeros(0))
+    empty = Kept(
+        one - 1, np.zeros((1, 0), np.int32), np.array([term]), np.ones(1), one - 1, np.zeros(0)
+    )
     return gather([empty], 0)
 
 
@@ -58,7 +60,7 @@ def room_for(n_sets: int, size: int) -> Kept:
         np.empty(n_sets, np.int64),
         np.empty((n_sets, size), np.int32),
         np.empty(n_sets),
-        np.empty(n_sets, np.int64),
+        np.empty(n_sets),
         np.empty(n_sets, np.int64),
         np.empty(n_sets * size),
     )

@@ -17,11 +17,19 @@ dominated by itself without ``y``, which is allowed unless the arc from ``y`` is
 
 Distinct cells (de Campos and Ji 2011 with distinct parent configurations; Correia, Cussens and
 de Campos 2020, "On pruning for score-based Bayesian network structure learning", with distinct
-family configurations). BDeu is the log-probability of the child's sequence under a Polya urn for
-each parent configuration. There, the first draw of a state after ``i`` others has probability
-``(alpha / r) / (alpha + i) <= 1 / r``, and no draw's exceeds 1: a family with ``K`` observed
-configurations of ``P + x`` scores at most ``-K log r_x``. ``K`` only grows with ``P``, and is at
-least the ``K`` of every set inside ``P + x``.
+family configurations). With ``a = alpha / q`` and ``n_j`` the counts of a parent configuration,
+BDeu is the logarithm of a product of
+
+    E[prod_k theta_k^n_jk] <= prod_k E[theta_k^n_jk] <= prod_k r^-min(1, n_jk),
+
+the expectation taken over a symmetric Dirichlet distribution. The first inequality is
+``G(a) G(a + m + n) >= G(a + m) G(a + n)``, the log-convexity of the gamma function; the second
+is ``theta^n <= theta`` for ``n >= 1`` and Jensen's inequality for ``n < 1``: ``E[theta_k] = 1/r``.
+So a family with ``K`` observed configurations of ``P + x`` scores at most ``-K log r_x``, where one
+with a weight below 1 counts by its weight. ``K`` only grows with ``P``, since parts of a cell weigh
+as much together, and is at least the ``K`` of every set inside ``P + x``. No bound that knows only
+the counts of ``P + x`` is lower for small ``a``: a superset may tell the states of ``x`` apart and
+split nothing else, and each cell then comes as near to ``1 / r`` as ``a`` to 0.
 
 Comparisons with a bound leave ``slack`` for rounding, so pruning changes nothing but the time.
 """
@@ -35,10 +43,10 @@ from exactlearn.kernel import kernel
 
 
 @kernel
-def ceiling(kind: int, b: float, q: float, r: int, cells: int) -> float:
+def ceiling(kind: int, b: float, q: float, r: int, cells: float) -> float:
     """Bound the scores of a family and of all its supersets from above.
 
-    ``cells`` is at most the number of observed configurations of the family.
+    ``cells`` is at most the number of observed configurations of the family, see above.
     """
     return -cells * math.log(r) if kind == 0 else -b * q * (r - 1)
 

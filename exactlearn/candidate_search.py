@@ -11,9 +11,9 @@ With ``L`` the likelihood part of a score, that is the score plus its penalty, a
 
 where the sum runs over the pairs that were scored. The penalty of the likelihood scores is exact;
 BDeu's is taken as ``(r - 1) / 2 q log(1 + N / q)``, half a logarithm of the rows of each
-configuration for each free parameter. A set is worth its estimate less the best score known of its
-subsets, which it must exceed to be of use, so that neighbours of the best set, which are mostly
-dominated, do not crowd out the sets that other orders of the variables need.
+configuration for each free parameter. A set must exceed the best score of its subsets to be of use.
+So it is worth its estimate less most of the best score known of these: neighbours of the best set,
+which are mostly dominated, do not crowd out the sets that other orders of the variables need.
 
 Estimates decide about the order only: every score is exact, and a branch is left out only where the
 bounds of :mod:`exactlearn.candidate_pruning` close it.
@@ -34,6 +34,8 @@ from exactlearn.set_tables import Rows, Stack
 
 BATCH = 32
 """Sets that leave the queue together and are scored parent by parent, which shares tables."""
+GAIN_WEIGHT = 0.9
+"""Weight of what is gained over the best subset, and the rest of the score itself."""
 NODES, EXPANDED, QUEUED, SCORED, DROPPED = range(5)
 """What the numbers of a search count: nodes, nodes expanded, queued, tables, not queued."""
 
@@ -75,7 +77,7 @@ class Tree(NamedTuple):
     best: NDArray[np.float64]
     term: NDArray[np.float64]
     space: NDArray[np.float64]
-    cells: NDArray[np.int64]
+    cells: NDArray[np.float64]
     useful: NDArray[np.bool_]
 
 
@@ -89,7 +91,7 @@ def new_tree(room: int) -> Tree:
         np.zeros(room),
         np.zeros(room),
         np.zeros(room),
-        np.zeros(room, np.int64),
+        np.zeros(room),
         np.zeros(room, np.bool_),
     )
 
@@ -218,10 +220,11 @@ def _expand(
                 gain += child.interaction[tree.place[z], place]
                 z = tree.above[z]
         estimate = scored + max(0.0, gain) - cost
-        if estimate - best < child.floor[0]:
+        worth = estimate - GAIN_WEIGHT * best
+        if worth < child.floor[0]:
             numbers[DROPPED] += 1
         else:
-            push(queue, numbers[QUEUED], estimate - best, node, place)
+            push(queue, numbers[QUEUED], worth, node, place)
             numbers[QUEUED] += 1
 
 

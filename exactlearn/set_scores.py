@@ -118,24 +118,24 @@ def _find(sizes: NDArray[np.float64], cells: float) -> int:
 @kernel
 def _read_dense(
     rows: Rows, stack: Stack, depth: int, variable: int, terms: Terms, alpha: float, i: int
-) -> tuple[float, int]:
+) -> tuple[float, float]:
     """Sum the terms of all cells of the table, and clear it."""
-    total, error, observed = 0.0, 0.0, 0
+    total, error, draws = 0.0, 0.0, 0.0
     for c in range(stack.sizes[depth] * rows.cardinalities[variable]):
         n = stack.table[c]
         if n > 0:
             total, error = _add(total, error, _term(n, terms.kind, alpha, terms.table, i))
-            observed += 1
+            draws += min(n, 1.0)
             stack.table[c] = 0
-    return total + error, observed
+    return total + error, draws
 
 
 @kernel
 def _read_sparse(
     rows: Rows, stack: Stack, depth: int, variable: int, terms: Terms, alpha: float, i: int
-) -> tuple[float, int]:
+) -> tuple[float, float]:
     """Sum the terms of the cells that the deviant rows touched, clear them, and add the rest."""
-    total, error, observed = 0.0, 0.0, 0
+    total, error, draws = 0.0, 0.0, 0.0
     r, size = rows.cardinalities[variable], stack.sizes[depth]
     ids, column, rest = stack.ids[depth], rows.codes[variable], stack.rest
     for c in range(size):
@@ -146,21 +146,23 @@ def _read_sparse(
         n = stack.table[c]
         if n > 0:
             total, error = _add(total, error, _term(n, terms.kind, alpha, terms.table, i))
-            observed += 1
+            draws += min(n, 1.0)
             rest[ids[row]] -= n
             stack.table[c] = 0
     for c in range(size if rows.subtract else 0):
         if rest[c] > 0:
             total, error = _add(total, error, _term(rest[c], terms.kind, alpha, terms.table, i))
-            observed += 1
-    return total + error, observed
+            draws += min(rest[c], 1.0)
+    return total + error, draws
 
 
 @kernel
 def set_term(
     subset: NDArray[np.int64], rows: Rows, stack: Stack, terms: Terms
-) -> tuple[float, int]:
-    """Return ``F(S)`` and the number of observed configurations of a set of variables.
+) -> tuple[float, float]:
+    """Return ``F(S)`` of a set of variables and its number of observed configurations.
+
+    A configuration that weighs less than one row counts by its weight.
 
     Parameters
     ----------
@@ -179,10 +181,10 @@ def set_term(
     deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
     if stack.sizes[depth] * rows.cardinalities[variable] <= 2 * deviants:
         complete(rows, stack, depth, variable)
-        total, observed = _read_dense(rows, stack, depth, variable, terms, alpha, i)
+        total, draws = _read_dense(rows, stack, depth, variable, terms, alpha, i)
     else:
-        total, observed = _read_sparse(rows, stack, depth, variable, terms, alpha, i)
-    return (total if terms.kind == 0 else terms.a * total), observed
+        total, draws = _read_sparse(rows, stack, depth, variable, terms, alpha, i)
+    return (total if terms.kind == 0 else terms.a * total), draws
 
 
 @kernel

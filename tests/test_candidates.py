@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import numpy as np
@@ -8,10 +7,18 @@ from hypothesis import strategies as st
 
 from exactlearn import candidate_enumeration, candidates
 from exactlearn.candidate_enumeration import Enumeration
+from exactlearn.candidate_pruning import ceiling, entropy_closes
 from exactlearn.candidates import candidate_parent_sets, n_families
-from exactlearn.data import Dataset
 from exactlearn.errors import DataError, InfeasibleError, OptionError, TooLargeError
-from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood
+from tests.scoring_oracle import (
+    dependent_data,
+    enumerated,
+    make,
+    random_arcs,
+    tables,
+    undominated,
+)
 
 SCORES = [
     BDeu(1),
@@ -26,62 +33,6 @@ SCORES = [
 ]
 
 slow = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.data_too_large])
-
-
-def make(codes, cardinalities, weights=None):
-    names = tuple(f"v{i}" for i in range(len(cardinalities)))
-    states = tuple(tuple(f"s{k}" for k in range(r)) for r in cardinalities)
-    return Dataset(np.asarray(codes), names, states, weights)
-
-
-def dependent_data(seed, n=None, weighted=None):
-    """Skewed columns, some nearly copies of others, some states unseen, some columns constant."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 7)) if n is None else n
-    rows = int(rng.integers(1, 80))
-    r = rng.integers(1, 5, n)
-    codes = np.minimum(rng.integers(0, r, (rows, n)), rng.integers(0, r, (rows, n)))
-    for i in range(1, n):
-        copied = rng.random(rows) < rng.choice([0, 0.8, 1])
-        codes[copied, i] = codes[copied, i - 1] % r[i]
-    drawn = {"whole": rng.integers(0, 4, rows).astype(float), "real": 3 * rng.random(rows)}
-    weights = drawn.get(weighted)
-    if weights is not None:
-        weights[0] += 1
-    return make(codes, r, weights)
-
-
-def tables(problem):
-    return [dict(problem.candidates(v)) for v in range(problem.n_variables)]
-
-
-def enumerated(data, score, k, required=(), forbidden=()):
-    """Score every allowed parent set by its own count of the data."""
-    found = []
-    for child in range(data.n_variables):
-        others = [p for p in range(data.n_variables) if p != child and (p, child) not in forbidden]
-        needed = {p for p, c in required if c == child}
-        sets = (s for m in range(k + 1) for s in itertools.combinations(others, m))
-        found.append({s: score_family(data, child, s, score) for s in sets if needed <= set(s)})
-    return found
-
-
-def undominated(table):
-    """Keep the sets that score more than each of their proper subsets in the table."""
-    return {
-        s: score
-        for s, score in table.items()
-        if not any(set(other) < set(s) and table[other] >= score for other in table)
-    }
-
-
-def random_arcs(seed, n):
-    """Return a few arcs of two kinds that do not contradict each other."""
-    arcs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    order = np.random.default_rng(seed).permutation(len(arcs))
-    chosen = [arcs[i] for i in order]
-    cut = seed % 3
-    return chosen[:cut], chosen[cut : cut + seed // 3 % 3]
 
 
 @pytest.mark.parametrize("score", SCORES, ids=str)
@@ -193,6 +144,57 @@ def test_bounds_skip_tables(score):
     assert tables(kept) == [undominated(table) for table in tables(full)]
 
 
+@pytest.mark.parametrize("score", SCORES, ids=str)
+@slow
+@given(seed=st.integers(0, 2**32), weighted=st.sampled_from(["", "whole", "real"]))
+def test_no_superset_exceeds_the_ceiling(score, seed, weighted):
+    """The penalty bound and the bound by distinct cells, against all supersets."""
+    data = dependent_data(seed, n=4, weighted=weighted)
+    weights = np.ones(data.n_rows) if data.weights is None else data.weights
+    if weights.sum() < 1:
+        return
+    kind, _, b = score.compiled(float(weights.sum()))
+    for child, table in enumerate(enumerated(data, score, 3)):
+        r = int(data.cardinalities[child])
+        for parents in table:
+            cell = np.unique(data.codes[:, [child, *parents]], axis=0, return_inverse=True)[1]
+            cells = np.minimum(np.bincount(cell.reshape(-1), weights), 1).sum()
+            q = float(np.prod(data.cardinalities[list(parents)]))
+            bound = ceiling.py_func(kind, b, q, r, cells)
+            above = [table[s] for s in table if set(s) >= set(parents)]
+            assert max(above) <= bound + 1e-8
+
+
+@pytest.mark.parametrize("score", [BIC(), AIC(), PenalisedLikelihood(0.3)], ids=str)
+@slow
+@given(seed=st.integers(0, 2**32), needed=st.integers(0, 3))
+def test_supersets_of_a_parent_with_too_little_entropy_are_dominated(score, seed, needed):
+    """The entropy bound on its own: some parent is better left out of each superset."""
+    data = dependent_data(seed, n=4)
+    a, b = score.compiled(float(data.n_rows))[1:]
+
+    def term(subset):
+        n = np.unique(data.codes[:, list(subset)], axis=0, return_counts=True)[1]
+        return a * (n * np.log(n / data.n_rows)).sum() if subset else 0.0
+
+    required = np.zeros((4, 4), np.bool_)
+    required[needed] = True
+    for child, table in enumerate(enumerated(data, score, 3)):
+        for parents in table:
+            subset = np.array([child, *parents])
+            lower = np.full((len(subset), len(subset)), np.nan)
+            for t in range(1, len(subset)):
+                lower[0, t] = term([p for p in parents if p != subset[t]])
+            cards = data.cardinalities.astype(np.int64)
+            cost = b * np.prod(cards[list(parents)], dtype=float) * (cards[child] - 1)
+            closed = entropy_closes.py_func(
+                subset, 0, term(parents), cost, 1e-9, required, cards, lower
+            )
+            for above in [s for s in table if closed and set(s) >= set(parents)]:
+                smaller = [tuple(p for p in above if p != y) for y in parents if y != needed]
+                assert max(table[s] for s in smaller) >= table[above] - 1e-9
+
+
 def test_many_states_and_few_rows():
     """Tables of 21^4 cells are counted by their observed cells only."""
     rng = np.random.default_rng(4)
@@ -248,7 +250,9 @@ def test_too_large_enumerations_are_refused(monkeypatch):
         candidate_parent_sets(wide, BIC(), max_parents=2, prune=False)
     monkeypatch.setattr(candidate_enumeration, "OPEN_LIMIT", 100)
     data = make(np.random.default_rng(0).integers(0, 2, (90, 9)), [2] * 9)
-    with pytest.raises(TooLargeError, match=r"100 families with 2 parents .* set max_parents to at most 2"):
+    with pytest.raises(
+        TooLargeError, match=r"100 families with 2 parents .* set max_parents to at most 2"
+    ):
         candidate_parent_sets(data, BDeu(1), max_parents=None)
     assert candidate_parent_sets(data, BDeu(1), max_parents=2).n_candidates
 
