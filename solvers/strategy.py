@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.solvers import dynamic, order_graph, ordering, scip
+from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.progress import Progress
@@ -163,11 +164,15 @@ class Strategy:
                 allowance=self.allowance,
                 memory_limit=self.memory_limit,
                 seed=self.seed,
+                tell=progress.note,
             )
             if status == "optimal" or self.solver == "order-graph":
                 return status
         self._count("scip", k)
-        return scip.solve_component(progress, k, allowance=self.allowance, seed=self.seed)
+        clusters = Counted(multipliers.clusters, multipliers.counts)
+        return scip.solve_component(
+            progress, k, allowance=self.allowance, seed=self.seed, clusters=clusters
+        )
 
     def _by_dynamic(self, k: int) -> Status:
         progress, component = self.progress, self.progress.components[k]
