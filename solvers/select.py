@@ -74,7 +74,7 @@ def solve(
     certify
         Whether to build a certificate of the bound, which a short program verifies with exact
         fractions (:mod:`exactlearn.solvers.certificate`). It is a proof of its own, by cluster
-        inequalities, built when the solver is done, in the time that is left.
+        inequalities, built when the solver is done; of a time limit it gets half.
 
     Returns
     -------
@@ -121,7 +121,8 @@ def solve(
         problem.require_feasible()
     except InfeasibleError as error:
         return _infeasible(solver, str(error), Progress(problem, (), None, None))
-    progress = Progress(problem, split(problem), time_limit, on_event)
+    solving_limit = time_limit if not certify or time_limit is None else 0.5 * time_limit
+    progress = Progress(problem, split(problem), solving_limit, on_event)
     strategy = Strategy(
         progress=progress,
         solver=solver,
@@ -143,6 +144,7 @@ def solve(
     if status == "infeasible":
         return _infeasible(solver, "no acyclic selection agrees on the values it reads", progress)
     if certify and progress.parents is not None:
+        progress.deadline = inf if time_limit is None else progress.begun + time_limit
         certificate = _certificate(strategy, progress.parents)
     result = _answer(strategy, status, time_limit, certificate)
     result.check(problem)
