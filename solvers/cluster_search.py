@@ -28,7 +28,7 @@ ORDERS = 10
 FEW = 5
 """Violated clusters found quickly that make walks unnecessary."""
 
-MOST_STARTS = 60
+MOST_STARTS = 30
 """Variables from which walks set out."""
 
 
@@ -59,7 +59,7 @@ def slow_clusters(
 ) -> NDArray[np.bool_]:
     """Return the seeds, shape (seeds, n), and what walks from them and from variables find."""
     rng = np.random.default_rng(0) if rng is None else rng
-    sources = np.sort(rng.permutation(n)[:MOST_STARTS])
+    sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
     walks = walk_clusters(*support, n, sources, seeds, 1)
     return _best(np.concatenate([seeds, walks]), support, most)
 
@@ -117,7 +117,8 @@ def walk_clusters(
 
     Rows of sources that are in no violated cluster are empty.
     """
-    whole = _hopeful(child, x, member_first, members, n)
+    whole = _hopeful(child, member_first, members, n)
+    child, x, member_first, members = _among(child, x, member_first, members, whole)
     found = np.zeros((2 * len(sources) + len(seeds), n), np.bool_)
     for k in range(len(sources)):
         v = sources[k]
@@ -138,18 +139,53 @@ def walk_clusters(
 @kernel
 def _hopeful(
     child: NDArray[np.int64],
-    x: NDArray[np.float64],
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
     n: int,
 ) -> NDArray[np.bool_]:
-    """Return the variables with a positive parent and a positive child: others help no cluster."""
-    has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    """Return the variables that have, among themselves, a positive parent and a positive child.
+
+    Others help no cluster.
+    """
+    whole = np.ones(n, np.bool_)
+    size = n + 1
+    while whole.sum() < size:
+        size = whole.sum()
+        has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        for s in range(len(child)):
+            for at in range(member_first[s], member_first[s + 1]):
+                if whole[child[s]] and whole[members[at]]:
+                    has_parent[child[s]] = True
+                    has_child[members[at]] = True
+        whole = has_parent & has_child
+    return whole
+
+
+@kernel
+def _among(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    whole: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the support without other variables; candidates without parents among them are out."""
+    kept = np.empty(len(x), np.int64)
+    starts = np.zeros(len(x) + 1, np.int64)
+    held = np.empty(len(members), np.int64)
+    count, total = 0, 0
     for s in range(len(x)):
-        for at in range(member_first[s], member_first[s + 1]):
-            has_parent[child[s]] = True
-            has_child[members[at]] = True
-    return has_parent & has_child
+        if whole[child[s]]:
+            for at in range(member_first[s], member_first[s + 1]):
+                if whole[members[at]]:
+                    held[total] = members[at]
+                    total += 1
+            if total > starts[count]:
+                kept[count] = s
+                count += 1
+                starts[count] = total
+    rows = kept[:count]
+    return child[rows], x[rows], starts[: count + 1], held[:total]
 
 
 @kernel

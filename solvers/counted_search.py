@@ -23,16 +23,20 @@ MOST_WALKS = 20
 """Seeds from which walks set out, the best ones for each count."""
 
 
-def counted_clusters(support: Support, n: int, most: int) -> Counted:
-    """Return violated clusters with counts above one, for each count the most violated."""
+def counted_clusters(support: Support, n: int, most: int, *, walk: bool = True) -> Counted:
+    """Return violated clusters with counts above one, for each count the most violated.
+
+    Without walks, these are seeds.
+    """
+    walks = MOST_WALKS if walk else 0
     none = Counted.of(np.zeros((0, n), np.bool_))
-    return Counted.join(none, *(_with_count(support, n, count, most) for count in COUNTS))
+    return Counted.join(none, *(_with_count(support, n, k, most, walks) for k in COUNTS))
 
 
-def _with_count(support: Support, n: int, count: int, most: int) -> Counted:
+def _with_count(support: Support, n: int, count: int, most: int, most_walks: int) -> Counted:
     seeds = family_seeds(*support, n, count, MOST_SEEDS)
     seeds, violation = _ranked(seeds, support, count)
-    walks = walk_clusters(*support, n, np.zeros(0, np.int64), seeds[:MOST_WALKS], count)
+    walks = walk_clusters(*support, n, np.zeros(0, np.int64), seeds[:most_walks], count)
     found = np.concatenate([seeds[violation > LEAST][:most], walks])
     found, violation = _ranked(found, support, count)
     return Counted.of(found[violation > LEAST][:most], count)

@@ -29,7 +29,7 @@ from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.relaxation import Relaxation, Relaxed
 
-MOST_CUTS = 200
+MOST_CUTS = 50
 """Clusters added in one round."""
 
 MOST_ROUNDS = 2000
@@ -38,10 +38,10 @@ MOST_ROUNDS = 2000
 TAIL, LEAST_GAIN, LEAST_PART = 60, 0.01, 1e-4
 """Rounds in which so much of the gap must be closed, and of what all rounds together closed."""
 
-MOST_IDLE = 8
+MOST_IDLE = 25
 """Rounds without progress that a cluster of no value stays in the relaxation."""
 
-MOST_PROGRAMS = 20
+MOST_PROGRAMS = 2
 """Exact searches for violated clusters."""
 
 TINY = 1e-9
@@ -225,10 +225,12 @@ class CuttingPlanes:
             if not len(deep):
                 self.inner = between
             found = Counted.join(found, Counted.of(deep))
-        found = Counted.join(found, counted_clusters(support, n, MOST_CUTS))
+        found = Counted.join(found, counted_clusters(support, n, MOST_CUTS, walk=False))
         if len(found) < FEW:
             more = violated_clusters(support, n, MOST_CUTS, self.rng)
-            found = Counted.join(found, Counted.of(more))
+            found = Counted.join(
+                found, Counted.of(more), counted_clusters(support, n, MOST_CUTS, walk=True)
+            )
         if not len(found) and self.programs < MOST_PROGRAMS:
             self.programs += 1
             found = Counted.of(search_clusters(support, n))
