@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.candidate_level import Kept, Level, bits_below
-from exactlearn.candidate_pruning import ceiling, entropy_closes
+from exactlearn.candidate_pruning import ceiling, lacks_entropy
 from exactlearn.colexicographic import rank_without, ranks_without_one
 from exactlearn.kernel import kernel, overwrite
 from exactlearn.set_index import find
@@ -70,11 +70,9 @@ class Found(NamedTuple):
 
 
 @kernel
-def _without(subset: NDArray[np.int64], t: int) -> NDArray[np.int64]:
-    others = np.empty(len(subset) - 1, np.int64)
+def _leave_out(subset: NDArray[np.int64], t: int, others: NDArray[np.int64]) -> None:
     for u in range(len(others)):
         others[u] = subset[u + (u >= t)]
-    return others
 
 
 @kernel
@@ -124,18 +122,31 @@ def _best_subset(
 
 
 @kernel
-def _read_lower_terms(
-    subset: NDArray[np.int64],
+def _entropy_closes(
+    others: NDArray[np.int64],
+    own: float,
+    cost: float,
+    slack: float,
+    required: NDArray[np.bool_],
+    cardinalities: NDArray[np.int64],
     choose: NDArray[np.int64],
     lower: Level,
-    lower_terms: NDArray[np.float64],
-) -> None:
-    """Look up the terms of the sets with two elements less."""
-    for t in range(len(subset)):
-        for u in range(t):
-            node = find(rank_without(subset, t, u, choose), lower.keys, lower.places)
-            term = lower.terms[node] if node >= 0 else np.nan
-            lower_terms[t, u] = lower_terms[u, t] = term
+    ranks: NDArray[np.int64],
+) -> bool:
+    """Tell whether one of the parents has too little entropy given the others.
+
+    ``own`` is the parents' term, ``required`` tells which variables are required parents, and
+    ``ranks`` is scratch space.
+    """
+    ranks_without_one(others, choose, ranks)
+    for u in range(len(others)):
+        if not required[others[u]]:
+            node = find(ranks[u], lower.keys, lower.places)
+            if node >= 0 and lacks_entropy(
+                lower.terms[node] - own, cost, cardinalities[others[u]], slack
+            ):
+                return True
+    return False
 
 
 @kernel
@@ -196,7 +207,8 @@ def score_sets(
     best, own = np.empty(size), np.empty(size)
     ranks, nodes = np.zeros(size, np.int64), np.zeros(size, np.int64)
     fewest = cardinalities.min()
-    subset, lower_terms = np.empty(size, np.int64), np.zeros((size, size))
+    subset, others = np.empty(size, np.int64), np.empty(size - 1, np.int64)
+    lower_ranks = np.zeros(size, np.int64)
     for row in range(len(joined.families)):
         overwrite(subset, joined.sets[row])
         ranks_without_one(subset, choose, ranks)
@@ -210,7 +222,7 @@ def score_sets(
         for u in range(size):
             if nodes[u] >= 0:
                 cells = max(cells, float(level.cells[nodes[u]]))
-        wanted, lower_known = 0, False
+        wanted = 0
         for t in range(size):
             if families >> t & 1 == 0:
                 continue
@@ -225,23 +237,28 @@ def score_sets(
                 continue
             if n_required[child] and not _has_required(subset, t, required, n_required[child]):
                 continue
+            _leave_out(subset, t, others)
             node = nodes[t]
             own[t] = level.terms[node] if node >= 0 else np.nan
             if np.isnan(own[t]):
                 slot = ranks[t] & (len(bench.keys) - 1)
                 if bench.keys[slot] != ranks[t]:
-                    others = _without(subset, t)
                     bench.terms[slot] = set_term(others, rows, bench.parent_stack, terms)[0]
                     bench.keys[slot] = ranks[t]
                     numbers[3] += 1
                 own[t] = bench.terms[slot]
             if prune and kind == 1:
-                if not lower_known:
-                    _read_lower_terms(subset, choose, lower, lower_terms)
-                    lower_known = True
                 cost = b * (space / r) * (r - 1)
-                if entropy_closes(
-                    subset, t, own[t], cost, slack, required, cardinalities, lower_terms
+                if _entropy_closes(
+                    others,
+                    own[t],
+                    cost,
+                    slack,
+                    required[:, child],
+                    cardinalities,
+                    choose,
+                    lower,
+                    lower_ranks,
                 ):
                     families &= ~(1 << t)
                     continue

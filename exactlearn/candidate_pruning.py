@@ -36,9 +36,6 @@ Comparisons with a bound leave ``slack`` for rounding, so pruning changes nothin
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from exactlearn.kernel import kernel
 
 
@@ -52,25 +49,10 @@ def ceiling(kind: int, b: float, q: float, r: int, cells: float) -> float:
 
 
 @kernel
-def entropy_closes(
-    subset: NDArray[np.int64],
-    t: int,
-    own: float,
-    cost: float,
-    slack: float,
-    required: NDArray[np.bool_],
-    cardinalities: NDArray[np.int64],
-    lower_terms: NDArray[np.float64],
-) -> bool:
-    """Tell whether some parent has too little entropy given the others.
+def lacks_entropy(gain: float, cost: float, r: int, slack: float) -> bool:
+    """Tell whether a parent with ``r`` states has too little entropy given the others.
 
-    ``own`` is the parents' term, ``cost`` the penalty of the family, and ``lower_terms`` holds the
-    terms of the set less two elements, not-a-number where not known.
+    ``gain`` is that entropy, over all rows and as the score weighs it; ``cost`` is the penalty of
+    the family with the parent.
     """
-    for u in range(len(subset)):
-        if u != t and not required[subset[u], subset[t]]:
-            r = cardinalities[subset[u]]
-            gain = lower_terms[t, u] - own
-            if gain + slack <= cost * (r - 1) / r:
-                return True
-    return False
+    return gain + slack <= cost * (r - 1) / r

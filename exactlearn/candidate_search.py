@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.candidate_pruning import ceiling
+from exactlearn.candidate_pruning import ceiling, lacks_entropy
 from exactlearn.candidate_queue import Queue, pop, push
 from exactlearn.kernel import kernel
 from exactlearn.set_scores import Terms, prefix_term, set_term
@@ -168,8 +168,7 @@ def _score_node(
     numbers[SCORED] += 1
     score = term - own
     if kind == 1:
-        cost = b * tree.space[node] * (r - 1) * (added - 1)
-        if tree.term[node] - own + slack <= cost:
+        if lacks_entropy(tree.term[node] - own, b * space * (r - 1), added, slack):
             return -1
         score -= b * space * (r - 1)
     new = numbers[NODES]
