@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.order_graph_bounds import Scratch, scratch_for, settle
+from exactlearn.solvers.order_graph_bounds import Scratch, glance, scratch_for, settle
 from exactlearn.solvers.order_graph_patterns import (
     coupling,
     no_patterns,
     partition,
     patterns_of,
+    useful_candidates,
 )
 from exactlearn.solvers.order_graph_rows import (
     WORD,
@@ -196,6 +197,11 @@ class _Sweeps:
         self.patterns = no_patterns(component.n_variables)
 
     @property
+    def light(self) -> bool:
+        """Whether there are patterns, next to which states' own bounds are not worth their time."""
+        return len(self.patterns.starts) > 0
+
+    @property
     def gap(self) -> float:
         """How far the incumbent lies below the Lagrangian bound."""
         component = self.component
@@ -254,26 +260,39 @@ class _Sweeps:
         """Search all paths below the threshold."""
         if self.nodes > EASY and not len(self.patterns.starts):
             self._build_patterns()
-        keep = np.flatnonzero(self.keep & (self.priced.reduced < threshold))
-        child = self.numbered.child
-        light = len(self.patterns.starts) > 0
-        rank = keep if light else self.priced.reduced[keep]
-        keep = keep[np.lexsort((keep, rank, child[keep]))]
-        if len(np.unique(child[keep])) < self.component.n_variables:
+        useful = self.keep & (self.priced.reduced < threshold)
+        if len(np.unique(self.component.child[useful])) < self.component.n_variables:
             return _Swept(1, None)
-        graph = self.numbered.graph(self.priced.reduced, keep)
+        costs = np.where(useful, self.priced.reduced, inf)
+        keep = self._order(useful)
+        graph = self.numbered.graph(costs, keep)
         scratch = scratch_for(graph)
         table = new_table(self.component.n_variables, BEGINNING, threshold)
         while True:
             self.progress.pause()
             expanded = int(table.at[EXPANDED])
-            why = expand(graph, self.patterns, scratch, table, 0 if light else ASCENTS, WORK)
+            why = expand(graph, self.patterns, scratch, table, 0 if self.light else ASCENTS, WORK)
             self.nodes += int(table.at[EXPANDED]) - expanded
             if why == FULL:
                 table = self._grown(table)
             elif why != WORKED:
                 break
         return _Swept(int(table.at[EXPANDED]), self._selection(graph, scratch, table, keep))
+
+    def _order(self, useful: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the candidates as the search wants them.
+
+        Those that are of no use tell nevertheless that worse ones are of none, either, once their
+        parents are placed.
+        """
+        child = self.numbered.child
+        if not self.light:
+            kept = np.flatnonzero(useful)
+            return kept[np.lexsort((kept, self.priced.reduced[kept], child[kept]))]
+        last = np.zeros(self.component.n_variables, np.int64)
+        np.maximum.at(last, self.component.child[useful], np.flatnonzero(useful))
+        listed = np.flatnonzero(np.arange(len(useful)) <= last[self.component.child])
+        return listed[np.lexsort((listed, child[listed]))]
 
     def _grown(self, table: Table) -> Table:
         capacity = 2 * len(table.placed)
@@ -298,7 +317,11 @@ class _Sweeps:
         chosen = np.full(self.component.n_variables, -1, np.int64)
         while state != FREE:
             placed, cost = table.placed[state], float(table.cost[state])
-            settle(graph, self.patterns, scratch, placed, cost, float(table.costs[0]), ASCENTS)
+            threshold = float(table.costs[0])
+            if self.light:
+                glance(graph, self.patterns, scratch, placed, cost, threshold)
+            else:
+                settle(graph, self.patterns, scratch, placed, cost, threshold, ASCENTS)
             new = following & ~int(placed)
             for v in range(len(chosen)):
                 if new >> v & 1:
@@ -314,8 +337,13 @@ class _Sweeps:
         group = partition(coupling(self.rows, n), sizes, np.random.default_rng(self.seed))
         self.position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
         self.numbered = Numbered.of(self.component, self.rows, self.position)
-        keep = self.keep & (self.priced.reduced < self.gap)
-        self.patterns = patterns_of(self.numbered, keep, sizes, self.progress.pause)
+        self.keep &= self.priced.reduced < self.gap
+        self.patterns = patterns_of(self.numbered, self.keep, sizes, self.progress.pause)
+        before = np.flatnonzero(self.keep)
+        rank = np.lexsort((self.priced.reduced[before], self.numbered.child[before]))
+        graph = self.numbered.graph(self.priced.reduced, before[rank])
+        useful = useful_candidates(self.patterns, graph, self.gap, self.progress.pause)
+        self.keep[before[rank]] = useful
 
 
 def _no_multipliers(component: Component) -> Multipliers:

@@ -34,7 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
-from exactlearn.solvers.order_graph_patterns import Patterns, estimate, estimate_group, group_bits
+from exactlearn.solvers.order_graph_patterns import (
+    Patterns,
+    charged,
+    estimate,
+    estimate_group,
+    group_bits,
+)
 from exactlearn.solvers.order_graph_rows import OrderGraph, lowest, size_of
 
 PRUNED, OPEN, COMPLETE = 0, 1, 2
@@ -189,22 +195,8 @@ def glance(
         while at_once:
             v = lowest(at_once)
             at_once &= at_once - ONE
-            cost += step_cost(graph, v, scratch.best[v], placed)
+            cost += charged(graph, v, scratch.best[v], placed, np.inf)
             placed |= ONE << np.uint64(v)
-
-
-@kernel
-def step_cost(graph: OrderGraph, v: int, c: int, placed: np.uint64) -> float:
-    """Return what it costs to place a variable with a candidate after a state."""
-    cost: float = graph.reduced[c]
-    for word in range(graph.few.shape[1]):
-        bits = graph.few[c, word]
-        while bits:
-            r = graph.own[graph.own_first[v] + (word << 6) + lowest(bits)]
-            bits &= bits - ONE
-            if size_of(graph.members[r] & placed) >= graph.counts[r]:
-                cost += graph.values[r]
-    return cost
 
 
 @kernel

@@ -209,20 +209,109 @@ def cheapest_without(
     """
     least = enough
     for c in range(graph.first[v], graph.first[v + 1]):
-        cost = graph.reduced[c]
-        if cost >= least:
+        if graph.reduced[c] >= least:
             break
-        if graph.parents[c] & absent:
-            continue
-        for word in range(graph.few.shape[1]):
-            bits = graph.few[c, word]
-            while bits and cost < least:
-                r = graph.own[graph.own_first[v] + (word << 6) + lowest(bits)]
-                bits &= bits - np.uint64(1)
-                if size_of(graph.members[r] & placed) >= graph.counts[r]:
-                    cost += graph.values[r]
-        least = min(least, cost)
+        if graph.parents[c] & absent == np.uint64(0):
+            least = min(least, charged(graph, v, c, placed, least))
     return least
+
+
+@kernel
+def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float) -> float:
+    """Return what a candidate costs after some variables, or something that is ``enough``."""
+    cost: float = graph.reduced[c]
+    for word in range(graph.few.shape[1]):
+        bits = graph.few[c, word]
+        while bits and cost < enough:
+            r = graph.own[graph.own_first[v] + (word << 6) + lowest(bits)]
+            bits &= bits - ONE
+            if size_of(graph.members[r] & placed) >= graph.counts[r]:
+                cost += graph.values[r]
+    return cost
+
+
+def useful_candidates(
+    patterns: Patterns, graph: OrderGraph, goal: float, pause: Callable[[], None]
+) -> NDArray[np.bool_]:
+    """Tell which candidates may be on a path that costs less than a goal, shape (m,).
+
+    Parameters
+    ----------
+    patterns
+        The tables.
+    graph
+        The candidates, sorted by reduced cost within each variable, and all rows.
+    goal
+        The cost to stay below.
+    pause
+        Called between blocks of work; may raise to stop.
+    """
+    useful = np.zeros(len(graph.losses), np.bool_)
+    ends = np.append(patterns.starts[1:], len(patterns.values))
+    tables = [patterns.values[a:b] for a, b in zip(patterns.starts, ends, strict=True)]
+    total = sum(float(table[-1]) for table in tables)
+    for table, shift in zip(tables, patterns.shifts[:-1].tolist(), strict=True):
+        forward = np.full(len(table), np.inf)
+        forward[0] = 0.0
+        limit = goal - (total - float(table[-1]))
+        for start in range(0, len(table), BLOCK):
+            stop = min(start + BLOCK, len(table))
+            pass_through(graph, table, forward, useful, shift, limit, start, stop)
+            pause()
+    return useful
+
+
+@kernel
+def pass_through(
+    graph: OrderGraph,
+    table: NDArray[np.float64],
+    forward: NDArray[np.float64],
+    useful: NDArray[np.bool_],
+    shift: int,
+    limit: float,
+    start: int,
+    stop: int,
+) -> None:
+    """Place the variables of a group in all orders that cost less than a limit; mark candidates.
+
+    Parameters
+    ----------
+    graph, table, shift
+        The candidates, the group's table and its first variable.
+    forward
+        Least cost of placing each subset first, shape of the table; grows.
+    useful
+        Set true for candidates that such an order may use, shape (m,).
+    limit
+        Cost of the whole group to stay below.
+    start, stop
+        The subsets from which to go on.
+    """
+    whole = len(table) - 1
+    group = np.uint64(whole) << np.uint64(shift)
+    for subset in range(start, stop):
+        if forward[subset] + table[whole ^ subset] >= limit:
+            continue
+        placed = np.uint64(subset) << np.uint64(shift)
+        absent = group & ~placed
+        left = absent
+        while left:
+            v = lowest(left)
+            left &= left - ONE
+            reached = subset | (1 << (v - shift))
+            most = limit - forward[subset] - table[whole ^ reached]
+            for c in range(graph.first[v], graph.first[v + 1]):
+                if graph.reduced[c] >= most:
+                    break
+                if graph.parents[c] & absent:
+                    continue
+                total = forward[subset]
+                if useful[c] and total + graph.reduced[c] >= forward[reached]:
+                    continue
+                cost = charged(graph, v, c, placed, most)
+                if cost < most:
+                    useful[c] = True
+                    forward[reached] = min(forward[reached], total + cost)
 
 
 @kernel

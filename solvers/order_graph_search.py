@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
-from exactlearn.solvers.order_graph_bounds import (
-    COMPLETE,
-    OPEN,
-    Scratch,
-    settle,
-    step_cost,
-)
-from exactlearn.solvers.order_graph_patterns import Patterns, estimate
+from exactlearn.solvers.order_graph_bounds import COMPLETE, OPEN, Scratch, glance, settle
+from exactlearn.solvers.order_graph_patterns import Patterns, charged, estimate
 from exactlearn.solvers.order_graph_rows import OrderGraph, lowest, size_of
 
 FREE = np.int32(-1)
@@ -144,15 +138,15 @@ def expand(
         state = at[NEXT]
         at[NEXT] = table.following[state]
         at[EXPANDED] += 1
-        became, placed, cost, coming, _ = settle(
-            graph,
-            patterns,
-            scratch,
-            table.placed[state],
-            table.cost[state],
-            table.costs[0],
-            ascents,
-        )
+        placed, cost, threshold = table.placed[state], table.cost[state], table.costs[0]
+        if ascents > 0:
+            became, placed, cost, coming, _ = settle(
+                graph, patterns, scratch, placed, cost, threshold, ascents
+            )
+        else:
+            became, placed, cost, coming, _ = glance(
+                graph, patterns, scratch, placed, cost, threshold
+            )
         if became == COMPLETE and cost < table.costs[1]:
             table.costs[1] = cost
             at[LAST] = state
@@ -177,7 +171,7 @@ def add_followers(
         v = lowest(coming)
         coming &= coming - np.uint64(1)
         if scratch.best[v] >= 0:
-            reached = cost + step_cost(graph, v, scratch.best[v], placed)
+            reached = cost + charged(graph, v, scratch.best[v], placed, np.inf)
             follower = placed | (np.uint64(1) << np.uint64(v))
             if reached + estimate(patterns, everything & ~follower) < table.costs[0]:
                 enter(table, follower, reached, state)
