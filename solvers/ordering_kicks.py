@@ -67,7 +67,7 @@ def rearrange(
 ) -> None:
     """Turn round, or move to either end, the variables around one in the network so far."""
     n = len(state.order)
-    size = int(2.0 * (n / 4.0) ** rng.random()) + 1
+    size = int(2.0 * (n / 4.0) ** (rng.random() ** 2)) + 1
     inside = np.zeros(n, np.bool_)
     ball = _around(lists, state, v, min(size, n), inside)
     how = int(rng.random() * 3)
