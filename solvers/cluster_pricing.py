@@ -4,23 +4,32 @@ The multipliers come from the linear relaxation over the candidates that could b
 bound any selection of any candidates (:mod:`exactlearn.solvers.multipliers`).
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn.solvers.components import split
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.result import ROUNDING
 from exactlearn.solvers.root import Pause, no_pause, solve_root
 
-ROUNDS = 2
-"""Times that price and multipliers are fitted to each other."""
+MOST_STEPS = 30
+"""Prices that are tried."""
 
-HALVINGS = 50
-"""Steps of the search for the best price."""
+WIDER = 4.0
+"""Factor between two prices while none leads across the limit."""
 
-GOLDEN = (5**0.5 - 1) / 2
+
+class Point(NamedTuple):
+    """Score and number of arcs of a network."""
+
+    score: float
+    arcs: int
+
+
+BestAt = Callable[[float], Point]
 
 
 def no_multipliers(problem: Problem) -> Multipliers:
@@ -36,68 +45,63 @@ def cluster_multipliers(problem: Problem, pause: Pause = no_pause) -> Multiplier
     problem = problem.without_literals()
     if not problem.is_feasible:
         return no_multipliers(problem)
-    clusters, values = [no_multipliers(problem).clusters], [np.zeros(0)]
+    found = [no_multipliers(problem)]
     for component in split(problem):
         if component.n_variables == 1:
             continue
-        found = solve_root(component, pause=pause).multipliers
-        wide = np.zeros((len(found.values), problem.n_variables), np.bool_)
-        wide[:, component.variables] = found.clusters
-        clusters.append(wide)
-        values.append(found.values)
-    return Multipliers(np.concatenate(clusters), np.concatenate(values))
+        own = solve_root(component, pause=pause).multipliers
+        clusters = np.zeros((len(own.values), problem.n_variables), np.bool_)
+        clusters[:, component.variables] = own.clusters
+        found.append(Multipliers(clusters, own.values, own.counts))
+    return Multipliers(
+        np.concatenate([own.clusters for own in found]),
+        np.concatenate([own.values for own in found]),
+        np.concatenate([own.counts for own in found]),
+    )
 
 
-def arc_price(
-    problem: Problem,
-    multipliers: Multipliers,
-    arcs: int,
-    sign: int,
-    pause: Pause = no_pause,
-) -> tuple[float, Multipliers]:
-    """Return the price per arc with the lowest bound, and multipliers that suit it.
+def arc_price(best_at: BestAt, beyond: Point, limit: int, step: float) -> float | None:
+    """Return the price per arc with the lowest bound, found by solving at few prices.
+
+    The best networks at two prices, one on either side of the limit, are equally good at the price
+    in between where their lines cross; if none is better there, that price is the best one
+    (the vertex search of a concave envelope, as in Eisner and Severance 1976, "Mathematical
+    techniques for efficient record segmentation in large shared databases").
 
     Parameters
     ----------
-    problem
-        A problem without constraints.
-    multipliers
-        Those without a price.
-    arcs
-        Number of arcs that are allowed, or wanted.
-    sign
-        1 to have at most so many arcs, -1 to have at least so many; the sign of the price.
-    pause
-        Called now and then, and what it raises passes through.
+    best_at
+        Returns score and number of arcs of the best network at a price per arc.
+    beyond
+        Those of the best network without a price, which has too many or too few arcs.
+    limit
+        The largest, or smallest, number of arcs that is allowed.
+    step
+        A first price to try.
+
+    Returns
+    -------
+    float or None
+        Negative when there are too few arcs; ``None`` when no price leads across the limit.
     """
-    sizes = np.diff(problem.member_first)
-    price = 0.0
-    for _ in range(ROUNDS):
-        price = sign * _lowest(problem, multipliers.adjusted(problem), sign * sizes, sign * arcs)
-        priced = replace(problem, scores=problem.scores - price * sizes)
-        multipliers = cluster_multipliers(priced, pause)
-    return price, multipliers
-
-
-def _lowest(
-    problem: Problem, adjusted: NDArray[np.float64], sizes: NDArray[np.int64], arcs: int
-) -> float:
-    """Return the price of at least 0 where the bound, a convex function, is lowest."""
-    first = problem.first[:-1]
-
-    def bound(price: float) -> float:
-        return float(np.maximum.reduceat(adjusted - price * sizes, first).sum()) + price * arcs
-
-    high = 1.0
-    for _ in range(HALVINGS):
-        if bound(2 * high) >= bound(high):
+    sign = 1 if beyond.arcs > limit else -1
+    price = sign * step
+    within = best_at(price)
+    for _ in range(MOST_STEPS):
+        if sign * (within.arcs - limit) <= 0:
             break
-        high *= 2
-    low, high = 0.0, 2 * high
-    for _ in range(HALVINGS):
-        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        if bound(a) <= bound(b):
-            high = b
+        beyond, price = within, WIDER * price
+        within = best_at(price)
+    else:
+        return None
+    for _ in range(MOST_STEPS):
+        price = (beyond.score - within.score) / (beyond.arcs - within.arcs)
+        found = best_at(price)
+        reached = beyond.score - price * beyond.arcs
+        if found.score - price * found.arcs <= reached + ROUNDING * max(1.0, abs(reached)):
+            break
+        if sign * (found.arcs - limit) <= 0:
+            within = found
         else:
-            low = a
-    return (low + high) / 2
+            beyond = found
+    return price

@@ -23,7 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.solvers.candidate_table import CandidateTable, Pricing
-from exactlearn.solvers.cluster_pricing import arc_price, cluster_multipliers, no_multipliers
+from exactlearn.solvers.cluster_pricing import (
+    Point,
+    arc_price,
+    cluster_multipliers,
+    no_multipliers,
+)
 from exactlearn.solvers.constraints import (
     ArcTotal,
     Clause,
@@ -32,6 +37,7 @@ from exactlearn.solvers.constraints import (
     ForbiddenAdjacency,
     RequiredAdjacency,
 )
+from exactlearn.solvers.neighbours import neighbours
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import LEAST, OutOfTime
 from exactlearn.solvers.result import TOLERANCE, Event, OnEvent, Result
@@ -45,6 +51,9 @@ WIDER = 4.0
 
 PER_VARIABLE = 4
 """Candidates of each variable that the first window holds, about."""
+
+MOST_NEIGHBOURS = 300
+"""Better neighbours of an incumbent that are checked for the constraints."""
 
 EASY = 12
 """Variables up to which a part is solved sooner than bounded."""
@@ -70,6 +79,9 @@ class Incumbent(NamedTuple):
     score: float = -inf
     parents: Parents | None = None
     values: tuple[int, ...] = ()
+
+
+NOTHING = Incumbent()
 
 
 @dataclass(eq=False)
@@ -123,10 +135,11 @@ class Partition:
     on_network: Callable[[Incumbent], None] | None = None
     on_event: OnEvent | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    incumbent: Incumbent = field(default=Incumbent(), init=False)
+    incumbent: Incumbent = field(default=NOTHING, init=False)
     nodes: int = field(default=0, init=False)
     solved: int = field(default=0, init=False)
     trace: list[tuple[float, float, float]] = field(default_factory=list, init=False)
+    _climbed: Incumbent = field(default=NOTHING, init=False)
     residual: float = field(default=-inf, init=False)
     begun: float = field(default_factory=monotonic, init=False)
 
@@ -201,7 +214,7 @@ class Partition:
         assert node.best is not None
         assert node.best.parents is not None
         assert self.exclude is not None
-        self._price(node.bound, node.best.parents)
+        self._price(node, node.best.parents)
         self._branch(node, self.exclude(node.best.parents), node.best.parents)
         self._current = None
 
@@ -235,6 +248,7 @@ class Partition:
         if monotonic() >= self.deadline:
             self._give_back(node)
             raise OutOfTime
+        self._climb()
         keep, extras = self._restrictions(node.steps)
         keep = self._table.limited(keep, self._least, self._most)
         node.bound = min(node.bound, self._table.bound(self._table.best(keep)))
@@ -259,7 +273,10 @@ class Partition:
                 break
             clause = self._clause(result.parents, extras)
             if clause is not None:
-                self._price(node.bound, result.parents)
+                if not self._priced:
+                    self._price(node, result.parents)
+                    self._push(node)  # to look again, at what is known now
+                    return
                 clause = _between(met, result.parents) or clause
                 self._branch(node, clause, result.parents)
                 return
@@ -366,6 +383,20 @@ class Partition:
             self.incumbent = found
             self._tell()
 
+    def _climb(self) -> None:
+        """Change the parents of one variable at a time, as long as that makes a better network."""
+        if self.exclude is not None or self.first_only or len(self.problem.options):
+            return
+        while self.incumbent is not self._climbed:
+            self._climbed = now = self.incumbent
+            assert now.parents is not None
+            least = now.score + LEAST * abs(now.score)
+            near = neighbours(self._table, now.parents, now.score, least, MOST_NEIGHBOURS)
+            for parents, score in near:
+                if not self.problem.violations(parents):
+                    self._offer(Incumbent(score, parents))
+                    break
+
     def _tell(self, more: int = 0) -> None:
         score, bound = self.incumbent.score, max(self.incumbent.score, self.bound)
         if score > -inf and (not self.trace or self.trace[-1][1:] != (score, bound)):
@@ -383,10 +414,10 @@ class Partition:
         clauses = [c.clause(parents) for c in (*self._overall, *extras)]
         return min((c for c in clauses if c is not None), key=len, default=None)
 
-    def _price(self, best: float, met: Parents) -> None:
+    def _price(self, node: Node, met: Parents) -> None:
         """Find the multipliers that bound parts without solving them, once they are needed.
 
-        ``best`` is the bound of the first part, and ``met`` the best network there.
+        ``node`` is the first part that was solved, and ``met`` the best network there.
         """
         if self._priced:
             return
@@ -398,11 +429,35 @@ class Partition:
         loss = np.sort(self._table.loss(keep))
         near = loss[min(PER_VARIABLE * bare.n_variables, len(loss)) - 1]
         bound = self._table.bound(self._table.best(keep))
-        self._first_window = max(float(near), bound - best, LEAST * max(1.0, abs(bound)))
-        for limit, sign in ((self._most, 1), (self._least, -1)):
-            if limit is not None and sign * (_arcs(met) - limit) > 0:
-                price, multipliers = arc_price(bare, multipliers, limit, sign, self._pause)
-                self._table = self._table.priced(multipliers, price, limit)
+        self._first_window = max(float(near), bound - node.bound, LEAST * max(1.0, abs(bound)))
+        limit = max(self._least, _arcs(met) if self._most is None else min(_arcs(met), self._most))
+        if limit != _arcs(met) and not self.first_only:
+            everything = Node(node.bound, start=met)
+            self._price_arcs(everything, limit)
+            node.bound = min(node.bound, everything.bound)
+
+    def _price_arcs(self, node: Node, limit: int) -> None:
+        """Find the price per arc at which a limit of their number costs least."""
+        bare = self._table.problem
+        everything = np.ones(bare.n_candidates, np.bool_)
+
+        def best_at(price: float) -> Point:
+            pricing = Pricing(bare.scores, 0.0, price, price * limit)
+            result = self._relax(node, everything, pricing, -inf)
+            if result is None or result.parents is None:
+                raise NoPrice
+            score = result.score + price * _arcs(result.parents)
+            if not self.problem.violations(result.parents):
+                self._offer(Incumbent(score, result.parents, result.values))
+            return Point(score, _arcs(result.parents))
+
+        try:
+            price = arc_price(best_at, best_at(0.0), limit, self._first_window)
+        except NoPrice:
+            return
+        if price:
+            multipliers = cluster_multipliers(self._table.part(everything, price), self._pause)
+            self._table = self._table.priced(multipliers, price, limit)
 
     def _branch(self, node: Node, cases: Sequence[Case], start: Parents) -> None:
         """Part a node by cases, at least one of which holds for all that is wanted of it.
@@ -468,6 +523,10 @@ class NothingWanted(OutOfTime):
     def __init__(self, bound: float) -> None:
         super().__init__()
         self.bound = bound
+
+
+class NoPrice(Exception):  # noqa: N818  (a signal, as below)
+    """Raised when a problem at some price per arc was not solved."""
 
 
 class OutOfChances(Exception):  # noqa: N818  (a signal between our own functions, not an error)
