@@ -103,8 +103,8 @@ def solve_component(
     k
         Its number.
     threads
-        Number of threads of the search; the selections found do not depend on it, unless the time
-        limit cuts them short. The bound takes one more.
+        Number of threads, one of them for the bound; the selections found do not depend on it,
+        unless the time limit cuts them short.
     seed
         Seed of all randomness.
     effort
@@ -125,9 +125,10 @@ def solve_component(
     """
     component = progress.components[k]
     relaxations = LEAST_EFFORT if progress.left < inf else RELAXED // component.n_candidates
+    searching = max(1, n_threads(threads) - 1)
     bounding = Bounding(component, progress.scores[k], max(5, relaxations))
     try:
-        _search(progress, k, n_threads(threads), seed, effort, bounding, allowance)
+        _search(progress, k, searching, seed, effort, bounding, allowance)
         return "optimal" if progress.closed[k] else "feasible"
     finally:
         bounding.stop()

@@ -10,7 +10,7 @@ from exactlearn.solvers.ordering_moves import (
     first_of_arc,
     needs_node,
 )
-from exactlearn.solvers.placing import FALSE, LEAST, TRUE, Lists, first_before, score_of
+from exactlearn.solvers.placing import FALSE, LEAST, ROUNDING, TRUE, Lists, first_before, score_of
 
 
 @kernel
@@ -57,7 +57,7 @@ def _readers(
     chosen, position, scores = state.chosen, state.position, lists.scores
     start = len(state.order) + lists.option_first[choice]
     false, true = start + old, start + state.values[choice]
-    won, found = 0.0, 0
+    won, size, found = 0.0, 0.0, 0
     for arc in range(lists.arc_first[false], lists.arc_first[false + 1]):
         u = lists.arc_child[arc]
         if needs_node(lists.need_first, lists.needs, chosen[u], false):
@@ -65,7 +65,8 @@ def _readers(
             other = first_before(
                 lists.need_first, lists.needs, position, begin, end, position[u], work
             )
-            won += score_of(scores, other) - score_of(scores, chosen[u])
+            gain = score_of(scores, other) - score_of(scores, chosen[u])
+            won, size = won + gain, size + abs(gain)
             plan.child[found], plan.candidate[found] = u, other
             found += 1
     for arc in range(lists.arc_first[true], lists.arc_first[true + 1]):
@@ -73,7 +74,8 @@ def _readers(
         if not needs_node(lists.need_first, lists.needs, chosen[u], false):
             better = first_of_arc(lists, state, arc, work)
             if better >= 0:
-                won += scores[better] - score_of(scores, chosen[u])
+                gain = scores[better] - score_of(scores, chosen[u])
+                won, size = won + gain, size + abs(gain)
                 plan.child[found], plan.candidate[found] = u, better
                 found += 1
-    return won, found
+    return won - ROUNDING * size, found

@@ -16,6 +16,7 @@ from exactlearn.kernel import kernel
 from exactlearn.solvers.placing import (
     FALSE,
     LEAST,
+    ROUNDING,
     TRUE,
     Lists,
     first_before,
@@ -120,8 +121,9 @@ def best_earlier(
                 lists.need_first, lists.needs, position, own + 1, lists.first[v + 1], at, work
             )
         lost = score_of(scores, chosen[v]) - score_of(scores, own)
-        if won - lost > best:
-            best, place, best_own, passed = won - lost, at, own, k + 1
+        gain = won - lost - ROUNDING * (won + lost)
+        if gain > best:
+            best, place, best_own, passed = gain, at, own, k + 1
         if hope - lost <= best:
             break
     return best, place, best_own, passed
@@ -162,7 +164,8 @@ def best_later(
         while k < found and plan.place[k] <= at:
             lost -= plan.gain[k]
             k += 1
-        gain = scores[own] - score_of(scores, chosen[v]) - lost
+        own_gain = scores[own] - score_of(scores, chosen[v])
+        gain = own_gain - lost - ROUNDING * (own_gain + lost)
         if gain > best:
             best, place, best_own, passed = gain, at, own, k
     return best, place, best_own, passed

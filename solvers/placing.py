@@ -23,6 +23,12 @@ MISSING = -1e15
 LEAST = 1e-9
 """Smallest difference of scores that counts as one."""
 
+ROUNDING = 4e-15
+"""What a difference of sums must be, relative to them, to be more than rounding.
+
+Else moves between two ways to miss a candidate could seem to help in turns for ever.
+"""
+
 TRUE, FALSE = -1, 2**62
 """Positions of true and of false literals."""
 

@@ -107,7 +107,7 @@ def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bo
                 chosen = along(component, order, state.values.tolist())
                 expected.append(sum(score_of(lists.scores, c) for c in chosen) - before)
             assert gain == pytest.approx(
-                max(expected), rel=1e-9, abs=0.3 if before < -1e14 else 1e-9
+                max(expected), rel=1e-9, abs=16.0 if before < -1e14 else 1e-9
             )
             assert is_consistent(component, state)
             if gain > LEAST:
@@ -132,7 +132,7 @@ def test_kicks_and_climbs_equal_full_recomputation(seed: int, n: int, choices: b
         before = total_of(lists.scores, state.chosen)
         climb(lists, state, queue, earlier, later, work)
         assert is_consistent(component, state)
-        assert total_of(lists.scores, state.chosen) >= before - 1e-9
+        assert total_of(lists.scores, state.chosen) >= before - 1e-9 - 1e-14 * abs(before)
         assert not queue.waits.any()
         kick(lists, state, queue, 0.5, rng, work)
         assert is_consistent(component, state)
@@ -167,6 +167,21 @@ def test_a_new_order_loses_nothing(seed: int, n: int) -> None:
     assert (
         np.where(state.chosen < 0, 2**62, state.chosen) <= np.where(before < 0, 2**62, before)
     ).all()
+
+
+def test_a_climb_between_two_ways_to_miss_ends() -> None:
+    """Whoever comes first has no candidate; which of them it is changes the score by little."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        a, b, c = -rng.random(3)
+        tables = [{(1,): a}, {(0,): b}, {(): -1.0, (0,): c, (1,): -0.5}]
+        component = split(Problem.from_candidates(list("abc"), tables))[0]
+        lists, state = random_state(component, rng)
+        queue, work = empty_queue(lists), np.zeros(1, np.int64)
+        push_all(queue, rng)
+        climb(lists, state, queue, empty_plan(lists), empty_plan(lists), work)
+        assert work[0] < 10**4
+        assert state.chosen[:2].min() == -1
 
 
 def test_a_cycle_has_no_order() -> None:
