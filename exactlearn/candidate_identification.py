@@ -52,8 +52,6 @@ PAUSE = 2**11
 """Tables counted between two looks at the clock."""
 PAIR_SHARE = 4
 """One part in so many of the effort may go to scoring pairs."""
-ROWS_PER_SECOND = 2e8
-"""Rows counted in a second, roughly: how much a time budget lets spend on pairs."""
 TERM_LIMIT = 2**22
 """Most tabulated terms, 8 bytes each."""
 
@@ -156,11 +154,13 @@ class Identification:
     def _search(self, variable: int, space: _Space, deadline: float) -> Identified:
         stack, queue = space
         numbers = np.zeros(5, np.int64)
-        child = self._child(variable, deadline)
+        child = self._child(variable)
         given = self.rows, stack, self.terms
-        tree = new_tree(2 + len(child.parents) + len(child.pair) ** 2 // 2 + PAUSE)
+        tree, start = new_tree(1 + len(child.parents)), time.monotonic()
         score_singles(child, tree, *given, numbers)
-        child = _strongest_first(child)
+        covered = self._n_paired(len(child.parents), numbers, start, deadline)
+        tree = taller(tree, len(tree.score) + covered**2 // 2 + PAUSE)
+        child = _strongest_first(child, tree, int(numbers[NODES]), covered)
         score_pairs(child, tree, *given, numbers)
         limit = self.budget.tables or 2**62
         while True:
@@ -179,32 +179,33 @@ class Identification:
         exhausted = settled and numbers[QUEUED] == 0 and numbers[DROPPED] == 0 and not self.cut
         return Identified(self._candidates(child, tree, int(numbers[NODES])), bool(exhausted))
 
-    def _child(self, variable: int, deadline: float) -> Child:
+    def _child(self, variable: int) -> Child:
         needed = [p for p, c in self.required if c == variable]
         barred = {p for p, c in self.forbidden if c == variable} | {variable, *needed}
         parents = np.sort(self.place[[p for p in range(self.n) if p not in barred]])
-        m = len(parents)
-        covered = self._n_paired(m, deadline)
         return Child(
             int(self.place[variable]),
             np.sort(self.place[needed]).astype(np.int64),
             parents.astype(np.int64),
-            np.full(m, np.nan),
-            np.full((covered, covered), np.nan),
-            np.zeros(m),
-            np.zeros((covered, covered)),
+            np.full(len(parents), np.nan),
+            np.zeros((0, 0)),
+            np.zeros(len(parents)),
+            np.zeros((0, 0)),
             np.array([-np.inf]),
             self.k,
             rounding_slack(self.rows.total),
         )
 
-    def _n_paired(self, m: int, deadline: float) -> int:
-        """Return for how many of the first parents all pairs are scored."""
+    def _n_paired(self, m: int, numbers: NDArray[np.int64], start: float, deadline: float) -> int:
+        """Return for how many of the first parents all pairs are scored.
+
+        How many tables there is time for is known from those counted since ``start``.
+        """
         tables = self.budget.tables or 2**62
         if deadline < math.inf:
-            seconds = max(0.0, deadline - time.monotonic())
-            rate = ROWS_PER_SECOND / max(1, self.rows.codes.shape[1])
-            tables = min(tables, int(seconds * rate))
+            now = time.monotonic()
+            each = max(1e-7, (now - start) / int(numbers[SCORED]))
+            tables = min(tables, int(max(0.0, deadline - now) / each))
         return min(m, math.isqrt(2 * tables // PAIR_SHARE))
 
     def _candidates(self, child: Child, tree: Tree, n_nodes: int) -> SizedCandidates:
@@ -234,9 +235,18 @@ class Identification:
         return tabulate_terms(compiled, self.rows.total, sizes, length)
 
 
-def _strongest_first(child: Child) -> Child:
-    """Put the parents that gain most first; those that bounds close come last."""
+def _strongest_first(child: Child, tree: Tree, n_nodes: int, covered: int) -> Child:
+    """Put the parents that gain most first, and those that bounds close last.
+
+    The tree's single parents get their new places. ``covered`` is of how many parents, from the
+    first on, the pairs will be scored.
+    """
     order = np.argsort(-child.single, kind="stable")
+    tree.place[1:n_nodes] = np.argsort(order)[tree.place[1:n_nodes]]
     return child._replace(
-        parents=child.parents[order], single=child.single[order], gain=child.gain[order]
+        parents=child.parents[order],
+        single=child.single[order],
+        gain=child.gain[order],
+        pair=np.full((covered, covered), np.nan),
+        interaction=np.zeros((covered, covered)),
     )

@@ -236,7 +236,7 @@ def score_singles(
     terms: Terms,
     numbers: NDArray[np.int64],
 ) -> None:
-    """Score the required parents alone, and with each other parent; the tree is left empty."""
+    """Score the required parents alone, the root of the tree, and with each other parent."""
     r = rows.cardinalities[child.child]
     space = 1.0
     for u in range(len(child.required)):
@@ -258,7 +258,6 @@ def score_singles(
             child.single[place] = tree.score[new]
             part = tree.score[new] + _penalty(tree.space[new], r, rows, terms)
             child.gain[place] = part - root
-        numbers[NODES] = 1
 
 
 @kernel
@@ -270,15 +269,12 @@ def score_pairs(
     terms: Terms,
     numbers: NDArray[np.int64],
 ) -> None:
-    """Grow the tree by the single parents and the pairs of the first ones."""
+    """Grow the tree of single parents by the pairs of the first ones."""
     r, covered = rows.cardinalities[child.child], len(child.pair)
-    if len(child.required) >= child.max_parents:
+    if len(child.required) + 1 >= child.max_parents:
         return
-    for place in range(len(child.parents)):
-        _score_node(child, tree, 0, place, rows, stack, terms, numbers)
-    singles = numbers[NODES]
     root = tree.score[0] + _penalty(tree.space[0], r, rows, terms)
-    for node in range(1, singles if len(child.required) + 1 < child.max_parents else 1):
+    for node in range(1, numbers[NODES]):
         place = tree.place[node]
         for other in range(place + 1, covered):
             new = _score_node(child, tree, node, other, rows, stack, terms, numbers)
