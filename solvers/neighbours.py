@@ -1,12 +1,13 @@
-"""Networks that differ from a given one in the parents of one variable."""
+"""Networks that differ from a given one in the parents of one variable, and steps along them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.graph import children, topological_order
 from exactlearn.solvers.candidate_table import CandidateTable
+from exactlearn.solvers.constraints import Clause
 
 Parents = tuple[tuple[int, ...], ...]
 
@@ -40,6 +41,74 @@ def neighbours(
         v = int(child[row])
         changed = table.problem.parent_set(row)
         yield (*parents[:v], changed, *parents[v + 1 :]), float(reached[row])
+
+
+def total(table: CandidateTable, parents: Parents) -> float:
+    """Return the score of a network of candidates."""
+    scores = 0.0
+    for v, family in enumerate(parents):
+        rows = table.rows(v)
+        same = (table.bits[rows] == table.bit_set(frozenset(family))).all(axis=1)
+        scores += float(table.problem.scores[rows].max(where=same, initial=-np.inf))
+    return scores
+
+
+def repaired(
+    table: CandidateTable,
+    parents: Parents,
+    clause_of: Callable[[Parents], Clause | None],
+    steps: int,
+) -> Parents | None:
+    """Change one parent set after the other until a network satisfies all constraints.
+
+    Each step satisfies one condition of the clause of a violated constraint, the one that costs
+    least. In the second half of the steps parents are only taken away, where that will do.
+
+    Parameters
+    ----------
+    table
+        The candidates.
+    parents
+        A network of candidates.
+    clause_of
+        Returns what a network lacks, or ``None``.
+    steps
+        How many steps at most.
+    """
+    for step in range(steps):
+        clause = clause_of(parents)
+        if clause is None:
+            return parents
+        change = _cheapest(table, parents, clause, shrink=2 * step >= steps)
+        if change is None:
+            return None
+        v, family = change
+        parents = (*parents[:v], family, *parents[v + 1 :])
+    return None
+
+
+def _cheapest(
+    table: CandidateTable, parents: Parents, clause: Clause, *, shrink: bool
+) -> tuple[int, tuple[int, ...]] | None:
+    """Return the variable and the parents that satisfy a condition at the lowest loss."""
+    descendants = _descendants(parents, table.bits.shape[1])
+    found: list[tuple[float, int, int]] = []
+    for condition in clause:
+        v = condition.variable
+        rows = table.rows(v)
+        bits, scores = table.bits[rows], table.problem.scores[rows]
+        family = table.bit_set(frozenset(parents[v]))
+        own = scores.max(where=(bits == family).all(axis=1), initial=-np.inf)
+        fits = table.holds(condition) & ~(bits & descendants[v]).any(axis=1)
+        smaller = fits & ~(bits & ~family).any(axis=1)
+        fits = smaller if shrink and smaller.any() else fits
+        if fits.any():
+            row = int(np.argmax(np.where(fits, scores, -np.inf)))
+            found.append((float(own - scores[row]), v, rows.start + row))
+    if not found:
+        return None
+    _, v, row = min(found)
+    return v, table.problem.parent_set(row)
 
 
 def _descendants(parents: Sequence[Sequence[int]], words: int) -> NDArray[np.uint64]:

@@ -37,7 +37,7 @@ from exactlearn.solvers.constraints import (
     ForbiddenAdjacency,
     RequiredAdjacency,
 )
-from exactlearn.solvers.neighbours import neighbours
+from exactlearn.solvers.neighbours import neighbours, repaired, total
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import LEAST, OutOfTime
 from exactlearn.solvers.result import TOLERANCE, Event, OnEvent, Result
@@ -54,6 +54,9 @@ PER_VARIABLE = 4
 
 MOST_NEIGHBOURS = 300
 """Better neighbours of an incumbent that are checked for the constraints."""
+
+MOST_REPAIRS = 200
+"""Parent sets that are changed to make a network satisfy the constraints."""
 
 EASY = 12
 """Variables up to which a part is solved sooner than bounded."""
@@ -273,6 +276,7 @@ class Partition:
                 break
             clause = self._clause(result.parents, extras)
             if clause is not None:
+                self._repair(result.parents)
                 if not self._priced:
                     self._price(node, result.parents)
                     self._push(node)  # to look again, at what is known now
@@ -382,6 +386,14 @@ class Partition:
         if found.score > self.incumbent.score + LEAST * abs(found.score):
             self.incumbent = found
             self._tell()
+
+    def _repair(self, met: Parents) -> None:
+        """Look for an incumbent near a network that violates constraints."""
+        if self.exclude is not None or len(self.problem.options):
+            return
+        found = repaired(self._table, met, lambda parents: self._clause(parents, ()), MOST_REPAIRS)
+        if found is not None:
+            self._offer(Incumbent(total(self._table, found), found))
 
     def _climb(self) -> None:
         """Change the parents of one variable at a time, as long as that makes a better network."""
