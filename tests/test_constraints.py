@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from operator import ne
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from exactlearn.solvers.conflict import minimal_conflict
 from exactlearn.solvers.constrained import is_satisfiable
 from exactlearn.solvers.constraints import (
     ArcTotal,
+    Clause,
     Condition,
     Constraint,
     Independence,
@@ -23,8 +25,9 @@ from exactlearn.solvers.constraints import (
     RequiredAncestor,
     Tiers,
 )
+from exactlearn.solvers.neighbours import neighbours, repaired, total
 from exactlearn.solvers.select import SOLVERS
-from tests.constraint_oracle import holds, networks, random_constraint, separated
+from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
 from tests.test_solvers import random_problem, with_choices
 
 EXACT = [solver for solver in SOLVERS if solver != "ordering"]
@@ -73,17 +76,37 @@ def test_mixtures_have_the_optimum_of_brute_force() -> None:
 
 
 def test_a_heuristic_honours_constraints_and_bounds() -> None:
-    rng = np.random.default_rng(30)
-    for kinds in ([4, 7], [0, 6]):
-        problem = constrained(rng, 3, kinds, kept=0.9)
-        every = networks(problem)
-        result = solve(problem, solver="ordering")
-        if not every:
-            assert result.status == "infeasible"
-            continue
-        assert result.parents in [parents for _, parents in every]
-        assert result.score <= every[0][0] + 1e-9
-        assert result.bound >= every[0][0] - 1e-9
+    problem = constrained(np.random.default_rng(30), 3, [4], kept=0.9)
+    every = networks(problem)
+    result = solve(problem, solver="ordering")
+    assert result.parents in [parents for _, parents in every]
+    assert result.score <= every[0][0] + 1e-9
+    assert result.bound >= every[0][0] - 1e-9
+
+
+def test_repairs_lead_to_networks_that_satisfy() -> None:
+    rng = np.random.default_rng(31)
+    repairs = 0
+    for _ in range(60):
+        problem = constrained(rng, 4, rng.integers(0, 8, 2).tolist(), kept=0.9)
+        free = problem.select(problem.allowed).constrained_by(())
+        table = CandidateTable.of(free, no_multipliers(free))
+        start = networks(free)[0][1]
+
+        def clause_of(parents: Parents, problem: Problem = problem) -> Clause | None:
+            clauses = [c.clause(parents) for c in problem.overall_constraints]
+            return next((clause for clause in clauses if clause is not None), None)
+
+        found = repaired(table, start, clause_of, 50)
+        if found is not None:
+            repairs += 1
+            scores = {parents: score for score, parents in networks(problem)}
+            assert total(table, found) == pytest.approx(scores[found])
+            near = neighbours(table, found, scores[found], -np.inf, 1000)
+            every = {parents: score for score, parents in networks(free)}
+            changed = {p: s for p, s in every.items() if sum(map(ne, p, found)) == 1}
+            assert dict(near) == pytest.approx(changed)
+    assert repairs > 30
 
 
 def test_five_variables() -> None:
