@@ -83,8 +83,8 @@ Tell = Callable[[str], None]
 """Takes a sentence about why a search ended."""
 
 
-class _OutOfMemory(Exception):  # noqa: N818  (a signal between our own functions, not an error)
-    """Raised when the states do not fit into the memory limit; its text says so."""
+class _GivenUp(Exception):  # noqa: N818  (a signal between our own functions, not an error)
+    """Raised when there are more states than a limit allows; its text says so."""
 
 
 def refuse_unsuitable(component: Component) -> None:
@@ -119,6 +119,7 @@ def solve_component(
     memory_limit: int | None = None,
     seed: int = 0,
     tell: Tell | None = None,
+    most_states: int | None = None,
 ) -> Status:
     """Solve the component number ``k`` of the progress, which holds incumbent and bound.
 
@@ -141,11 +142,13 @@ def solve_component(
         Seed of the partition into groups.
     tell
         Called with the reason when the status is ``feasible``.
+    most_states
+        States to be expanded after which the search gives up.
 
     Returns
     -------
     Status
-        ``optimal``; ``infeasible`` when every selection has a cycle; ``feasible`` when the memory
+        ``optimal``; ``infeasible`` when every selection has a cycle; ``feasible`` when a
         limit was reached, with the bound so far in the progress.
 
     Raises
@@ -159,8 +162,8 @@ def solve_component(
     rows = CountedClusters.of(multipliers or _no_multipliers(progress.components[k]))
     memory = MEMORY if memory_limit is None else memory_limit
     try:
-        return _Sweeps(progress, k, rows, keep, memory, seed).run(allowance)
-    except _OutOfMemory as stop:
+        return _Sweeps(progress, k, rows, keep, memory, seed, most_states).run(allowance)
+    except _GivenUp as stop:
         if tell is not None:
             tell(str(stop))
         return "feasible"
@@ -185,10 +188,12 @@ class _Sweeps:
         keep: NDArray[np.bool_] | None,
         memory: int,
         seed: int,
+        most_states: int | None,
     ) -> None:
         self.progress, self.k = progress, k
         self.component = component = progress.components[k]
         self.rows, self.memory, self.seed = rows, memory, seed
+        self.most_states = inf if most_states is None else most_states
         self.keep = np.ones(component.n_candidates, np.bool_) if keep is None else keep
         self.priced = price(component, rows)
         self.nodes = 0
@@ -273,6 +278,10 @@ class _Sweeps:
             expanded = int(table.at[EXPANDED])
             why = expand(graph, self.patterns, scratch, table, 0 if self.light else ASCENTS, WORK)
             self.nodes += int(table.at[EXPANDED]) - expanded
+            if self.nodes > EASY and not self.light:
+                return self._sweep(threshold)  # with patterns, which leave far fewer states
+            if self.nodes > self.most_states:
+                raise _GivenUp(f"{self.nodes} states of the order graph did not suffice")
             if why == FULL:
                 table = self._grown(table)
             elif why != WORKED:
@@ -297,7 +306,7 @@ class _Sweeps:
     def _grown(self, table: Table) -> Table:
         capacity = 2 * len(table.placed)
         if table_bytes(capacity) + table_bytes(len(table.placed)) > self.memory:
-            raise _OutOfMemory(
+            raise _GivenUp(
                 f"{table.at[COUNT]} states of the order graph take "
                 f"{table_bytes(len(table.placed)) / 2**20:.0f} MiB, and their next share would "
                 f"exceed the memory limit of {self.memory / 2**20:.0f} MiB"

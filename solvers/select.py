@@ -16,14 +16,11 @@ from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime, Progress
 from exactlearn.solvers.result import OnEvent, Result, Status
-from exactlearn.solvers.strategy import Strategy, explanation
+from exactlearn.solvers.strategy import Strategy, effort, explanation
 from exactlearn.suggestion import suggestion
 
 SOLVERS = ("auto", "scip", "order-graph", "dynamic", "ordering")
 """Names that :func:`solve` takes."""
-
-EFFORT = 2 * 10**7
-"""Candidates that the search for a first incumbent looks at, a tenth of a second or two."""
 
 Start = Result | Sequence[Sequence[int]]
 
@@ -217,7 +214,7 @@ def _find_incumbents(
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
         shakes = 0 if method == "dynamic" else 100 * component.n_variables
         for order, values in _first_orders(search, beginning):
-            found = search.improve(order, values, EFFORT, shakes)
+            found = search.improve(order, values, effort(component), shakes)
             if found is not None:
                 progress.improve(k, *found)
             progress.pause()

@@ -16,6 +16,7 @@ from exactlearn.solvers import dynamic, order_graph, ordering, scip
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.result import Status
 from exactlearn.solvers.root import solve_root
@@ -26,8 +27,19 @@ FASTEST_DYNAMIC = 18
 MOST_PLACED = 64
 """Variables of a component that the order graph can take."""
 
+FEW_PLACED = 40
+"""Variables up to which the order graph beats branch and cut, whatever the number of candidates."""
+
+MOST_STATES = 150_000
+"""States after which a larger component is left to branch and cut."""
+
 SHRUNK = 0.9
 """Share of the variables that a piece must lose before its relaxation is solved once more."""
+
+
+def effort(component: Component) -> int:
+    """Return how many candidates a search for incumbents looks at, for two seconds at most."""
+    return 4 * 10**7 if component.n_variables > MOST_PLACED else 8 * 10**6
 
 
 @dataclass(kw_only=True)
@@ -139,8 +151,20 @@ class Strategy:
         if progress.closed[k]:
             self._count("root", k)
             return "optimal"
-        parts = progress.refine(k, np.flatnonzero(root.keep))
+        self._round(k, root.x)
+        kept = root.bound - root.reduced_costs >= progress.scores[k]
+        parts = progress.refine(k, np.flatnonzero(kept))
         return _worst([self._search(k, part, root.multipliers) for part in parts])
+
+    def _round(self, k: int, x: NDArray[np.float64]) -> None:
+        """Search from the order that a solution of the relaxation suggests."""
+        component = self.progress.components[k]
+        search = OrderSearch(component, np.random.default_rng(self.seed))
+        values = np.zeros(0, np.int64)
+        order = search.greedy_order(values, x)
+        found = search.improve(order, values, effort(component), 100 * component.n_variables)
+        if found is not None:
+            self.progress.improve(k, *found)
 
     def _search(self, whole: int, k: int, multipliers: Multipliers) -> Status:
         """Solve a piece that the relaxation of a whole component has left."""
@@ -155,7 +179,8 @@ class Strategy:
             return self._prove(k)
         if component.n_variables <= SHRUNK * old.n_variables:
             return self._relax(k, multipliers)
-        if self.solver != "scip" and component.n_variables <= MOST_PLACED:
+        n, alone = component.n_variables, self.solver == "order-graph"
+        if alone or (self.solver == "auto" and n <= MOST_PLACED):
             self._count("order-graph", k)
             status = order_graph.solve_component(
                 progress,
@@ -164,9 +189,10 @@ class Strategy:
                 allowance=self.allowance,
                 memory_limit=self.memory_limit,
                 seed=self.seed,
-                tell=progress.note,
+                tell=progress.note if alone else None,
+                most_states=None if alone or n <= FEW_PLACED else MOST_STATES,
             )
-            if status == "optimal" or self.solver == "order-graph":
+            if status == "optimal" or alone:
                 return status
         self._count("scip", k)
         clusters = Counted(multipliers.clusters, multipliers.counts)
