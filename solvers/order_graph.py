@@ -194,7 +194,7 @@ class _Sweeps:
         self.component = component = progress.components[k]
         self.rows, self.memory, self.seed = rows, memory, seed
         self.most_states = inf if most_states is None else most_states
-        self.keep = np.ones(component.n_candidates, np.bool_) if keep is None else keep
+        self.keep = np.ones(component.n_candidates, np.bool_) if keep is None else keep.copy()
         self.priced = price(component, rows)
         self.nodes = 0
         self.position = np.arange(component.n_variables)
