@@ -19,39 +19,24 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import Model, quicksum
+from pyscipopt import Variable
 from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
-from pyscipopt.scip import PY_SCIP_PARAMSETTING, Variable
 
 from exactlearn.errors import SolverError
 from exactlearn.solvers.clusters import Counted, Support, take_support
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.result import Status
+from exactlearn.solvers.scip_branching import ArcBranching
+from exactlearn.solvers.scip_model import (
+    add_literal_rows,
+    add_pair_rows,
+    add_variables,
+    new_model,
+)
 from exactlearn.solvers.scip_primal import Rounding, round_choices
 from exactlearn.solvers.scip_separation import Acyclicity
 
 T = TypeVar("T")
-
-SETTINGS: dict[str, Any] = {
-    "misc/catchctrlc": False,  # SCIP's own handler prints on standard output
-    "misc/usesymmetry": 0,
-    "presolving/maxrestarts": 0,
-    "estimation/restarts/restartpolicy": "n",
-    "timing/clocktype": 2,
-    "separating/maxstallroundsroot": -1,
-    "separating/maxroundsroot": -1,
-    "separating/gomory/freq": -1,
-    "separating/aggregation/freq": -1,
-    "constraints/knapsack/sepafreq": -1,
-    "branching/relpscost/initcand": 15,  # strong branching took most of the time by default
-    "branching/relpscost/inititer": 20,
-    "branching/relpscost/maxlookahead": 4,
-    "branching/relpscost/sbiterofs": 5000,
-    "branching/relpscost/sbiterquot": 0.3,
-    "limits/gap": 0.0,
-    "limits/absgap": 0.0,
-}
-
 
 STATUSES: dict[str, Status] = {
     "optimal": "optimal",
@@ -80,59 +65,30 @@ class Master:
         self.progress = progress
         self.failure: BaseException | None = None
         self.losses = component.scores[component.first[component.child]] - component.scores
-        self.model = Model("parent sets")
         self.cutoff = np.inf
-        self._set_parameters(allowance, seed)
-        self._build()
-        self._add_pair_rows()
+        self.model = new_model(component, self.losses, seed)
+        self.model.setParam("limits/absgap", allowance)
+        self.x, self.z = add_variables(self.model, component, self.losses)
+        add_literal_rows(self.model, component, self.x, self.z)
+        add_pair_rows(self.model, component, self.x)
         self._columns: list[Variable] = []
         none = Counted.of(np.zeros((0, component.n_variables), np.bool_))
         self.acyclicity = Acyclicity(self, none if clusters is None else clusters, seed)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
-            enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
+            enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=1, eagerfreq=-1,
             maxprerounds=0, needscons=False,
         )  # fmt: skip
+        if not self.z:
+            self.model.includeBranchrule(
+                ArcBranching(self), "arcs", "a variable has a parent or not",
+                priority=10**6, maxdepth=-1, maxbounddist=1.0,
+            )  # fmt: skip
         self.model.includeHeur(
             Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
             priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
         )  # fmt: skip
         self._begin_with_incumbent(allowance)
-
-    def _set_parameters(self, allowance: float, seed: int) -> None:
-        model = self.model
-        model.hideOutput()
-        model.setHeuristics(PY_SCIP_PARAMSETTING.OFF)
-        model.setParams(SETTINGS | {"randomization/randomseedshift": seed % 2**31})
-        model.setParam("limits/absgap", allowance)
-        if self.losses.max(initial=0.0) > 1e3:
-            model.setParam("numerics/feastol", 1e-9)
-
-    def _build(self) -> None:
-        model, component = self.model, self.component
-        self.x = [model.addVar(vtype="B", obj=float(loss)) for loss in self.losses]
-        self.z = [model.addVar(vtype="B") for _ in range(int(component.options.sum()))]
-        for start, stop in zip(component.first[:-1], component.first[1:], strict=True):
-            model.addCons(quicksum(self.x[start:stop]) == 1)
-        for start, stop in zip(
-            component.option_first[:-1], component.option_first[1:], strict=True
-        ):
-            model.addCons(quicksum(self.z[start:stop]) == 1)
-        owner = np.repeat(np.arange(component.n_candidates), np.diff(component.literal_first))
-        pairs = component.child[owner] * len(self.z) + component.literals
-        for _, rows in _groups(pairs):
-            literal = component.literals[rows[0]]
-            model.addCons(quicksum(self.x[c] for c in owner[rows]) <= self.z[literal])
-
-    def _add_pair_rows(self) -> None:
-        """At most one of two variables is a parent of the other."""
-        component = self.component
-        owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
-        child, parent = component.child[owner], component.members
-        low, high = np.minimum(child, parent), np.maximum(child, parent)
-        for _, rows in _groups(low * component.n_variables + high):
-            if len(np.unique(child[rows])) == 2:
-                self.model.addCons(quicksum(self.x[c] for c in owner[rows]) <= 1)
 
     def _begin_with_incumbent(self, allowance: float) -> None:
         """Look only for selections that beat the incumbent by more than the allowance."""
@@ -184,6 +140,16 @@ class Master:
         columns = self.columns
         values = np.fromiter(map(Variable.getLPSol, columns), np.float64, len(columns))
         return values[: len(self.x)], values[len(self.x) :]
+
+    def exclude(self, candidates: NDArray[np.int64]) -> bool:
+        """Exclude candidates at the current node; tell whether that makes it infeasible."""
+        tighten = self.model.tightenVarUb
+        return any(tighten(self.columns[c], 0.0)[0] for c in candidates)
+
+    def still_allowed(self) -> NDArray[np.bool_]:
+        """Tell which candidates may be chosen at the current node."""
+        most = map(Variable.getUbLocal, self.columns[: len(self.x)])
+        return np.fromiter(most, np.float64, len(self.x)) > 0.5
 
     @property
     def columns(self) -> list[Variable]:
@@ -295,10 +261,3 @@ def solve_component(
         When SCIP stops for another reason than an optimum or a limit.
     """
     return Master(progress, k, allowance, seed, clusters).optimise()
-
-
-def _groups(keys: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return the positions of each key, keys in increasing order."""
-    order = np.argsort(keys, kind="stable")
-    kinds, starts = np.unique(keys[order], return_index=True)
-    return list(zip(kinds.tolist(), np.split(order, starts[1:]), strict=True)) if len(keys) else []

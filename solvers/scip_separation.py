@@ -6,18 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
+from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 
 from exactlearn.solvers.cluster_program import search_clusters
 from exactlearn.solvers.cluster_search import FEW, quick_clusters, slow_clusters
-from exactlearn.solvers.clusters import (
-    LEAST,
-    Counted,
-    Support,
-    counted_violations,
-    short_circuits,
-)
+from exactlearn.solvers.clusters import LEAST, Counted, Support, short_circuits
 from exactlearn.solvers.counted_search import counted_clusters
+from exactlearn.solvers.forced_arcs import closing_candidates
 from exactlearn.solvers.relaxation import cluster_rows
+from exactlearn.solvers.scip_pool import ClusterPool
 
 if TYPE_CHECKING:
     from exactlearn.solvers.scip import Master
@@ -38,9 +35,9 @@ class Acyclicity(Conshdlr):
     only; SCIP's other reductions are then safe.
     """
 
-    def __init__(self, master: "Master", pool: Counted, seed: int) -> None:
+    def __init__(self, master: "Master", clusters: Counted, seed: int) -> None:
         self.master = master
-        self.pool = pool
+        self.pool = ClusterPool(clusters)
         self.rng = np.random.default_rng(seed)
         self.futile = 0
         self.begun = False
@@ -55,7 +52,7 @@ class Acyclicity(Conshdlr):
         if self.begun:  # SCIP asks again at each node
             return {}
         self.begun = True
-        return self.master.guarded(lambda: self._add(self.pool, forced=True), {})
+        return self.master.guarded(lambda: self._add(self.pool.clusters, forced=True), {})
 
     def conscheck(
         self,
@@ -83,6 +80,21 @@ class Acyclicity(Conshdlr):
         """Add the most violated cluster inequalities."""
         return self.master.guarded(self._separate, {"result": RESULT.DIDNOTFIND})
 
+    def consprop(
+        self, constraints: Any, nusefulconss: int, nmarkedconss: int, proptiming: int
+    ) -> Answer:
+        """Exclude the candidates that would close a cycle with arcs that are forced."""
+        return self.master.guarded(self._propagate, {"result": RESULT.DIDNOTRUN})
+
+    def _propagate(self) -> Answer:
+        master, component = self.master, self.master.component
+        if master.model.getStage() != STAGE.SOLVING:
+            return {"result": RESULT.DIDNOTRUN}
+        out = closing_candidates(component.first, component.parents, master.still_allowed())
+        if not len(out):
+            return {"result": RESULT.DIDNOTFIND}
+        return {"result": RESULT.CUTOFF if master.exclude(out) else RESULT.REDUCEDDOM}
+
     def _judge(self, solution: Any) -> Answer:
         x, _ = self.master.solution(solution)
         support = self.master.support(np.round(x))
@@ -106,14 +118,12 @@ class Acyclicity(Conshdlr):
             self.futile = 0 if len(found) else self.futile + 1
         if not len(found):
             return {"result": RESULT.DIDNOTFIND}
-        self.pool = Counted.join(self.pool, found)
+        self.pool.add(found)
         return self._add(found, forced=False)
 
     def _violated(self, support: Support, n: int) -> Counted:
         """Return violated clusters, first those met before."""
-        violation = counted_violations(*support, self.pool.clusters, self.pool.counts)
-        rank = np.argsort(-violation, kind="stable")[:MOST_CUTS]
-        known = self.pool.take(rank[violation[rank] > LEAST])
+        known = self.pool.violated(support, MOST_CUTS)
         plain = quick_clusters(support, n, MOST_CUTS, self.rng)
         found = Counted.join(known, Counted.of(plain), counted_clusters(support, n, MOST_CUTS))
         if len(found) < FEW:
