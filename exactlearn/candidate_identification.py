@@ -1,7 +1,9 @@
 """Anytime identification of candidate parent sets: a best-first search for every child.
 
 Every child gets the same effort, or the same share of the time that is left. The children are
-searched side by side, each by one thread (:mod:`exactlearn.candidate_search`). What is found are
+searched side by side, each by one thread (:mod:`exactlearn.candidate_search`). Where the effort
+allows, all pairs of parents are scored beforehand for all children at once, three families from one
+table. What is found are
 exact scores; sets that were never reached are missing, so an optimum is one over the candidates.
 """
 
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.candidate_enumeration import (
+    Enumeration,
     Progress,
     SizedCandidates,
     in_counting_order,
@@ -33,6 +36,7 @@ from exactlearn.candidate_search import (
     score_pairs,
     score_singles,
     search,
+    take_pairs,
     taller,
     undominated,
 )
@@ -48,10 +52,14 @@ QUEUE_ROOM = 2**19
 """Sets waiting at most for one child; the less promising half is given up when there are more."""
 DEEPEST = 24
 """Most parents a search considers."""
-PAUSE = 2**11
+PAUSE = 2**8
 """Tables counted between two looks at the clock."""
 PAIR_SHARE = 4
 """One part in so many of the effort may go to scoring pairs."""
+SHARED_VARIABLES = 256
+"""Most variables whose pairs are scored for all children at once: 8 bytes for each three."""
+ROWS_PER_SECOND = 2e8
+"""Rows counted in a second, roughly: how much a time budget lets score beforehand."""
 TERM_LIMIT = 2**22
 """Most tabulated terms, 8 bytes each."""
 
@@ -114,6 +122,7 @@ class Identification:
         budget: Budget,
         threads: int = 1,
     ) -> None:
+        self.dataset, self.score = dataset, score
         self.n, self.budget, self.threads = dataset.n_variables, budget, threads
         self.order, self.rows = in_counting_order(dataset)
         self.cut = max_parents > DEEPEST
@@ -125,9 +134,11 @@ class Identification:
     def run(self, on_progress: Progress | None = None) -> Iterator[Identified]:
         """Yield the candidates of each variable."""
         start = time.monotonic()
+        shared = self._shared_pairs()
 
         def identify(variable: int, space: _Space) -> Identified:
-            return self._search(variable, space, self._deadline(start, variable))
+            pairs = None if shared is None else shared[variable]
+            return self._search(variable, space, self._deadline(start, variable), pairs)
 
         def space() -> _Space:
             return _Space(new_stack(self.rows, self.k + 1), new_queue(self._queue_room))
@@ -151,25 +162,63 @@ class Identification:
         rounds = max(1.0, (self.n - variable) / self.threads)
         return now + left / rounds
 
-    def _search(self, variable: int, space: _Space, deadline: float) -> Identified:
+    def _shared_pairs(self) -> NDArray[np.float64] | None:
+        """Return the scores of all pairs of parents, by child, if there is effort enough.
+
+        Shape (n, n, n), symmetric, not-a-number where a child may not have these parents.
+        """
+        if self.k < 2 or self.n > SHARED_VARIABLES or self.required:
+            return None
+        sets = math.comb(self.n, 3)
+        if (self.budget.tables or 2**62) < PAIR_SHARE * sets // max(1, self.n):
+            return None
+        seconds = sets * len(self.rows.weights) / ROWS_PER_SECOND / self.threads
+        if seconds * PAIR_SHARE > (self.budget.seconds or math.inf):
+            return None
+        enumeration = Enumeration(
+            self.dataset, self.score, 2, self.required, self.forbidden, False, self.threads
+        )
+        shared = np.full((self.n, self.n, self.n), np.nan)
+        for found in enumeration.run(None):
+            if found.parents.shape[1] == 2:
+                first, second = found.parents.T
+                shared[found.child, first, second] = found.scores
+                shared[found.child, second, first] = found.scores
+        return shared
+
+    def _search(
+        self,
+        variable: int,
+        space: _Space,
+        deadline: float,
+        pairs: NDArray[np.float64] | None,
+    ) -> Identified:
         stack, queue = space
         numbers = np.zeros(5, np.int64)
         child = self._child(variable)
         given = self.rows, stack, self.terms
         tree, start = new_tree(1 + len(child.parents)), time.monotonic()
         score_singles(child, tree, *given, numbers)
-        covered = self._n_paired(len(child.parents), numbers, start, deadline)
+        covered = len(child.parents)
+        if pairs is None:
+            covered = self._n_paired(covered, numbers, start, deadline)
         tree = taller(tree, len(tree.score) + covered**2 // 2 + PAUSE)
         child = _strongest_first(child, tree, int(numbers[NODES]), covered)
-        score_pairs(child, tree, *given, numbers)
+        if pairs is None:
+            score_pairs(child, tree, *given, numbers)
+        else:
+            places = self.order[child.parents]
+            child.pair[:] = pairs[np.ix_(places, places)]
+            take_pairs(child, tree, self.rows, self.terms, numbers)
         limit = self.budget.tables or 2**62
         while True:
-            aim = min(limit, int(numbers[SCORED]) + PAUSE)
+            late = time.monotonic() >= deadline
+            aim = 0 if late else min(limit, int(numbers[SCORED]) + PAUSE)
             search(child, tree, *given, queue, numbers, aim)
             settled = numbers[EXPANDED] == numbers[NODES]
             if settled and numbers[QUEUED] == 0:
                 break
-            if numbers[SCORED] >= limit or time.monotonic() >= deadline:
+            if numbers[SCORED] >= limit or late:
                 break
             if numbers[QUEUED] + len(child.parents) > len(queue.node):
                 numbers[DROPPED] += numbers[QUEUED] - numbers[QUEUED] // 2

@@ -286,6 +286,39 @@ def score_pairs(
 
 
 @kernel
+def take_pairs(
+    child: Child, tree: Tree, rows: Rows, terms: Terms, numbers: NDArray[np.int64]
+) -> None:
+    """Grow the tree of single parents by all pairs whose scores are known already.
+
+    Of these nodes the parents' own term is not known, and of the observed configurations only that
+    they are no fewer than those of the single parent.
+    """
+    r, root = rows.cardinalities[child.child], tree.score[0]
+    root += _penalty(tree.space[0], r, rows, terms)
+    for node in range(1, numbers[NODES]):
+        place = tree.place[node]
+        for other in range(place + 1, len(child.pair)):
+            score = child.pair[place, other]
+            if np.isnan(score):
+                continue
+            space = tree.space[node] * rows.cardinalities[child.parents[other]]
+            gains = child.gain[place] + child.gain[other]
+            part = score + _penalty(space, r, rows, terms)
+            child.interaction[place, other] = part - root - gains
+            best = max_known(tree.best[node], child.single[other])
+            new = numbers[NODES]
+            tree.above[new], tree.place[new], tree.depth[new] = node, other, 2
+            tree.score[new], tree.best[new], tree.term[new] = score, max(best, score), np.nan
+            tree.space[new], tree.cells[new], tree.useful[new] = (
+                space,
+                tree.cells[node],
+                score > best,
+            )
+            numbers[NODES] += 1
+
+
+@kernel
 def search(
     child: Child,
     tree: Tree,
