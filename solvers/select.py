@@ -279,7 +279,7 @@ def _message(strategy: Strategy, status: Status, time_limit: float | None) -> st
     said += progress.notes
     if not progress.problem.complete:
         said.append("the answer is about the candidates: not all parent sets were scored")
-    if strategy.solver == "auto":
+    if strategy.solver == "auto" and (strategy.used or status == "optimal"):
         said += explanation(strategy.used)
     return "; ".join(said)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn.solvers import dynamic, order_graph, ordering, scip
 from exactlearn.solvers.clusters import Counted
-from exactlearn.solvers.components import Component
+from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.progress import Progress
@@ -153,8 +153,18 @@ class Strategy:
             return "optimal"
         self._round(k, root.x)
         kept = root.bound - root.reduced_costs >= progress.scores[k]
+        if (
+            self._in_order_graph(component)
+            and len(split(progress.problem, component.candidate[kept])) == 1
+        ):
+            # whole, the candidates out of question still tell that worse ones are, too
+            return self._search(k, k, root.multipliers, kept)
         parts = progress.refine(k, np.flatnonzero(kept))
         return _worst([self._search(k, part, root.multipliers) for part in parts])
+
+    def _in_order_graph(self, component: Component) -> bool:
+        asked = self.solver == "order-graph"
+        return asked or (self.solver == "auto" and component.n_variables <= MOST_PLACED)
 
     def _round(self, k: int, x: NDArray[np.float64]) -> None:
         """Search from the order that a solution of the relaxation suggests."""
@@ -166,8 +176,10 @@ class Strategy:
         if found is not None:
             self.progress.improve(k, *found)
 
-    def _search(self, whole: int, k: int, multipliers: Multipliers) -> Status:
-        """Solve a piece that the relaxation of a whole component has left."""
+    def _search(
+        self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None
+    ) -> Status:
+        """Solve what the relaxation of a whole component has left: a piece, or some candidates."""
         progress = self.progress
         old, component = progress.components[whole], progress.components[k]
         multipliers = _within(multipliers, np.searchsorted(old.variables, component.variables))
@@ -179,25 +191,34 @@ class Strategy:
             return self._prove(k)
         if component.n_variables <= SHRUNK * old.n_variables:
             return self._relax(k, multipliers)
-        n, alone = component.n_variables, self.solver == "order-graph"
-        if alone or (self.solver == "auto" and n <= MOST_PLACED):
-            self._count("order-graph", k)
-            status = order_graph.solve_component(
-                progress,
-                k,
-                multipliers=multipliers,
-                allowance=self.allowance,
-                memory_limit=self.memory_limit,
-                seed=self.seed,
-                tell=progress.note if alone else None,
-                most_states=None if alone or n <= FEW_PLACED else MOST_STATES,
-            )
-            if status == "optimal" or alone:
+        if self._in_order_graph(component):
+            status = self._by_order_graph(k, multipliers, kept)
+            if status == "optimal" or self.solver == "order-graph":
                 return status
+        if kept is not None:
+            (k,) = progress.refine(k, np.flatnonzero(kept))
         self._count("scip", k)
         clusters = Counted(multipliers.clusters, multipliers.counts)
         return scip.solve_component(
             progress, k, allowance=self.allowance, seed=self.seed, clusters=clusters
+        )
+
+    def _by_order_graph(
+        self, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None
+    ) -> Status:
+        progress, alone = self.progress, self.solver == "order-graph"
+        few = progress.components[k].n_variables <= FEW_PLACED
+        self._count("order-graph", k)
+        return order_graph.solve_component(
+            progress,
+            k,
+            multipliers=multipliers,
+            keep=kept,
+            allowance=self.allowance,
+            memory_limit=self.memory_limit,
+            seed=self.seed,
+            tell=progress.note if alone else None,
+            most_states=None if alone or few else MOST_STATES,
         )
 
     def _by_dynamic(self, k: int) -> Status:
