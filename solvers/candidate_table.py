@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.solvers.components import WORD, bit_sets
-from exactlearn.solvers.constraints import Condition
+from exactlearn.solvers.conditions import Condition
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem
 

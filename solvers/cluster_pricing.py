@@ -37,19 +37,33 @@ def no_multipliers(problem: Problem) -> Multipliers:
     return Multipliers(np.zeros((0, problem.n_variables), np.bool_), np.zeros(0))
 
 
-def cluster_multipliers(problem: Problem, pause: Pause = no_pause) -> Multipliers:
+def cluster_multipliers(
+    problem: Problem, pause: Pause = no_pause, enough: float = -np.inf
+) -> Multipliers:
     """Return the multipliers of the linear relaxation of a problem without constraints.
 
-    ``pause`` is called now and then, and what it raises passes through.
+    Parameters
+    ----------
+    problem
+        The problem; its choices are left out of account.
+    pause
+        Called now and then, and what it raises passes through.
+    enough
+        Stop when the bound is at most this.
     """
     problem = problem.without_literals()
     if not problem.is_feasible:
         return no_multipliers(problem)
     found = [no_multipliers(problem)]
-    for component in split(problem):
+    components = split(problem)
+    bound = sum(component.relaxation for component in components)
+    for component in components:
         if component.n_variables == 1:
             continue
-        own = solve_root(component, pause=pause).multipliers
+        others = bound - component.relaxation
+        root = solve_root(component, enough=enough - others, pause=pause)
+        bound = others + root.bound
+        own = root.multipliers
         clusters = np.zeros((len(own.values), problem.n_variables), np.bool_)
         clusters[:, component.variables] = own.clusters
         found.append(Multipliers(clusters, own.values, own.counts))

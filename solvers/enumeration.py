@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 
 from exactlearn.equivalence import pattern, skeleton, v_structures
 from exactlearn.errors import OptionError
+from exactlearn.solvers.conditions import Condition
 from exactlearn.solvers.constrained import answer, conflict
-from exactlearn.solvers.constraints import Condition, ForbiddenAdjacency
+from exactlearn.solvers.constraints import ForbiddenAdjacency
 from exactlearn.solvers.neighbours import neighbours
-from exactlearn.solvers.partition import Case, Incumbent, Parents, Partition
+from exactlearn.solvers.partition import Partition
+from exactlearn.solvers.parts import Case, Incumbent, Parents
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.result import ROUNDING, OnEvent, Result, Status

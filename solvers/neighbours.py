@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from exactlearn.graph import children, topological_order
 from exactlearn.solvers.candidate_table import CandidateTable
-from exactlearn.solvers.constraints import Clause
+from exactlearn.solvers.conditions import Clause
 
 Parents = tuple[tuple[int, ...], ...]
 

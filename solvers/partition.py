@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf, isinf
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,22 +29,22 @@ from exactlearn.solvers.cluster_pricing import (
     cluster_multipliers,
     no_multipliers,
 )
-from exactlearn.solvers.constraints import (
-    ArcTotal,
-    Clause,
-    Condition,
-    Constraint,
-    ForbiddenAdjacency,
-    RequiredAdjacency,
-)
+from exactlearn.solvers.conditions import Clause
+from exactlearn.solvers.constraints import ArcTotal, Constraint
 from exactlearn.solvers.neighbours import neighbours, repaired, total
+from exactlearn.solvers.parts import (
+    NOTHING,
+    Case,
+    Incumbent,
+    Node,
+    Parents,
+    between,
+    parted,
+    restrictions,
+)
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import LEAST, OutOfTime
 from exactlearn.solvers.result import TOLERANCE, Event, OnEvent, Result
-
-Parents = tuple[tuple[int, ...], ...]
-Case = Condition | ForbiddenAdjacency
-"""What one branch demands; the branches after it demand the opposite."""
 
 WIDER = 4.0
 """Factor by which a window grows."""
@@ -67,35 +67,6 @@ HEURISTIC_NODES = 100
 
 Solver = Callable[..., Result]
 """Any function that solves a problem without constraints as ``solve`` of this package does."""
-
-
-class Step(NamedTuple):
-    """A condition or constraint of a part, and those before it."""
-
-    before: "Step | None"
-    taken: Condition | Constraint
-
-
-class Incumbent(NamedTuple):
-    """The best network so far that satisfies all constraints, with the values of its choices."""
-
-    score: float = -inf
-    parents: Parents | None = None
-    values: tuple[int, ...] = ()
-
-
-NOTHING = Incumbent()
-
-
-@dataclass(eq=False)
-class Node:
-    """A part of the set of all networks; with ``best`` once its best network is known."""
-
-    bound: float
-    steps: Step | None = None
-    window: float = inf
-    start: Parents | None = None
-    best: Incumbent | None = None
 
 
 @dataclass(kw_only=True)
@@ -252,7 +223,7 @@ class Partition:
             self._give_back(node)
             raise OutOfTime
         self._climb()
-        keep, extras = self._restrictions(node.steps)
+        keep, extras = restrictions(self._table, node.steps)
         keep = self._table.limited(keep, self._least, self._most)
         node.bound = min(node.bound, self._table.bound(self._table.best(keep)))
         if node.bound == -inf or self._is_unwanted(node.bound):
@@ -279,9 +250,10 @@ class Partition:
                 self._repair(result.parents)
                 if not self._priced:
                     self._price(node, result.parents)
-                    self._push(node)  # to look again, at what is known now
-                    return
-                clause = _between(met, result.parents) or clause
+                    if self._is_unwanted(node.bound) or len(self._table.pricings) > 1:
+                        self._push(node)  # to look again, at what is known now
+                        return
+                clause = between(met, result.parents) or clause
                 self._branch(node, clause, result.parents)
                 return
             met = result.parents
@@ -355,7 +327,8 @@ class Partition:
 
     def _bounded(self, node: Node, part: Problem, pricing: Pricing, least: float) -> Problem:
         """Bound a part by multipliers of its own, and drop what these exclude."""
-        multipliers = cluster_multipliers(part, self._pause)
+        wanted = max(self.floor, self._enough) - pricing.refund
+        multipliers = cluster_multipliers(part, self._pause, wanted)
         bound = multipliers.bound(part) + pricing.refund
         node.bound = min(node.bound, max(least, bound))
         if least == -inf or self._is_unwanted(node.bound):
@@ -472,32 +445,14 @@ class Partition:
             self._table = self._table.priced(multipliers, price, limit)
 
     def _branch(self, node: Node, cases: Sequence[Case], start: Parents) -> None:
-        """Part a node by cases, at least one of which holds for all that is wanted of it.
-
-        Cases that cost much come first, so that those that cost little inherit their opposites.
-        """
-        keep, _ = self._restrictions(node.steps)
-        best, steps = self._table.best(keep), node.steps
-        costly = sorted(cases, key=lambda case: self._bound_with(case, keep, best))
+        """Part a node by cases, at least one of which holds for all that is wanted of it."""
         children = []
-        for case in costly:
-            bound = min(node.bound, self._bound_with(case, keep, best))
-            if self._is_unwanted(bound):
-                self.residual = max(self.residual, bound)
-            elif bound > -inf:
-                taken = steps
-                for condition in _conditions(case):
-                    taken = Step(taken, condition)
-                children.append(Node(bound, taken, self._first_window, start))
-            if isinstance(case, ForbiddenAdjacency):
-                steps = Step(steps, RequiredAdjacency(case.a, case.b))
-                continue
-            steps = Step(steps, case.opposite)
-            rows = self._table.rows(case.variable)
-            keep[rows] &= ~self._table.holds(case)
-            best[:, case.variable] = self._table.best_of(case.variable, keep[rows])
-            if not keep[rows].any():
-                break
+        for child in parted(self._table, node, cases):
+            if self._is_unwanted(child.bound):
+                self.residual = max(self.residual, child.bound)
+            else:
+                child.window, child.start = self._first_window, start
+                children.append(child)
         self._take(children)
 
     def _take(self, children: list[Node]) -> None:
@@ -507,26 +462,6 @@ class Partition:
             children.remove(self._dive)
         for child in children:
             self._push(child)
-
-    def _bound_with(self, case: Case, keep: NDArray[np.bool_], best: NDArray[np.float64]) -> float:
-        best = best.copy()
-        for condition in _conditions(case):
-            rows = self._table.rows(condition.variable)
-            left = keep[rows] & self._table.holds(condition)
-            best[:, condition.variable] = self._table.best_of(condition.variable, left)
-        return self._table.bound(best)
-
-    def _restrictions(self, steps: Step | None) -> tuple[NDArray[np.bool_], list[Constraint]]:
-        """Return which candidates the conditions of a part leave, and its further constraints."""
-        keep = np.ones(self._table.problem.n_candidates, np.bool_)
-        extras: list[Constraint] = []
-        while steps is not None:
-            if isinstance(steps.taken, Condition):
-                keep[self._table.rows(steps.taken.variable)] &= self._table.holds(steps.taken)
-            else:
-                extras.append(steps.taken)
-            steps = steps.before
-        return keep, extras
 
 
 class NothingWanted(OutOfTime):
@@ -545,29 +480,5 @@ class OutOfChances(Exception):  # noqa: N818  (a signal between our own function
     """Raised when a solver that proves nothing has found something, and tried long enough."""
 
 
-def _conditions(case: Case) -> tuple[Condition, ...]:
-    if isinstance(case, Condition):
-        return (case,)
-    return (
-        Condition(case.b, "none", frozenset({case.a})),
-        Condition(case.a, "none", frozenset({case.b})),
-    )
-
-
 def _arcs(parents: Parents | None) -> int:
     return 0 if parents is None else sum(map(len, parents))
-
-
-def _between(met: Parents | None, violating: Parents) -> Clause | None:
-    """Part a network with too many or too few arcs from a cheaper one that has not.
-
-    Either is in one branch only.
-    """
-    if met is None:
-        return None
-    apart = [len(a) - len(b) for a, b in zip(met, violating, strict=True)]
-    v = int(np.argmax(np.abs(apart)))
-    if apart[v] == 0:
-        return None
-    size = min(len(met[v]), len(violating[v]))
-    return Condition(v, "at most", size=size), Condition(v, "at least", size=size + 1)

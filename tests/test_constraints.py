@@ -12,12 +12,11 @@ from exactlearn.errors import CheckError, OptionError
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.candidate_table import CandidateTable
 from exactlearn.solvers.cluster_pricing import no_multipliers
+from exactlearn.solvers.conditions import Clause, Condition
 from exactlearn.solvers.conflict import minimal_conflict
 from exactlearn.solvers.constrained import is_satisfiable
 from exactlearn.solvers.constraints import (
     ArcTotal,
-    Clause,
-    Condition,
     Constraint,
     Independence,
     MaxParents,
