@@ -39,7 +39,7 @@ SHRUNK = 0.9
 
 def effort(component: Component) -> int:
     """Return how many candidates a search for incumbents looks at, for two seconds at most."""
-    return 4 * 10**7 if component.n_variables > MOST_PLACED else 8 * 10**6
+    return 4 * 10**7 if component.n_variables > MOST_PLACED else 2 * 10**6
 
 
 @dataclass(kw_only=True)
