@@ -27,7 +27,9 @@ def datasets(draw):
             st.tuples(*(st.integers(0, r - 1) for r in cardinalities)), min_size=1, max_size=30
         )
     )
-    weight = draw(st.sampled_from([None, st.integers(0, 3), st.floats(0, 5, allow_subnormal=False)]))
+    weight = draw(
+        st.sampled_from([None, st.integers(0, 3), st.floats(0, 5, allow_subnormal=False)])
+    )
     weights = None
     if weight is not None:
         drawn = st.lists(weight, min_size=len(rows), max_size=len(rows))
