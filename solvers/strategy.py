@@ -182,7 +182,7 @@ class Strategy:
         """Solve what the relaxation of a whole component has left: a piece, or some candidates."""
         progress = self.progress
         old, component = progress.components[whole], progress.components[k]
-        multipliers = _within(multipliers, np.searchsorted(old.variables, component.variables))
+        multipliers = within(multipliers, np.searchsorted(old.variables, component.variables))
         bound = multipliers.bound(component)
         progress.prove(k, bound, closed=bound <= progress.scores[k] + self.allowance)
         if progress.closed[k]:
@@ -257,7 +257,7 @@ REASONS = {
 }
 
 
-def _within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:
+def within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:
     """Return the multipliers for a part of the variables: what a cluster has there is one, too."""
     clusters = multipliers.clusters[:, variables]
     sizes = clusters.sum(axis=1)

@@ -20,7 +20,7 @@ from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.result import Event
 from tests.brute_force import best_selection
 
-PLAIN = ("scip", "dynamic", "auto")
+PLAIN = ("scip", "order-graph", "dynamic", "auto")
 WITH_CHOICES = ("scip", "auto")
 OPTIMA = {
     "survey-5000.jkl.gz": -19710.916,
@@ -31,6 +31,8 @@ OPTIMA = {
     "child-5000.jkl.gz": -62059.5035,
     "insurance-5000.jkl.gz": -68053.1412,
     "alarm_1000_bic.jkl.gz": -11783.052412,
+    "hailfinder_100_bdeu-1-4.jkl.gz": -5802.373903,
+    "pathfinder-5000.jkl.gz": -149209.6744,
 }
 
 
