@@ -25,6 +25,7 @@ from exactlearn.candidate_enumeration import (
 )
 from exactlearn.candidate_queue import Queue, keep_half, new_queue
 from exactlearn.candidate_search import (
+    BATCH,
     DROPPED,
     EXPANDED,
     NODES,
@@ -32,6 +33,7 @@ from exactlearn.candidate_search import (
     SCORED,
     Child,
     Tree,
+    is_crowded,
     new_tree,
     score_pairs,
     score_singles,
@@ -52,8 +54,8 @@ QUEUE_ROOM = 2**19
 """Sets waiting at most for one child; the less promising half is given up when there are more."""
 DEEPEST = 24
 """Most parents a search considers."""
-PAUSE = 2**8
-"""Tables counted between two looks at the clock."""
+PAUSE = 2**4
+"""Batches between two looks at the clock."""
 PAIR_SHARE = 4
 """One part in so many of the effort may go to scoring pairs."""
 SHARED_VARIABLES = 256
@@ -151,7 +153,7 @@ class Identification:
 
     @property
     def _queue_room(self) -> int:
-        return max(QUEUE_ROOM, 4 * self.n)
+        return max(QUEUE_ROOM, 4 * BATCH * self.n)
 
     def _deadline(self, start: float, variable: int) -> float:
         """Return when the search for a variable ends: the time left, shared evenly."""
@@ -202,7 +204,7 @@ class Identification:
         covered = len(child.parents)
         if pairs is None:
             covered = self._n_paired(covered, numbers, start, deadline)
-        tree = taller(tree, len(tree.score) + covered**2 // 2 + PAUSE)
+        tree = taller(tree, len(tree.score) + covered**2 // 2 + BATCH)
         child = _strongest_first(child, tree, int(numbers[NODES]), covered)
         if pairs is None:
             score_pairs(child, tree, *given, numbers)
@@ -213,17 +215,17 @@ class Identification:
         limit = self.budget.tables or 2**62
         while True:
             late = time.monotonic() >= deadline
-            aim = 0 if late else min(limit, int(numbers[SCORED]) + PAUSE)
-            search(child, tree, *given, queue, numbers, aim)
+            if not late:
+                search(child, tree, *given, queue, numbers, limit, PAUSE)
             settled = numbers[EXPANDED] == numbers[NODES]
             if settled and numbers[QUEUED] == 0:
                 break
             if numbers[SCORED] >= limit or late:
                 break
-            if numbers[QUEUED] + len(child.parents) > len(queue.node):
+            if is_crowded(child, queue, numbers):
                 numbers[DROPPED] += numbers[QUEUED] - numbers[QUEUED] // 2
                 numbers[QUEUED], child.floor[0] = keep_half(queue, int(numbers[QUEUED]))
-            if numbers[NODES] + PAUSE > len(tree.score):
+            if numbers[NODES] + BATCH > len(tree.score):
                 tree = taller(tree, 2 * len(tree.score))
         exhausted = settled and numbers[QUEUED] == 0 and numbers[DROPPED] == 0 and not self.cut
         return Identified(self._candidates(child, tree, int(numbers[NODES])), bool(exhausted))

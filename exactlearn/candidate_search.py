@@ -34,10 +34,12 @@ from exactlearn.set_tables import Rows, Stack
 
 BATCH = 32
 """Sets that leave the queue together and are scored parent by parent, which shares tables."""
+EXPAND = -1
+"""Stands in the queue for the place of a parent: the node's neighbours are to be queued."""
 GAIN_WEIGHT = 0.9
 """Weight of what is gained over the best subset, and the rest of the score itself."""
 NODES, EXPANDED, QUEUED, SCORED, DROPPED = range(5)
-"""What the numbers of a search count: nodes, nodes expanded, queued, tables, not queued."""
+"""What a search counts: nodes, nodes that were queued, the queue, tables, what was given up."""
 
 
 class Child(NamedTuple):
@@ -188,6 +190,32 @@ def _penalty(space: float, r: int, rows: Rows, terms: Terms) -> float:
 
 
 @kernel
+def _enqueue(
+    child: Child,
+    queue: Queue,
+    numbers: NDArray[np.int64],
+    worth: float,
+    node: int,
+    place: int,
+) -> None:
+    if worth < child.floor[0]:
+        numbers[DROPPED] += 1
+    else:
+        push(queue, numbers[QUEUED], worth, node, place)
+        numbers[QUEUED] += 1
+
+
+@kernel
+def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) -> bool:
+    """Tell whether no superset of a node's parents is wanted."""
+    if tree.depth[node] + len(child.required) >= child.max_parents:
+        return True
+    r = rows.cardinalities[child.child]
+    highest = ceiling(terms.kind, terms.b, tree.space[node], r, tree.cells[node])
+    return bool(highest + child.slack <= tree.best[node])
+
+
+@kernel
 def _expand(
     child: Child,
     tree: Tree,
@@ -197,13 +225,9 @@ def _expand(
     queue: Queue,
     numbers: NDArray[np.int64],
 ) -> None:
-    """Queue a node with one more parent of a later place, unless the node is closed."""
+    """Queue a node with one more parent of a later place."""
     r = rows.cardinalities[child.child]
     space, best = tree.space[node], tree.best[node]
-    if ceiling(terms.kind, terms.b, space, r, tree.cells[node]) + child.slack <= best:
-        return
-    if tree.depth[node] + len(child.required) >= child.max_parents:
-        return
     scored = tree.score[node] + _penalty(space, r, rows, terms)
     first, known, cost = tree.place[node] + 1, 0, 0.0
     if tree.depth[node] == 1:
@@ -219,12 +243,7 @@ def _expand(
                 gain += child.interaction[tree.place[z], place]
                 z = tree.above[z]
         estimate = scored + max(0.0, gain) - cost
-        worth = estimate - GAIN_WEIGHT * best
-        if worth < child.floor[0]:
-            numbers[DROPPED] += 1
-        else:
-            push(queue, numbers[QUEUED], worth, node, place)
-            numbers[QUEUED] += 1
+        _enqueue(child, queue, numbers, estimate - GAIN_WEIGHT * best, node, place)
 
 
 @kernel
@@ -328,8 +347,11 @@ def search(
     queue: Queue,
     numbers: NDArray[np.int64],
     effort: int,
+    batches: int,
 ) -> None:
-    """Score the most promising sets until so many tables are counted, or the room is used up.
+    """Score the most promising sets until the effort is spent or the room used up.
+
+    A set that was scored waits in the queue, for its worth, until its neighbours are estimated.
 
     Parameters
     ----------
@@ -339,15 +361,19 @@ def search(
         The data, scratch space and the score.
     effort
         Number of tables at which to pause.
+    batches
+        Number of times to take the most promising sets from the queue, at most.
     """
     nodes, places = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
-    while numbers[SCORED] < effort:
-        while numbers[EXPANDED] < numbers[NODES]:
-            if numbers[QUEUED] + len(child.parents) > len(queue.node):
-                return
-            _expand(child, tree, numbers[EXPANDED], rows, terms, queue, numbers)
+    for _ in range(batches):
+        while numbers[EXPANDED] < numbers[NODES] and numbers[QUEUED] < len(queue.node):
+            node = numbers[EXPANDED]
+            if not _is_closed(child, tree, node, rows, terms):
+                worth = tree.score[node] - GAIN_WEIGHT * tree.best[node]
+                _enqueue(child, queue, numbers, worth, node, EXPAND)
             numbers[EXPANDED] += 1
-        if numbers[QUEUED] == 0 or numbers[NODES] + BATCH > len(tree.score):
+        stuck = is_crowded(child, queue, numbers) or numbers[NODES] + BATCH > len(tree.score)
+        if stuck or numbers[QUEUED] == 0 or numbers[SCORED] >= effort:
             return
         count = min(BATCH, numbers[QUEUED])
         for i in range(count):
@@ -360,7 +386,16 @@ def search(
                 at -= 1
             nodes[at], places[at] = node, place
         for i in range(count):
-            _score_node(child, tree, nodes[i], places[i], rows, stack, terms, numbers)
+            if places[i] == EXPAND:
+                _expand(child, tree, nodes[i], rows, terms, queue, numbers)
+            else:
+                _score_node(child, tree, nodes[i], places[i], rows, stack, terms, numbers)
+
+
+@kernel
+def is_crowded(child: Child, queue: Queue, numbers: NDArray[np.int64]) -> bool:
+    """Tell whether another batch may not fit into the queue."""
+    return bool(numbers[QUEUED] + BATCH * len(child.parents) > len(queue.node))
 
 
 @kernel

@@ -83,13 +83,12 @@ def test_a_time_budget_ends_with_candidates_of_every_variable():
 
 def test_a_full_queue_gives_up_its_worse_half(monkeypatch):
     monkeypatch.setattr(candidate_identification, "QUEUE_ROOM", 16)
-    data = sample("asia", 200)
+    data = make(np.random.default_rng(3).integers(0, 2, (300, 14)), [2] * 14)
     problem = candidate_parent_sets(data, BDeu(1), max_parents=None, budget=PLENTY)
-    everything = candidate_parent_sets(data, BDeu(1), max_parents=None)
+    everything = candidate_parent_sets(data, BDeu(1), max_parents=3)
     assert not problem.complete
     for found, wanted in zip(tables(problem), tables(everything), strict=True):
-        assert len(found) <= len(wanted)
-        assert found.keys() >= {s for s in wanted if len(s) < 2}
+        assert found.keys() >= {s for s in wanted if len(s) < 3}
 
 
 def test_sets_beyond_the_deepest_are_missing(monkeypatch):
