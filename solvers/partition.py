@@ -229,7 +229,9 @@ class Partition:
         if node.bound == -inf or self._is_unwanted(node.bound):
             self.residual = max(self.residual, node.bound)
             return
-        least = max(self.floor, self._enough, node.bound - node.window)
+        least = max(self.floor, self._enough)
+        if least == -inf:
+            least = node.bound - node.window
         near = keep if least == -inf else self._table.within(keep, least)
         self._solve(node, near, extras, least if (near != keep).any() else -inf)
 
