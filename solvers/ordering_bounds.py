@@ -37,7 +37,8 @@ class Bounding:
         self.bound = component.relaxation
         self.failure: BaseException | None = None
         self._stopped = Event()
-        self._thread = Thread(target=self._run, daemon=True)
+        # no daemon: a linear program that is still being solved when Python ends would abort it
+        self._thread = Thread(target=self._run)
         if not len(component.choices):
             self._thread.start()
 

@@ -206,18 +206,36 @@ def _find_incumbents(
 ) -> None:
     """Give every component a first selection, and those hard to prove a good one."""
     progress = strategy.progress
+    tasks = []
     for k, component in enumerate(progress.components):
-        method = strategy.method(k)
-        if method == "single":
+        if strategy.method(k) == "single":
             progress.improve(k, component.first[:1].copy())
             continue
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
-        shakes = 0 if method == "dynamic" else 100 * component.n_variables
-        for order, values in _first_orders(search, beginning):
-            found = search.improve(order, values, effort(component), shakes)
-            if found is not None:
-                progress.improve(k, *found)
+        orders = _first_orders(search, beginning)
+        for order, values in orders:  # at once, so that there is a selection whatever the limit
+            _search(progress, k, search, order, values, 0, 0)
+        tasks.append((k, search, orders))
+    for k, search, orders in tasks:
+        component = search.component
+        shakes = 0 if strategy.method(k) == "dynamic" else 100 * component.n_variables
+        for order, values in orders:
             progress.pause()
+            _search(progress, k, search, order, values, effort(component), shakes)
+
+
+def _search(
+    progress: Progress,
+    k: int,
+    search: OrderSearch,
+    order: NDArray[np.int64],
+    values: NDArray[np.int64],
+    most: int,
+    shakes: int,
+) -> None:
+    found = search.improve(order, values, most, shakes)
+    if found is not None:
+        progress.improve(k, *found)
 
 
 def _first_orders(
