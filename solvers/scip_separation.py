@@ -25,6 +25,9 @@ MOST_CUTS = 200
 MOST_FUTILE = 3
 """Exact searches for a cluster that may fail before they are given up."""
 
+TAIL, LEAST_GAIN = 10, 0.02
+"""Rounds at the root that must have closed such a part of the gap, or branching begins."""
+
 Answer = dict[str, Any]
 
 
@@ -41,6 +44,7 @@ class Acyclicity(Conshdlr):
         self.rng = np.random.default_rng(seed)
         self.futile = 0
         self.begun = False
+        self.losses: list[float] = []
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
         """Tell SCIP that raising a candidate may break acyclicity."""
@@ -110,6 +114,8 @@ class Acyclicity(Conshdlr):
         return self._add(Counted.of(circuits), forced=True)
 
     def _separate(self) -> Answer:
+        if self.master.model.getDepth() == 0 and self._tails_off():
+            return {"result": RESULT.DIDNOTRUN}
         x, _ = self.master.relaxed()
         support, n = self.master.support(x), self.master.component.n_variables
         found = self._violated(support, n)
@@ -120,6 +126,18 @@ class Acyclicity(Conshdlr):
             return {"result": RESULT.DIDNOTFIND}
         self.pool.add(found)
         return self._add(found, forced=False)
+
+    def _tails_off(self) -> bool:
+        """Tell whether the last rounds at the root did little; SCIP's zero-half cuts end, too."""
+        model = self.master.model
+        self.losses.append(model.getLPObjVal())
+        if len(self.losses) <= TAIL:
+            return False
+        before, now = self.losses[-1 - TAIL], self.losses[-1]
+        if now - before >= LEAST_GAIN * (model.getCutoffbound() - before):
+            return False
+        model.setParam("separating/zerohalf/maxroundsroot", 0)
+        return True
 
     def _violated(self, support: Support, n: int) -> Counted:
         """Return violated clusters, first those met before."""
