@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation, augment, gadget_problem
+    from exactlearn.candidate_identification import Budget
     from exactlearn.candidates import candidate_parent_sets
     from exactlearn.data import Dataset
     from exactlearn.discretise import discretise
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
+    from exactlearn.formats.scores_file import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
     from exactlearn.missingness import hide
     from exactlearn.network import BayesianNetwork
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from exactlearn.pdg.refine import Refinement, refine
     from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
     from exactlearn.solvers import Problem, Result, solve
+    from exactlearn.solvers.certificate import Certificate
+    from exactlearn.solvers.enumeration import enumerate_classes, enumerate_networks
 
 __version__ = "0.1.0"
 
@@ -36,6 +40,8 @@ _HOME = {
     "BDeu": "exactlearn.scores",
     "BIC": "exactlearn.scores",
     "BayesianNetwork": "exactlearn.network",
+    "Budget": "exactlearn.candidate_identification",
+    "Certificate": "exactlearn.solvers.certificate",
     "Dataset": "exactlearn.data",
     "DecisionGraph": "exactlearn.pdg.decision_graph",
     "ExactlearnError": "exactlearn.errors",
@@ -47,6 +53,8 @@ _HOME = {
     "candidate_parent_sets": "exactlearn.candidates",
     "compile_network": "exactlearn.pdg.compile",
     "discretise": "exactlearn.discretise",
+    "enumerate_classes": "exactlearn.solvers.enumeration",
+    "enumerate_networks": "exactlearn.solvers.enumeration",
     "fit_complete": "exactlearn.parameters.complete",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.missingness",
@@ -55,6 +63,7 @@ _HOME = {
     "read_dataset": "exactlearn.formats.table",
     "read_jkl": "exactlearn.formats.jkl",
     "read_pdg": "exactlearn.formats.pdg_json",
+    "read_scores": "exactlearn.formats.scores_file",
     "refine": "exactlearn.pdg.refine",
     "score_family": "exactlearn.scores",
     "solve": "exactlearn.solvers",
@@ -62,6 +71,7 @@ _HOME = {
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
     "write_pdg": "exactlearn.formats.pdg_json",
+    "write_scores": "exactlearn.formats.scores_file",
 }
 
 __all__ = [
@@ -71,6 +81,8 @@ __all__ = [
     "Augmentation",
     "BDeu",
     "BayesianNetwork",
+    "Budget",
+    "Certificate",
     "Dataset",
     "DecisionGraph",
     "ExactlearnError",
@@ -82,6 +94,8 @@ __all__ = [
     "candidate_parent_sets",
     "compile_network",
     "discretise",
+    "enumerate_classes",
+    "enumerate_networks",
     "fit_complete",
     "gadget_problem",
     "hide",
@@ -90,6 +104,7 @@ __all__ = [
     "read_dataset",
     "read_jkl",
     "read_pdg",
+    "read_scores",
     "refine",
     "score_family",
     "solve",
@@ -97,6 +112,7 @@ __all__ = [
     "write_dataset",
     "write_jkl",
     "write_pdg",
+    "write_scores",
 ]
 
 
