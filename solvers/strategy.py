@@ -30,6 +30,9 @@ MOST_PLACED = 64
 FEW_PLACED = 40
 """Variables up to which the order graph beats branch and cut, whatever the number of candidates."""
 
+FEW_CANDIDATES = 2_000
+"""Candidates of a larger component below which branch and cut is faster."""
+
 MOST_STATES = 150_000
 """States after which a larger component is left to branch and cut."""
 
@@ -163,8 +166,11 @@ class Strategy:
         return _worst([self._search(k, part, root.multipliers) for part in parts])
 
     def _in_order_graph(self, component: Component) -> bool:
-        asked = self.solver == "order-graph"
-        return asked or (self.solver == "auto" and component.n_variables <= MOST_PLACED)
+        n = component.n_variables
+        few = n > FEW_PLACED and component.n_candidates < FEW_CANDIDATES
+        return self.solver == "order-graph" or (
+            self.solver == "auto" and n <= MOST_PLACED and not few
+        )
 
     def _round(self, k: int, x: NDArray[np.float64]) -> None:
         """Search from the order that a solution of the relaxation suggests."""
@@ -252,7 +258,7 @@ REASONS = {
     "dynamic": f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other",
     "root": "the linear relaxation with cluster cuts has the score of the selection found",
     "order-graph": f"the relaxation left a gap, and at most {MOST_PLACED} variables",
-    "scip": "choices, or more variables or states than the order graph holds",
+    "scip": "choices, few candidates, or more variables or states than the order graph holds",
     "ordering": "asked for",
 }
 
