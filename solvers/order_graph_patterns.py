@@ -18,7 +18,9 @@ leaves few candidates that are not dominated, and add afterwards what they shift
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +39,9 @@ from exactlearn.solvers.order_graph_rows import (
 
 BLOCK = 1 << 13
 """Subsets computed between two looks at the clock."""
+
+PATIENCE = 0.1
+"""Seconds between two pauses while other threads compute."""
 
 TRIES = 30
 """Random partitions that are improved."""
@@ -94,6 +99,10 @@ def exchange(tie: NDArray[np.float64], group: NDArray[np.int64], groups: int) ->
         group[one], group[other] = b, a
 
 
+class _Stopped(Exception):  # noqa: N818  (a signal between our own functions, not an error)
+    """Raised in the threads that compute tables when nobody wants them any more."""
+
+
 class Patterns(NamedTuple):
     """The tables of consecutive groups.
 
@@ -136,9 +145,25 @@ def patterns_of(
     shifts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(1 << sizes)]).astype(np.int64)
     values = np.zeros(starts[-1])
-    for k in range(len(sizes)):
-        table = values[starts[k] : starts[k + 1]]
-        _fill(table, numbered, keep, int(shifts[k]), int(sizes[k]), pause)
+    stop = Event()
+
+    def go_on() -> None:
+        if stop.is_set():
+            raise _Stopped
+
+    with ThreadPoolExecutor() as pool:
+        filled = [
+            pool.submit(_fill, values[a:b], numbered, keep, int(shift), int(size), go_on)
+            for a, b, shift, size in zip(starts[:-1], starts[1:], shifts[:-1], sizes, strict=True)
+        ]
+        try:
+            while wait(filled, PATIENCE).not_done:
+                pause()
+        except BaseException:
+            stop.set()
+            raise
+    for done in filled:
+        done.result()
     return Patterns(values, starts[:-1], shifts)
 
 
