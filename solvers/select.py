@@ -138,6 +138,10 @@ def solve(
         status = "feasible"
     except KeyboardInterrupt:
         status = "interrupted"
+    except SystemError as error:  # Ctrl-C at the moment a kernel returned
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        status = "interrupted"
     if status == "infeasible":
         return _infeasible(solver, "no acyclic selection agrees on the values it reads", progress)
     if certify and progress.parents is not None:
