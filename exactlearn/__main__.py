@@ -7,6 +7,7 @@ import click
 
 from exactlearn import __version__
 from exactlearn.errors import ExactlearnError, ExitStatus
+from exactlearn.interrupts import interruptible
 from exactlearn.suggestion import suggestion
 
 COMMANDS = {
@@ -56,7 +57,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; every error on purpose becomes a line and an exit status."""
         try:
-            return super().invoke(ctx)
+            with interruptible():
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:

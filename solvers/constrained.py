@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from exactlearn.interrupts import interruptible
 from exactlearn.solvers.conflict import minimal_conflict
 from exactlearn.solvers.constraints import ArcTotal
 from exactlearn.solvers.partition import OutOfChances, Partition, Solver
@@ -60,7 +61,8 @@ def solve_constrained(
     )
     status: Status = "optimal"
     try:
-        search.advance()
+        with interruptible():
+            search.advance()
     except (OutOfTime, OutOfChances):
         status = "feasible"
     except KeyboardInterrupt:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from exactlearn.equivalence import pattern, skeleton, v_structures
 from exactlearn.errors import OptionError
+from exactlearn.interrupts import interruptible
 from exactlearn.solvers.conditions import Condition
 from exactlearn.solvers.constrained import answer, conflict
 from exactlearn.solvers.constraints import ForbiddenAdjacency
@@ -202,17 +203,8 @@ def _enumerate(
         search.on_network = _Known(search, kind, k).learn
     status: Status = "optimal"
     try:
-        while k is None or len(found) < k:
-            following = search.advance()
-            if following is None:
-                break
-            assert following.parents is not None
-            if not found and factor is not None:
-                least = following.score - log(factor) - _rounding(following.score)
-                search.floor = max(search.floor, least)
-            network = ScoredNetwork(following.parents, following.score)
-            found.setdefault(kind(following.parents), network)
-            search.go_on()
+        with interruptible():
+            _collect(search, kind, k, factor, found)
     except OutOfTime:
         status = "feasible"
     except KeyboardInterrupt:
@@ -228,6 +220,27 @@ def _enumerate(
         seconds=monotonic() - begun,
         solved=search.solved,
     )
+
+
+def _collect(
+    search: Partition,
+    kind: Callable[[Parents], Hashable],
+    k: int | None,
+    factor: float | None,
+    found: dict[Hashable, ScoredNetwork],
+) -> None:
+    """Take networks one after the other, as many as are wanted, in place."""
+    while k is None or len(found) < k:
+        following = search.advance()
+        if following is None:
+            break
+        assert following.parents is not None
+        if not found and factor is not None:
+            least = following.score - log(factor) - _rounding(following.score)
+            search.floor = max(search.floor, least)
+        network = ScoredNetwork(following.parents, following.score)
+        found.setdefault(kind(following.parents), network)
+        search.go_on()
 
 
 class _Known:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graph import topological_order
+from exactlearn.interrupts import interruptible
 from exactlearn.solvers import dynamic
 from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.components import split
@@ -132,15 +133,12 @@ def solve(
     certificate: Certificate | None = None
     status: Status = "optimal"
     try:
-        _find_incumbents(strategy, beginning)
-        status = strategy.prove()
+        with interruptible():
+            _find_incumbents(strategy, beginning)
+            status = strategy.prove()
     except OutOfTime:
         status = "feasible"
     except KeyboardInterrupt:
-        status = "interrupted"
-    except SystemError as error:  # Ctrl-C at the moment a kernel returned
-        if not isinstance(error.__cause__, KeyboardInterrupt):
-            raise
         status = "interrupted"
     if status == "infeasible":
         return _infeasible(solver, "no acyclic selection agrees on the values it reads", progress)

@@ -27,6 +27,7 @@ from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Met
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
+from exactlearn.interrupts import interruptible
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.result import Event
 
@@ -84,7 +85,8 @@ def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augme
 
 def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
     try:
-        branch(task, incumbent)
+        with interruptible():
+            branch(task, incumbent)
     except LimitReachedError as limit:
         return limit.status, "stopped before all branches were closed"
     except KeyboardInterrupt:
@@ -106,13 +108,14 @@ def _run(
 ) -> Augmentation:
     status: AugmentationStatus
     try:
-        for values in starting_completions(task, starts):
-            alternate(task, incumbent, values)
-        if task.dataset.is_complete:
-            status, message = "optimal", ""
-            incumbent.prove(incumbent.score)
-        else:
-            status, message = search(task, incumbent)
+        with interruptible():
+            for values in starting_completions(task, starts):
+                alternate(task, incumbent, values)
+            if task.dataset.is_complete:
+                status, message = "optimal", ""
+                incumbent.prove(incumbent.score)
+            else:
+                status, message = search(task, incumbent)
     except LimitReachedError as limit:
         status, message = limit.status, "stopped before the exact search began"
     except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
+from exactlearn.interrupts import interruptible
 
 
 def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> Augmentation:
@@ -50,8 +51,9 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
     message = ""
     seen: set[bytes] = set()
     try:
-        for start in starting_completions(task, starts):
-            _climb(task, incumbent, start, t, seen)
+        with interruptible():
+            for start in starting_completions(task, starts):
+                _climb(task, incumbent, start, t, seen)
     except LimitReachedError as limit:
         status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
