@@ -61,7 +61,8 @@ class TestOverview:
         )
         assert done.stdout.splitlines()[-2:] == [
             "['click', 'exactlearn']",
-            "['exactlearn', 'exactlearn.__main__', 'exactlearn.errors', 'exactlearn.suggestion']",
+            "['exactlearn', 'exactlearn.__main__', 'exactlearn.errors', 'exactlearn.interrupts', "
+            "'exactlearn.suggestion']",
         ]
 
     @pytest.mark.parametrize("name", COMMANDS)
