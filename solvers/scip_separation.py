@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 MOST_CUTS = 200
 """Cluster inequalities added in one round of separation."""
 
-MOST_FUTILE = 3
-"""Exact searches for a cluster that may fail before they are given up."""
+MOST_PROGRAMS = 1
+"""Exact searches for violated clusters."""
 
-TAIL, LEAST_GAIN = 10, 0.02
+TAIL, LEAST_GAIN = 5, 0.05
 """Rounds at the root that must have closed such a part of the gap, or branching begins."""
 
 Answer = dict[str, Any]
@@ -42,7 +42,7 @@ class Acyclicity(Conshdlr):
         self.master = master
         self.pool = ClusterPool(clusters)
         self.rng = np.random.default_rng(seed)
-        self.futile = 0
+        self.programs = 0
         self.begun = False
         self.losses: list[float] = []
 
@@ -120,8 +120,8 @@ class Acyclicity(Conshdlr):
         support, n = self.master.support(x), self.master.component.n_variables
         found = self._violated(support, n)
         if not len(found) and self._program_is_due(x):
+            self.programs += 1
             found = Counted.of(search_clusters(support, n))
-            self.futile = 0 if len(found) else self.futile + 1
         if not len(found):
             return {"result": RESULT.DIDNOTFIND}
         self.pool.add(found)
@@ -150,9 +150,9 @@ class Acyclicity(Conshdlr):
         return found
 
     def _program_is_due(self, x: NDArray[np.float64]) -> bool:
-        """Tell whether the exact search is worth its time: at the root, until it fails often."""
+        """Tell whether the exact search is worth its time: at the root, seldom."""
         fractional = bool((np.abs(x - np.round(x)) > LEAST).any())
-        return fractional and self.master.model.getDepth() == 0 and self.futile < MOST_FUTILE
+        return fractional and self.master.model.getDepth() == 0 and self.programs < MOST_PROGRAMS
 
     def _add(self, found: Counted, *, forced: bool) -> Answer:
         """Add cluster inequalities to the linear program."""
