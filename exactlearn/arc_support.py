@@ -5,21 +5,15 @@ the data is proportional to the exponential of its score (Madigan and Raftery 19
 and accounting for model uncertainty in graphical models using Occam's window").
 """
 
-import csv
-import io
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import OptionError
-from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.text_file import suffix_of
 from exactlearn.plot import painted
-from exactlearn.report import strict
+from exactlearn.records_file import write_records
 
 Arc = tuple[int, int]
 
@@ -124,12 +118,9 @@ def write_support(records: Sequence[Mapping[str, Any]], names: Sequence[str], pa
     MissingExtraError
         When a figure is wanted and Matplotlib is not installed.
     """
-    suffix = suffix_of(path)
-    if suffix not in _WRITERS:
-        raise OptionError(
-            f"{path}: expected a file name ending in {', '.join(SUPPORTS)}, found '{suffix}'"
-        )
-    atomic_write(path, _WRITERS[suffix](records, names))
+    write_records(
+        path, ArcSupport._fields, records, lambda suffix: support_figure(records, names, suffix)
+    )
 
 
 def support_figure(
@@ -174,30 +165,3 @@ def _shown(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[s
             heaviest[name] = max(heaviest.get(name, 0.0), record["weight"])
     kept = sorted(heaviest, key=lambda name: (-heaviest[name], name))[:MOST_DRAWN]
     return [name for name in names if name in kept]
-
-
-def _csv(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
-    text = io.StringIO()
-    table = csv.DictWriter(text, ArcSupport._fields, lineterminator="\n")
-    table.writeheader()
-    table.writerows(records)
-    return text.getvalue()
-
-
-def _json(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
-    told = json.dumps(strict(list(records)), ensure_ascii=False, allow_nan=False, indent=2)
-    return told + "\n"
-
-
-def _figure(suffix: str) -> Callable[[Sequence[Mapping[str, Any]], Sequence[str]], bytes]:
-    return lambda records, names: support_figure(records, names, suffix)
-
-
-_WRITERS: dict[str, Callable[[Sequence[Mapping[str, Any]], Sequence[str]], str | bytes]] = {
-    ".csv": _csv,
-    ".json": _json,
-    **{suffix: _figure(suffix) for suffix in (".svg", ".png", ".pdf")},
-}
-
-SUPPORTS = tuple(_WRITERS)
-"""Suffixes of supports that are written."""

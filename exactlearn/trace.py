@@ -1,15 +1,10 @@
 """The trace of a search: score and bound over time, as a table and as a figure."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from exactlearn.errors import OptionError
-from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.text_file import suffix_of
 from exactlearn.plot import painted
-from exactlearn.report import strict
+from exactlearn.records_file import write_records
 from exactlearn.solvers.result import Result
 
 COLUMNS = ("seconds", "score", "bound")
@@ -34,12 +29,8 @@ def write_trace(result: Result, path: Path) -> None:
     MissingExtraError
         When a figure is wanted and Matplotlib is not installed.
     """
-    suffix = suffix_of(path)
-    if suffix not in _WRITERS:
-        raise OptionError(
-            f"{path}: expected a file name ending in {', '.join(TRACES)}, found '{suffix}'"
-        )
-    atomic_write(path, _WRITERS[suffix](result))
+    records = [dict(zip(COLUMNS, point, strict=True)) for point in result.trace]
+    write_records(path, COLUMNS, records, lambda suffix: trace_figure(result, suffix))
 
 
 def trace_figure(result: Result, suffix: str) -> bytes:
@@ -87,27 +78,3 @@ def _title(result: Result) -> str:
     if not result.trace:
         return "nothing was found"
     return f"{result.status}, gap {100 * result.gap:.3g} %"
-
-
-def _csv(result: Result) -> str:
-    rows = [",".join(map(repr, point)) for point in result.trace]
-    return "\n".join([",".join(COLUMNS), *rows]) + "\n"
-
-
-def _json(result: Result) -> str:
-    records = [dict(zip(COLUMNS, point, strict=True)) for point in result.trace]
-    return json.dumps(strict(records), allow_nan=False, indent=2) + "\n"
-
-
-def _figure(suffix: str) -> Callable[[Result], bytes]:
-    return lambda result: trace_figure(result, suffix)
-
-
-_WRITERS: dict[str, Callable[[Result], str | bytes]] = {
-    ".csv": _csv,
-    ".json": _json,
-    **{suffix: _figure(suffix) for suffix in (".svg", ".png", ".pdf")},
-}
-
-TRACES = tuple(_WRITERS)
-"""Suffixes of traces that are written."""

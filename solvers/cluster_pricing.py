@@ -32,11 +32,6 @@ class Point(NamedTuple):
 BestAt = Callable[[float], Point]
 
 
-def no_multipliers(problem: Problem) -> Multipliers:
-    """Return no clusters at all: each variable's best score is its bound."""
-    return Multipliers(np.zeros((0, problem.n_variables), np.bool_), np.zeros(0))
-
-
 def cluster_multipliers(
     problem: Problem, pause: Pause = no_pause, enough: float = -np.inf
 ) -> Multipliers:
@@ -53,8 +48,8 @@ def cluster_multipliers(
     """
     problem = problem.without_literals()
     if not problem.is_feasible:
-        return no_multipliers(problem)
-    found = [no_multipliers(problem)]
+        return Multipliers.none(problem.n_variables)
+    found = [Multipliers.none(problem.n_variables)]
     components = split(problem)
     bound = sum(component.relaxation for component in components)
     for component in components:
@@ -63,10 +58,7 @@ def cluster_multipliers(
         others = bound - component.relaxation
         root = solve_root(component, enough=enough - others, pause=pause)
         bound = others + root.bound
-        own = root.multipliers
-        clusters = np.zeros((len(own.values), problem.n_variables), np.bool_)
-        clusters[:, component.variables] = own.clusters
-        found.append(Multipliers(clusters, own.values, own.counts))
+        found.append(root.multipliers.widened(component.variables, problem.n_variables))
     return Multipliers(
         np.concatenate([own.clusters for own in found]),
         np.concatenate([own.values for own in found]),

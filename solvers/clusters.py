@@ -64,6 +64,11 @@ class Counted:
     counts: NDArray[np.int64]
 
     @classmethod
+    def none(cls, n: int) -> "Counted":
+        """Return no clusters of ``n`` variables."""
+        return cls.of(np.zeros((0, n), np.bool_))
+
+    @classmethod
     def of(cls, clusters: NDArray[np.bool_], count: int = 1) -> "Counted":
         """Give all clusters the same count."""
         return cls(clusters, np.full(len(clusters), count, np.int64))
@@ -82,6 +87,18 @@ class Counted:
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> "Counted":
         """Return some rows."""
         return Counted(self.clusters[rows], self.counts[rows])
+
+    def violated(self, support: Support, most: int) -> "Counted":
+        """Return the most violated rows, at most so many."""
+        violation = counted_violations(*support, self.clusters, self.counts)
+        rank = np.argsort(-violation, kind="stable")[:most]
+        return self.take(rank[violation[rank] > LEAST])
+
+    def widened(self, variables: NDArray[np.int64], n: int) -> "Counted":
+        """Return clusters of some variables as clusters of all ``n``."""
+        clusters = np.zeros((len(self), n), np.bool_)
+        clusters[:, variables] = self.clusters
+        return Counted(clusters, self.counts)
 
 
 def first_of_each(rows: NDArray[Any]) -> NDArray[np.int64]:

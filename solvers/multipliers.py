@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
+from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.families import Candidates, Families, families_of
 from exactlearn.solvers.problem import Problem
 
@@ -51,6 +52,21 @@ class Multipliers:
     def __post_init__(self) -> None:  # noqa: D105
         if not len(self.counts):
             object.__setattr__(self, "counts", np.ones(len(self.values), np.int64))
+
+    @classmethod
+    def none(cls, n: int) -> "Multipliers":
+        """Return no clusters of ``n`` variables at all: each one's best score is its bound."""
+        return cls(np.zeros((0, n), np.bool_), np.zeros(0))
+
+    @property
+    def counted(self) -> Counted:
+        """The clusters with their counts."""
+        return Counted(self.clusters, self.counts)
+
+    def widened(self, variables: NDArray[np.int64], n: int) -> "Multipliers":
+        """Return those of clusters of some variables as clusters of all ``n``."""
+        wide = self.counted.widened(variables, n)
+        return Multipliers(wide.clusters, self.values, wide.counts)
 
     @property
     def total(self) -> float:

@@ -159,7 +159,7 @@ def solve_component(
         When the component has choices, or more than 64 variables.
     """
     refuse_unsuitable(progress.components[k])
-    rows = CountedClusters.of(multipliers or _no_multipliers(progress.components[k]))
+    rows = CountedClusters.of(multipliers or Multipliers.none(progress.components[k].n_variables))
     memory = MEMORY if memory_limit is None else memory_limit
     try:
         return _Sweeps(progress, k, rows, keep, memory, seed, most_states).run(allowance)
@@ -353,7 +353,3 @@ class _Sweeps:
         graph = self.numbered.graph(self.priced.reduced, before[rank])
         useful = useful_candidates(self.patterns, graph, self.gap, self.progress.pause)
         self.keep[before[rank]] = useful
-
-
-def _no_multipliers(component: Component) -> Multipliers:
-    return Multipliers(np.zeros((0, component.n_variables), np.bool_), np.zeros(0))

@@ -23,14 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.solvers.candidate_table import CandidateTable, Pricing
-from exactlearn.solvers.cluster_pricing import (
-    Point,
-    arc_price,
-    cluster_multipliers,
-    no_multipliers,
-)
+from exactlearn.solvers.cluster_pricing import Point, arc_price, cluster_multipliers
 from exactlearn.solvers.conditions import Clause
 from exactlearn.solvers.constraints import ArcTotal, Constraint
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.neighbours import neighbours, repaired, total
 from exactlearn.solvers.parts import (
     NOTHING,
@@ -125,7 +121,7 @@ class Partition:
         totals = [c for c in self._overall if isinstance(c, ArcTotal)]
         self._most = min((c.most for c in totals if c.most is not None), default=None)
         self._least = max((c.least for c in totals), default=0)
-        self._table = CandidateTable.of(bare, no_multipliers(bare))
+        self._table = CandidateTable.of(bare, Multipliers.none(bare.n_variables))
         self._priced = False
         self._first_window = inf
         self._serial = 0

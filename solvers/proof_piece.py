@@ -78,13 +78,12 @@ class Piece:
             May raise :class:`OutOfTime`; then the multipliers so far are returned.
         """
         known = self._counted(clusters)
-        best = [Multipliers(known.clusters[:0], np.zeros(0))]
+        best = [Multipliers.none(len(self.chosen))]
         with suppress(OutOfTime):
             solve_root(
                 self.problem,
                 chosen=self.chosen,
-                clusters=known.clusters,
-                counts=known.counts,
+                clusters=known,
                 enough=enough,
                 pause=pause,
                 on_bound=lambda _, multipliers: best.append(multipliers),

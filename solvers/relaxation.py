@@ -106,11 +106,6 @@ class Relaxation:
         """Number of cluster rows."""
         return len(self.clusters)
 
-    @property
-    def n_columns(self) -> int:
-        """Number of candidates that are columns."""
-        return len(self._candidates)
-
     def add(self, clusters: NDArray[np.bool_], counts: NDArray[np.int64] | None = None) -> None:
         """Add the rows of clusters, shape (clusters, n), with their counts, if not all are 1."""
         f = self.families

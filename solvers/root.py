@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn.solvers.cluster_program import search_clusters
 from exactlearn.solvers.cluster_search import FEW, quick_clusters, violated_clusters
-from exactlearn.solvers.clusters import (
-    LEAST,
-    Counted,
-    Support,
-    counted_violations,
-    take_support,
-)
+from exactlearn.solvers.clusters import Counted, Support, take_support
 from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.dual_ascent import greedy_multipliers
 from exactlearn.solvers.families import Candidates, Families, families_without_choices
@@ -68,12 +62,8 @@ class Root:
         Values of the candidates in the last relaxation solved, shape (m,).
     reduced_costs
         What the bound falls by when a candidate is chosen, at least, shape (m,).
-    keep
-        Which candidates may be in a selection that scores at least the incumbent's, shape (m,).
-    clusters
-        Clusters of count 1 with a positive multiplier in some round, shape (pool, n).
-    counted
-        The others with their counts.
+    pool
+        Clusters with a positive multiplier in some round.
     rounds
         Relaxations solved.
     """
@@ -82,10 +72,12 @@ class Root:
     bound: float
     x: NDArray[np.float64]
     reduced_costs: NDArray[np.float64]
-    keep: NDArray[np.bool_]
-    clusters: NDArray[np.bool_]
-    counted: Counted
+    pool: Counted
     rounds: int
+
+    def may_reach(self, score: float) -> NDArray[np.bool_]:
+        """Tell which candidates may be in a selection of such a score, shape (m,)."""
+        return self.bound - self.reduced_costs >= score
 
 
 def no_pause() -> None:
@@ -101,8 +93,7 @@ def solve_root(
     incumbent: float = -np.inf,
     *,
     chosen: NDArray[np.int64] | None = None,
-    clusters: NDArray[np.bool_] | None = None,
-    counts: NDArray[np.int64] | None = None,
+    clusters: Counted | None = None,
     enough: float = -np.inf,
     pause: Pause = no_pause,
     on_bound: OnBound = no_listener,
@@ -117,9 +108,8 @@ def solve_root(
         Score of the best selection known.
     chosen
         Its candidate for each variable, shape (n,).
-    clusters, counts
-        Clusters to begin with, besides those of a quick dual ascent, shape (clusters, n), and
-        their counts, all 1 if not given.
+    clusters
+        Clusters to begin with, besides those of a quick dual ascent.
     enough
         Stop as soon as the bound is at most this; at the incumbent's score it stops anyway.
     pause
@@ -128,8 +118,7 @@ def solve_root(
         Called with each bound that is lower than all before, and its multipliers.
     """
     families = families_without_choices(component)
-    known = np.zeros((0, families.n_variables), np.bool_) if clusters is None else clusters
-    start = Counted.of(known) if counts is None else Counted(known, counts)
+    start = Counted.none(families.n_variables) if clusters is None else clusters
     planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent)
     enough = max(enough, incumbent)
     while planes.bound > enough and planes.step():
@@ -218,7 +207,7 @@ class CuttingPlanes:
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
         n, support = self.families.n_variables, self._support(x)
-        found = self._from_pool(support)
+        found = self.pool.violated(support, MOST_CUTS)
         if self.has_inner:
             between = INWARDS * self.inner + (1.0 - INWARDS) * x
             deep = quick_clusters(self._support(between), n, MOST_CUTS, self.rng)
@@ -236,12 +225,6 @@ class CuttingPlanes:
             found = Counted.of(search_clusters(support, n))
         return found
 
-    def _from_pool(self, support: Support) -> Counted:
-        """Return the clusters of earlier rounds that are violated again, the most violated ones."""
-        violation = counted_violations(*support, self.pool.clusters, self.pool.counts)
-        rank = np.argsort(-violation, kind="stable")[:MOST_CUTS]
-        return self.pool.take(rank[violation[rank] > LEAST])
-
     def _support(self, x: NDArray[np.float64]) -> Support:
         f = self.families
         return Support(*take_support(x, f.child, f.member_first, f.members))
@@ -258,15 +241,13 @@ class CuttingPlanes:
             bound=self.bound,
             x=x,
             reduced_costs=costs,
-            keep=self.bound - costs >= self.incumbent,
-            clusters=self.pool.clusters[self.pool.counts == 1],
-            counted=self.pool.take(self.pool.counts > 1),
+            pool=self.pool,
             rounds=len(self.bounds) - 1,
         )
 
 
 def root_multipliers(
-    problem: Problem, *, clusters: NDArray[np.bool_] | None = None, enough: float = -np.inf
+    problem: Problem, *, clusters: Counted | None = None, enough: float = -np.inf
 ) -> Multipliers:
     """Return the multipliers of :func:`solve_root` for a problem's allowed candidates.
 
@@ -275,7 +256,7 @@ def root_multipliers(
     problem
         A problem without choices.
     clusters
-        Clusters to begin with, such as those of a related problem, shape (clusters, n).
+        Clusters to begin with, such as those of a related problem.
     enough
         Stop as soon as the bound is at most this.
     """

@@ -13,6 +13,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from types import FrameType
 from typing import Any, TypeVar
@@ -71,9 +72,8 @@ class Master:
         self.x, self.z = add_variables(self.model, component, self.losses)
         add_literal_rows(self.model, component, self.x, self.z)
         add_pair_rows(self.model, component, self.x)
-        self._columns: list[Variable] = []
-        none = Counted.of(np.zeros((0, component.n_variables), np.bool_))
-        self.acyclicity = Acyclicity(self, none if clusters is None else clusters, seed)
+        known = Counted.none(component.n_variables) if clusters is None else clusters
+        self.acyclicity = Acyclicity(self, known, seed)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=1, eagerfreq=-1,
@@ -151,12 +151,10 @@ class Master:
         most = map(Variable.getUbLocal, self.columns[: len(self.x)])
         return np.fromiter(most, np.float64, len(self.x)) > 0.5
 
-    @property
+    @cached_property
     def columns(self) -> list[Variable]:
         """SCIP's own variables, of which reading is quick: the candidates', then the literals'."""
-        if not self._columns:
-            self._columns = [self.model.getTransformedVar(v) for v in [*self.x, *self.z]]
-        return self._columns
+        return [self.model.getTransformedVar(v) for v in [*self.x, *self.z]]
 
     def solution(self, solution: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the values of the candidates and of the literals in a solution of SCIP."""

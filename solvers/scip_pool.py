@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers.clusters import LEAST, Counted, Support, counted_violations
+from exactlearn.solvers.clusters import Counted, Support
 
 
 class ClusterPool:
@@ -39,9 +39,7 @@ class ClusterPool:
 
     def violated(self, support: Support, most: int) -> Counted:
         """Return the most violated clusters, at most so many."""
-        violation = counted_violations(*support, self.clusters.clusters, self.clusters.counts)
-        rank = np.argsort(-violation, kind="stable")[:most]
-        return self.clusters.take(rank[violation[rank] > LEAST])
+        return self.clusters.violated(support, most)
 
 
 def _rows_as_bytes(clusters: NDArray[np.bool_]) -> list[bytes]:

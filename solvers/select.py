@@ -17,7 +17,7 @@ from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime, Progress
 from exactlearn.solvers.result import OnEvent, Result, Status
-from exactlearn.solvers.strategy import Strategy, effort, explanation
+from exactlearn.solvers.strategy import Strategy, climb, diligence, explanation
 from exactlearn.suggestion import suggestion
 
 SOLVERS = ("auto", "scip", "order-graph", "dynamic", "ordering")
@@ -119,8 +119,12 @@ def solve(
         problem.require_feasible()
     except InfeasibleError as error:
         return _infeasible(solver, str(error), Progress(problem, (), None, None))
+    components = split(problem)
+    if solver == "dynamic":
+        for component in components:
+            dynamic.refuse_if_too_large(component)
     solving_limit = time_limit if not certify or time_limit is None else 0.5 * time_limit
-    progress = Progress(problem, split(problem), solving_limit, on_event)
+    progress = Progress(problem, components, solving_limit, on_event)
     strategy = Strategy(
         progress=progress,
         solver=solver,
@@ -176,9 +180,6 @@ def _check_options(
             "a certificate covers parent sets and their arcs only, no choices and no constraints "
             "on the whole network: solve without a certificate"
         )
-    if solver == "dynamic":
-        for component in split(problem) if problem.is_feasible else ():
-            dynamic.refuse_if_too_large(component)
 
 
 def _beginning(
@@ -216,28 +217,15 @@ def _find_incumbents(
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
         orders = _first_orders(search, beginning)
         for order, values in orders:  # at once, so that there is a selection whatever the limit
-            _search(progress, k, search, order, values, 0, 0)
+            climb(progress, k, search, order, values)
         tasks.append((k, search, orders))
     for k, search, orders in tasks:
-        component = search.component
-        shakes = 0 if strategy.method(k) == "dynamic" else 100 * component.n_variables
+        effort, shakes = diligence(search.component)
+        if strategy.method(k) == "dynamic":  # what it will prove needs no search for long
+            shakes = 0
         for order, values in orders:
             progress.pause()
-            _search(progress, k, search, order, values, effort(component), shakes)
-
-
-def _search(
-    progress: Progress,
-    k: int,
-    search: OrderSearch,
-    order: NDArray[np.int64],
-    values: NDArray[np.int64],
-    most: int,
-    shakes: int,
-) -> None:
-    found = search.improve(order, values, most, shakes)
-    if found is not None:
-        progress.improve(k, *found)
+            climb(progress, k, search, order, values, effort, shakes)
 
 
 def _first_orders(

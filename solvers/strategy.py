@@ -16,6 +16,7 @@ from exactlearn.solvers import dynamic, order_graph, ordering, scip
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.order_graph_rows import WORD
 from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.result import Status
@@ -24,7 +25,7 @@ from exactlearn.solvers.root import solve_root
 FASTEST_DYNAMIC = 18
 """Variables of a component up to which dynamic programming surely takes a fraction of a second."""
 
-MOST_PLACED = 64
+MOST_PLACED = WORD
 """Variables of a component that the order graph can take."""
 
 FEW_PLACED = 40
@@ -40,9 +41,28 @@ SHRUNK = 0.9
 """Share of the variables that a piece must lose before its relaxation is solved once more."""
 
 
-def effort(component: Component) -> int:
-    """Return how many candidates a search for incumbents looks at, for two seconds at most."""
-    return 4 * 10**7 if component.n_variables > MOST_PLACED else 2 * 10**6
+def diligence(component: Component) -> tuple[int, int]:
+    """Return how many candidates a search for incumbents looks at, and how often it is shaken.
+
+    That takes two seconds at most.
+    """
+    n = component.n_variables
+    return 4 * 10**7 if n > MOST_PLACED else 2 * 10**6, 100 * n
+
+
+def climb(
+    progress: Progress,
+    k: int,
+    search: OrderSearch,
+    order: NDArray[np.int64],
+    values: NDArray[np.int64],
+    effort: int = 0,
+    shakes: int = 0,
+) -> None:
+    """Search from an order; a better selection of component ``k`` becomes the incumbent."""
+    found = search.improve(order, values, effort, shakes)
+    if found is not None:
+        progress.improve(k, *found)
 
 
 @dataclass(kw_only=True)
@@ -73,7 +93,7 @@ class Strategy:
     threads: int | None = None
     memory_limit: int | None = None
     used: dict[str, list[int]] = field(default_factory=dict)
-    _clusters: list[NDArray[np.bool_]] = field(default_factory=list)
+    _clusters: list[Counted] = field(default_factory=list)
 
     def method(self, k: int) -> str:
         """Return how component ``k`` will be solved: a solver, ``single`` or ``root``."""
@@ -114,10 +134,9 @@ class Strategy:
         return max(0.0, 0.999 * self.gap * abs(progress.score) - used)
 
     @property
-    def clusters(self) -> NDArray[np.bool_]:
-        """Clusters of the problem's variables that bounds have used, shape (clusters, n)."""
-        none = np.zeros((0, self.progress.problem.n_variables), np.bool_)
-        return np.concatenate([none, *self._clusters])
+    def clusters(self) -> Counted:
+        """Clusters of the problem's variables that bounds have used."""
+        return Counted.join(Counted.none(self.progress.problem.n_variables), *self._clusters)
 
     def _prove(self, k: int) -> Status:
         progress, method = self.progress, self.method(k)
@@ -143,19 +162,18 @@ class Strategy:
             component,
             progress.scores[k],
             chosen=progress.selected[k],
-            clusters=None if multipliers is None else multipliers.clusters,
-            counts=None if multipliers is None else multipliers.counts,
+            clusters=None if multipliers is None else multipliers.counted,
             enough=progress.scores[k] + allowance,
             pause=progress.pause,
             on_bound=lambda bound, _: progress.prove(k, bound, closed=False),
         )
-        self._remember(component, root.clusters)
+        self._clusters.append(root.pool.widened(component.variables, progress.problem.n_variables))
         progress.prove(k, root.bound, 1, closed=root.bound <= progress.scores[k] + allowance)
         if progress.closed[k]:
             self._count("root", k)
             return "optimal"
         self._round(k, root.x)
-        kept = root.bound - root.reduced_costs >= progress.scores[k]
+        kept = root.may_reach(progress.scores[k])
         if (
             self._in_order_graph(component)
             and len(split(progress.problem, component.candidate[kept])) == 1
@@ -178,9 +196,7 @@ class Strategy:
         search = OrderSearch(component, np.random.default_rng(self.seed))
         values = np.zeros(0, np.int64)
         order = search.greedy_order(values, x)
-        found = search.improve(order, values, effort(component), 100 * component.n_variables)
-        if found is not None:
-            self.progress.improve(k, *found)
+        climb(self.progress, k, search, order, values, *diligence(component))
 
     def _search(
         self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None
@@ -204,9 +220,8 @@ class Strategy:
         if kept is not None:
             (k,) = progress.refine(k, np.flatnonzero(kept))
         self._count("scip", k)
-        clusters = Counted(multipliers.clusters, multipliers.counts)
         return scip.solve_component(
-            progress, k, allowance=self.allowance, seed=self.seed, clusters=clusters
+            progress, k, allowance=self.allowance, seed=self.seed, clusters=multipliers.counted
         )
 
     def _by_order_graph(
@@ -234,11 +249,6 @@ class Strategy:
         progress.improve(k, chosen)
         progress.prove(k, progress.scores[k], 1 << component.n_variables)
         return "optimal"
-
-    def _remember(self, component: Component, clusters: NDArray[np.bool_]) -> None:
-        wide = np.zeros((len(clusters), self.progress.problem.n_variables), np.bool_)
-        wide[:, component.variables] = clusters
-        self._clusters.append(wide)
 
     def _count(self, method: str, k: int) -> None:
         self.used.setdefault(method, []).append(self.progress.components[k].n_variables)

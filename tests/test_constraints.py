@@ -11,7 +11,6 @@ from exactlearn.d_separation import active_trail
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.candidate_table import CandidateTable
-from exactlearn.solvers.cluster_pricing import no_multipliers
 from exactlearn.solvers.conditions import Clause, Condition
 from exactlearn.solvers.conflict import minimal_conflict
 from exactlearn.solvers.constrained import is_satisfiable
@@ -24,6 +23,7 @@ from exactlearn.solvers.constraints import (
     RequiredAncestor,
     Tiers,
 )
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.neighbours import neighbours, repaired, total
 from exactlearn.solvers.select import SOLVERS
 from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
@@ -89,7 +89,7 @@ def test_repairs_lead_to_networks_that_satisfy() -> None:
     for _ in range(60):
         problem = constrained(rng, 4, rng.integers(0, 8, 2).tolist(), kept=0.9)
         free = problem.select(problem.allowed).constrained_by(())
-        table = CandidateTable.of(free, no_multipliers(free))
+        table = CandidateTable.of(free, Multipliers.none(free.n_variables))
         start = networks(free)[0][1]
 
         def clause_of(parents: Parents, problem: Problem = problem) -> Clause | None:
@@ -180,7 +180,7 @@ def test_active_trails_are_missing_exactly_when_separated() -> None:
 
 def test_conditions_select_candidates() -> None:
     problem = random_problem(np.random.default_rng(26), 5, most_parents=3)
-    table = CandidateTable.of(problem, no_multipliers(problem))
+    table = CandidateTable.of(problem, Multipliers.none(problem.n_variables))
     for variable, kind, members in product(
         range(5), ("all", "any", "same", "at most", "at least"), [(), (0,), (1, 2), (0, 3, 4)]
     ):

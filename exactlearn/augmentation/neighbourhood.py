@@ -93,7 +93,7 @@ def _first_single(
             continue
         tighter = multipliers.lowered(changed, pair.target)
         if tighter.bound(changed) > pair.target:
-            tighter = root_multipliers(changed, clusters=multipliers.clusters, enough=pair.target)
+            tighter = root_multipliers(changed, clusters=multipliers.counted, enough=pair.target)
         if tighter.bound(changed) <= pair.target:  # these may exclude other changes as well
             also = value_bounds(problem, tighter, distance=columns.distance, radius=1)
             bounds = np.minimum(bounds, also)

@@ -15,7 +15,7 @@ from exactlearn.formats.parents_file import read_parents
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.plot import require_matplotlib
-from exactlearn.trace import TRACES
+from exactlearn.records_file import RECORDS
 
 F = TypeVar("F", bound=Any)
 
@@ -85,7 +85,7 @@ class Solving:
         MissingExtraError
             When a figure is wanted and Matplotlib is not installed.
         """
-        require_suffix(self.trace, TRACES, "--trace")
+        require_suffix(self.trace, RECORDS, "--trace")
         if self.trace is not None and suffix_of(self.trace) in (".svg", ".png", ".pdf"):
             require_matplotlib("'--trace FILE.csv'")
         if self.certificate is not None:
