@@ -37,7 +37,7 @@ class Space(NamedTuple):
         Members, table and message of each bucket.
     passed
         What a bucket hands back to those that sent to it, laid out as ``messages``.
-    index, stride
+    places, stride
         For each cell of the bucket at hand, its place in another table; and the stride that each
         variable has there. Strides are zero between uses.
     """
@@ -52,7 +52,7 @@ class Space(NamedTuple):
     message_first: NDArray[np.int64]
     messages: NDArray[np.float64]
     passed: NDArray[np.float64]
-    index: NDArray[np.int64]
+    places: NDArray[np.int64]
     stride: NDArray[np.int64]
 
 
@@ -72,11 +72,20 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
             f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
         )
     n, most = len(layout.order), int(cells)
-    whole, real = (lambda size: np.zeros(size, np.int64)), (lambda size: np.zeros(size))
     return Space(
-        whole(n), whole(n), whole(n), whole(n + 1), whole(n + len(layout.separator)),
-        whole(n + 1), real(most), whole(n + 1), real(most), real(most), whole(most), whole(n),
-    )  # fmt: skip
+        missing=np.zeros(n, np.int64),
+        rank=np.zeros(n, np.int64),
+        heir=np.zeros(n, np.int64),
+        member_first=np.zeros(n + 1, np.int64),
+        members=np.zeros(n + len(layout.separator), np.int64),
+        cell_first=np.zeros(n + 1, np.int64),
+        cells=np.zeros(most),
+        message_first=np.zeros(n + 1, np.int64),
+        messages=np.zeros(most),
+        passed=np.zeros(most),
+        places=np.zeros(most, np.int64),
+        stride=np.zeros(n, np.int64),
+    )
 
 
 @kernel
@@ -134,7 +143,7 @@ def collect(
             if is_home(layout, row, layout.holder[t], v):
                 size = index_family(layout, row, layout.holder[t], i, space)
                 for c in range(size):
-                    space.cells[start + c] *= tables[space.index[c]]
+                    space.cells[start + c] *= tables[space.places[c]]
         scale = _send(layout, i, maximise, space)
         if scale <= 0.0:
             return m, -np.inf
@@ -154,7 +163,7 @@ def distribute(layout: Buckets, m: int, space: Space) -> None:
         if heir >= 0:
             size, above = _index_message(layout, i, space), space.cell_first[heir]
             for c in range(size):
-                space.passed[space.index[c]] += space.cells[above + c]
+                space.passed[space.places[c]] += space.cells[above + c]
         for t in range(last - first):
             sent = space.messages[first + t]
             ratio = space.passed[first + t] / sent if sent > 0.0 else 0.0
@@ -245,7 +254,7 @@ def _send(layout: Buckets, bucket: int, maximise: bool, space: Space) -> float:
     if heir >= 0:
         size, above = _index_message(layout, bucket, space), space.cell_first[heir]
         for c in range(size):
-            space.cells[above + c] *= space.messages[space.index[c]]
+            space.cells[above + c] *= space.messages[space.places[c]]
     return largest
 
 
@@ -266,13 +275,13 @@ def _index_message(layout: Buckets, bucket: int, space: Space) -> int:
 @kernel
 def _fill_index(layout: Buckets, bucket: int, offset: int, space: Space) -> int:
     """Write the place of every cell of a bucket by the strides of its members."""
-    space.index[0] = offset
+    space.places[0] = offset
     size = 1
     first, last = space.member_first[bucket], space.member_first[bucket + 1]
     for t in range(last - 1, first - 1, -1):
         u = space.members[t]
         stride = space.stride[u]
         for c in range(size, size * layout.cardinality[u]):
-            space.index[c] = space.index[c - size] + stride
+            space.places[c] = space.places[c - size] + stride
         size *= layout.cardinality[u]
     return size

@@ -58,7 +58,7 @@ def expect_families(
                 family = layout.holder[t]
                 if counts.size > 0 and is_home(layout, row, family, v):
                     for c in range(index_family(layout, row, family, b, space)):
-                        counts[space.index[c]] += weights[i] * space.cells[start + c]
+                        counts[space.places[c]] += weights[i] * space.cells[start + c]
 
 
 @kernel
@@ -89,12 +89,13 @@ def fill_cells(
     -------
     The first row of ``codes`` that is impossible, or -1.
     """
-    maximise, last, m, log = uniform.size == 0, -1, 0, 0.0
+    maximise = uniform.size == 0
+    last, m, log = -1, 0, 0.0
     for i in range(len(source)):
         row = codes[source[i]]
         if source[i] != last:
             m, log = collect(layout, tables, row, maximise, space)
-            last = source[i]
+            last = int(source[i])
             if log == -np.inf:
                 return last
         overwrite(filled[i], row)
@@ -180,7 +181,7 @@ def _place(layout: Buckets, bucket: int, row: NDArray[np.int16], space: Space) -
     place = 0
     for t in range(space.member_first[bucket], space.member_first[bucket + 1] - 1):
         place = place * layout.cardinality[space.members[t]] + row[space.members[t]]
-    return space.cell_first[bucket] + place * layout.cardinality[space.missing[bucket]]
+    return int(space.cell_first[bucket] + place * layout.cardinality[space.missing[bucket]])
 
 
 @kernel

@@ -16,6 +16,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.missing_parts import MissingParts, missing_parts
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.passes import NO_COUNTS
 from exactlearn.suggestion import suggestion
 
 
@@ -62,7 +63,7 @@ def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.fl
     logs = np.empty(len(parts.codes))
     space = space_for(task.layout, parts.codes)
     expect_families(
-        task.layout, task.tables, parts.codes, parts.weights, space, logs, np.empty(0), found
+        task.layout, task.tables, parts.codes, parts.weights, space, logs, NO_COUNTS, found
     )
     task.refuse(np.isneginf(logs)[parts.of_cell])
     posterior = np.zeros((len(states), int(dataset.cardinalities.max(initial=0))))

@@ -57,25 +57,13 @@ def fit_complete(
     >>> fit_complete(data, [()], alpha=1.0).tables
     (array([0.6, 0.4]),)
     """
-    if not (math.isfinite(alpha) and alpha >= 0):
-        raise OptionError(f"alpha is {alpha}: give a finite number, 0 or more")
-    if len(parents) != dataset.n_variables:
-        raise OptionError(
-            f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
-        )
+    families = checked_families(dataset, parents, alpha)
     refuse_missing(
         dataset.codes,
         dataset.names,
         "but these parameters need complete data: complete the table first ('augment'), or "
         "estimate from incomplete rows by EM",
     )
-    families = tuple(tuple(int(p) for p in family) for family in parents)
-    for name, family in zip(dataset.names, families, strict=True):
-        if not all(0 <= p < dataset.n_variables for p in family):
-            raise OptionError(
-                f"variable {name!r} has the parents {family}: give column indices from 0 to "
-                f"{dataset.n_variables - 1}"
-            )
     tables = tuple(
         smoothed(full_counts(dataset, child, family), alpha)
         for child, family in enumerate(families)
@@ -83,13 +71,40 @@ def fit_complete(
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
+def checked_families(
+    dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
+) -> tuple[tuple[int, ...], ...]:
+    """Return the parents of each variable of a table, checked together with the smoothing.
+
+    Raises
+    ------
+    OptionError
+        When ``alpha`` is negative or not finite, or there is not one set of column indices for
+        each variable.
+    """
+    if not (math.isfinite(alpha) and alpha >= 0):
+        raise OptionError(f"alpha is {alpha}: give a finite number, 0 or more")
+    if len(parents) != dataset.n_variables:
+        raise OptionError(
+            f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
+        )
+    families = tuple(tuple(int(p) for p in family) for family in parents)
+    for name, family in zip(dataset.names, families, strict=True):
+        if not all(0 <= p < dataset.n_variables for p in family):
+            raise OptionError(
+                f"variable {name!r} has the parents {family}: give column indices from 0 to "
+                f"{dataset.n_variables - 1}"
+            )
+    return families
+
+
 def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
-    """Count all configurations of a family in complete data, those that no row has included.
+    """Count all configurations of a family, those that no row has included.
 
     Parameters
     ----------
     dataset
-        Table without missing cells in the family.
+        Table; rows in which a cell of the family is missing are left out (available cases).
     child, parents
         The family, by column index.
 
@@ -106,11 +121,11 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray
             f"the table of {dataset.names[child]!r} given {len(parents)} parents would have "
             f"{size} entries, more than {LARGEST_TABLE}: use fewer parents"
         )
-    configuration = np.zeros(dataset.n_rows, np.int64)
-    for variable, states in zip(family, shape, strict=True):
-        configuration *= states
-        configuration += dataset.codes[:, variable]
-    counts = np.bincount(configuration, weights=dataset.weights, minlength=size)
+    codes = dataset.codes[:, family].astype(np.int64)
+    available = (codes >= 0).all(axis=1)
+    configuration = np.ravel_multi_index(tuple(codes[available].T), shape)
+    weights = None if dataset.weights is None else dataset.weights[available]
+    counts = np.bincount(configuration, weights=weights, minlength=size)
     return counts.reshape(shape).astype(np.float64)
 
 

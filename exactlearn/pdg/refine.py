@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.data import Dataset
-from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.errors import DataError, OptionError
+from exactlearn.parameters.ascent import ascend
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import expect_counts, refuse_impossible
 from exactlearn.pdg.layout import Layout
 from exactlearn.pdg.merge import group_rows
-
-FALL = 1e-9
-"""Relative fall of what is maximised that passes for rounding."""
 
 
 class RefinementState(NamedTuple):
@@ -171,35 +169,19 @@ def refine(
         If what is maximised falls by more than rounding.
     """
     problem = ParameterEM(pdg, dataset, alpha)
-    state = problem.init()
-    trace = [state]
-    converged = False
-    if on_iteration:
-        on_iteration(state)
-    while not converged and state.iteration < iterations:
-        following = problem.step(state)
-        gain = _gain(state, following)
-        converged = gain <= tolerance * problem.total_weight
-        state = following
-        trace.append(state)
-        if on_iteration:
-            on_iteration(state)
+    trace, converged = ascend(
+        problem.init(),
+        problem.step,
+        iterations=iterations,
+        least_gain=tolerance * problem.total_weight,
+        on_iteration=on_iteration,
+    )
     return Refinement(
-        pdg.with_parameters(state.parameters),
+        pdg.with_parameters(trace[-1].parameters),
         tuple(s.log_likelihood for s in trace),
         tuple(s.objective for s in trace),
         converged,
     )
-
-
-def _gain(before: RefinementState, after: RefinementState) -> float:
-    gain = after.objective - before.objective
-    if gain < -FALL * max(1.0, abs(before.objective)):
-        raise CheckError(
-            f"EM iteration {after.iteration} fell from {before.objective!r} to"
-            f" {after.objective!r}: please report this with graph and data"
-        )
-    return gain
 
 
 def _distinct(

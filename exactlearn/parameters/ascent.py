@@ -1,0 +1,81 @@
+"""The loop of every expectation maximisation: step until what never falls stops rising."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from exactlearn.errors import CheckError
+
+FALL = 1e-9
+"""Relative fall of what is maximised that passes for rounding."""
+
+
+class AscentState(Protocol):
+    """Where an ascent stands: steps done so far, and what never falls."""
+
+    @property
+    def iteration(self) -> int:
+        """Steps done so far."""
+        ...
+
+    @property
+    def objective(self) -> float:
+        """What never falls."""
+        ...
+
+
+State = TypeVar("State", bound=AscentState)
+
+
+def ascend(
+    state: State,
+    step: Callable[[State], State],
+    *,
+    iterations: int,
+    least_gain: float,
+    on_iteration: Callable[[State], None] | None = None,
+) -> tuple[list[State], bool]:
+    """Step until a step gains too little, or the steps run out.
+
+    Parameters
+    ----------
+    state
+        The first state.
+    step
+        Returns the state that follows one.
+    iterations
+        Most steps to do.
+    least_gain
+        The ascent ends when a step gains no more of the objective than this.
+    on_iteration
+        Called with the first state and after each step.
+
+    Returns
+    -------
+    states, converged
+        All states, and whether the last step gained too little.
+
+    Raises
+    ------
+    CheckError
+        If the objective falls by more than rounding.
+    """
+    states = [state]
+    converged = False
+    if on_iteration:
+        on_iteration(state)
+    while not converged and states[-1].iteration < iterations:
+        states.append(step(states[-1]))
+        converged = _gain(states[-2], states[-1]) <= least_gain
+        if on_iteration:
+            on_iteration(states[-1])
+    return states, converged
+
+
+def _gain(before: AscentState, after: AscentState) -> float:
+    gain = after.objective - before.objective
+    if gain < -FALL * max(1.0, abs(before.objective)):
+        raise CheckError(
+            f"EM iteration {after.iteration} fell from {before.objective!r} to"
+            f" {after.objective!r}: please report this with model and data"
+        )
+    return gain

@@ -1,0 +1,295 @@
+r"""Parameters of a Bayesian network with a given DAG from incomplete data, by EM.
+
+The E-step computes the expected counts of every family, exactly: with :math:`N_{u,x}` the sum over
+the rows of :math:`P(u, x \mid \text{observed cells})`, the M-step is that of complete data, with
+:math:`\alpha` added to every count (Lauritzen 1995, "The EM algorithm for graphical association
+models with missing data"; lecture "Learning Bayesian networks from incomplete data", Freiburg
+2004, lemma 2). Each iteration raises, or leaves, the *objective*
+
+.. math:: \log P(\text{observed cells}) + \alpha \sum_{i,u,x} \log P_i(x \mid u) ;
+
+without :math:`\alpha` that is the log-likelihood of the observed cells itself, which may fall a
+little when :math:`\alpha > 0`.
+
+Families without a missing cell in a row are counted once for all iterations, and inference visits
+each distinct part of the incomplete rows once (:mod:`exactlearn.missing_parts`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from exactlearn.bucket_flows import space_for
+from exactlearn.bucket_layout import buckets, flat_tables
+from exactlearn.bucket_rows import expect_families
+from exactlearn.data import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.missing_parts import missing_parts
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.ascent import ascend
+from exactlearn.parameters.complete import checked_families, full_counts, smoothed
+from exactlearn.pdg.passes import NO_POSTERIOR
+
+TOLERANCE = 1e-6
+"""Gain of the objective for each row (unit of weight) below which EM ends."""
+
+MOST_ITERATIONS = 1000
+"""Most iterations from each start."""
+
+
+class EMState(NamedTuple):
+    """Where EM stands: parameters and what the E-step found under them.
+
+    Attributes
+    ----------
+    iteration
+        M-steps done so far.
+    parameters, counts
+        Conditional probabilities and expected counts of all families, the table of one variable
+        after the other.
+    log_likelihood
+        Log-likelihood of the observed cells under ``parameters``, natural logarithm, total over
+        rows.
+    objective
+        What never falls: ``log_likelihood`` plus ``alpha`` times the sum of all log parameters.
+    """
+
+    iteration: int
+    parameters: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    log_likelihood: float
+    objective: float
+
+
+@dataclass(frozen=True, eq=False)
+class EMResult:
+    """Fitted parameters and how EM got there.
+
+    Parameters
+    ----------
+    network
+        The network with the last parameters of the best start.
+    log_likelihoods, objectives
+        Before the first iteration and after each, of the best start: the log-likelihood of the
+        observed cells, and what EM maximised.
+    converged
+        Whether the gain fell below the tolerance before the iterations ran out.
+    """
+
+    network: BayesianNetwork
+    log_likelihoods: tuple[float, ...]
+    objectives: tuple[float, ...]
+    converged: bool
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log-likelihood of the observed cells: a total, natural logarithm."""
+        return self.log_likelihoods[-1]
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations of the best start."""
+        return len(self.log_likelihoods) - 1
+
+
+class NetworkEM:
+    """The EM problem: ``init`` gives a first state, ``step`` the next one.
+
+    Parameters
+    ----------
+    dataset
+        Rows with missing cells, possibly weighted.
+    parents
+        Parents of each variable of the table, by index.
+    alpha
+        Pseudo-count of every parameter.
+    """
+
+    def __init__(
+        self, dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float = 1.0
+    ) -> None:
+        self.families = checked_families(dataset, parents, alpha)
+        self.dataset, self.alpha = dataset, alpha
+        weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+        self.total_weight = float(weights.sum())
+        if self.total_weight <= 0:
+            raise DataError("the table has no rows of positive weight: nothing to learn from")
+        counts = [full_counts(dataset, child, ps) for child, ps in enumerate(self.families)]
+        self._shapes = [table.shape for table in counts]
+        self._ends = np.cumsum([table.size for table in counts])[:-1]
+        self.available = np.concatenate([table.ravel() for table in counts])
+        # Refuses directed cycles, and parents that stand twice, before anything is inferred.
+        self.network(self.maximise(np.ones_like(self.available)))
+        used = weights > 0
+        codes = dataset.codes[used].astype(np.int16)
+        missing = set(np.flatnonzero((codes < 0).any(axis=0)).tolist())
+        self._layout = buckets(self.families, dataset.cardinalities, missing)
+        incomplete = (codes < 0).any(axis=1)
+        self._parts = missing_parts(self._layout, codes[incomplete], weights[used][incomplete])
+        self._space = space_for(self._layout, self._parts.codes)
+
+    def network(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
+        """Return the network with these flat parameters."""
+        dataset = self.dataset
+        tables = tuple(self._tables(parameters))
+        return BayesianNetwork(dataset.names, dataset.states, self.families, tables)
+
+    def maximise(
+        self, counts: NDArray[np.float64], alpha: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return the parameters that maximise the objective given flat expected counts."""
+        alpha = self.alpha if alpha is None else alpha
+        return np.concatenate([smoothed(t, alpha).ravel() for t in self._tables(counts)])
+
+    def init(self, parameters: NDArray[np.float64]) -> EMState:
+        """Return the state at some parameters.
+
+        Raises
+        ------
+        DataError
+            If a row is impossible under them.
+        """
+        return self._expect(0, parameters)
+
+    def step(self, state: EMState) -> EMState:
+        """Return the state after one M-step and the E-step under its parameters."""
+        return self._expect(state.iteration + 1, self.maximise(state.counts))
+
+    def _tables(self, flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return a view of each variable's table."""
+        parts = zip(np.split(flat, self._ends), self._shapes, strict=True)
+        return [part.reshape(shape) for part, shape in parts]
+
+    def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
+        parts, counts = self._parts, self.available.copy()
+        logs = np.empty(len(parts.codes))
+        expect_families(
+            self._layout,
+            parameters,
+            parts.codes,
+            parts.weights,
+            self._space,
+            logs,
+            counts,
+            NO_POSTERIOR,
+        )
+        log_likelihood = float(xlogy(self.available, parameters).sum() + parts.weights @ logs)
+        if log_likelihood == -np.inf:
+            raise DataError(
+                "some row's observed cells have probability zero under the first parameters: "
+                "start from a network with smoothed parameters, or leave the start out"
+            )
+        with np.errstate(divide="ignore"):
+            prior = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
+        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
+
+
+def fit_em(
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    *,
+    alpha: float = 1.0,
+    starts: int = 1,
+    tolerance: float = TOLERANCE,
+    most_iterations: int = MOST_ITERATIONS,
+    seed: int = 0,
+    on_iteration: Callable[[EMState], None] | None = None,
+    start: BayesianNetwork | None = None,
+) -> EMResult:
+    """Estimate the tables of a network with given parents from data with missing cells.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells; rows count by their weights.
+    parents
+        Parents of each variable of the table, by index; their order is that of the table's axes.
+    alpha
+        Smoothing added to every expected count, finite, at least zero.
+    starts
+        Number of starts, of which that with the best objective is returned. The first is ``start``
+        or, without it, each family's relative frequencies among the rows that observe it, raised
+        by ``alpha`` but at least by one; the others are random. A variable that no row observes
+        needs more than one start: frequencies alone do not tell its states apart.
+    tolerance
+        EM ends when an iteration gains no more than this per row (unit of weight).
+    most_iterations
+        Most iterations from each start.
+    seed
+        Seed of the random starts; same seed, same network.
+    on_iteration
+        Called with the first state of each start and after each iteration.
+    start
+        Network with the same variables, states and parents whose parameters EM starts from.
+        Parameters that are zero stay so unless ``alpha`` > 0.
+
+    Returns
+    -------
+    EMResult
+        The best start's network and its ascent.
+
+    Raises
+    ------
+    OptionError
+        When an option is out of range, there is not one parent set of column indices for each
+        variable, the parents hold a directed cycle, or ``start`` is another network.
+    DataError
+        When no row has weight, a variable stands among its own parents or a parent twice, or a
+        row is impossible under ``start``.
+    TooLargeError
+        When a table is too large, or the missing cells of a row depend on each other too much.
+    CheckError
+        If the objective falls by more than rounding.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0], [0], [1], [-1]]), ("a",), (("no", "yes"),))
+    >>> fit_em(data, [()], alpha=0.0).network.tables[0].round(3)
+    array([0.667, 0.333])
+    """
+    if starts < 1 or most_iterations < 0 or not tolerance >= 0 or seed < 0:
+        raise OptionError(
+            "expected at least 1 start, and iterations, tolerance and seed of at least 0; found "
+            f"starts {starts}, most_iterations {most_iterations}, tolerance {tolerance}, "
+            f"seed {seed}"
+        )
+    problem = NetworkEM(dataset, parents, alpha)
+    ascents = (
+        ascend(
+            problem.init(parameters),
+            problem.step,
+            iterations=most_iterations,
+            least_gain=tolerance * problem.total_weight,
+            on_iteration=on_iteration,
+        )
+        for parameters in _starts(problem, start, starts, seed)
+    )
+    states, converged = max(ascents, key=lambda ascent: ascent[0][-1].objective)
+    return EMResult(
+        problem.network(states[-1].parameters),
+        tuple(s.log_likelihood for s in states),
+        tuple(s.objective for s in states),
+        converged,
+    )
+
+
+def _starts(
+    problem: NetworkEM, start: BayesianNetwork | None, starts: int, seed: int
+) -> list[NDArray[np.float64]]:
+    """Return the parameters of each start."""
+    first = problem.maximise(problem.available, max(1.0, problem.alpha))
+    if start is not None:
+        same = (start.names, start.states, start.parents)
+        if same != (problem.dataset.names, problem.dataset.states, problem.families):
+            raise OptionError(
+                "the network to start from must have the table's variables and states, in its "
+                "order, and the same parents in the same order: leave the start out, or change it"
+            )
+        first = flat_tables(start)
+    rng = np.random.default_rng(seed)
+    random = (rng.exponential(size=len(first)) for _ in range(starts - 1))
+    return [first, *(problem.maximise(counts, 0.0) for counts in random)]
