@@ -16,7 +16,7 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.graph import topological_order
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.runs import Criterion, Reading, Search
+from exactlearn.runs import Criterion, Reading, Search, SolverName
 from exactlearn.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
@@ -194,25 +194,36 @@ def learn_complete(
     )
 
 
-def learn_incomplete(
-    dataset: Dataset, criterion: Criterion, search: Search, on_event: OnEvent | None = None
-) -> Augmentation:
-    """Learn network and completion together as declared.
+class IncompleteOptions(Arcs):
+    """How network and completion are learned, as keywords of :func:`augment` and `Learning`."""
+
+    score: Score
+    max_parents: int
+    t: int
+    starts: int
+    solver: SolverName
+    time_limit: float | None
+    seed: int
+
+
+def incomplete_options(dataset: Dataset, criterion: Criterion, search: Search) -> IncompleteOptions:
+    """Return what is declared for learning from a table with missing cells.
 
     Raises
     ------
     OptionError
-        When a scoring time is given: only complete data are searched best first.
+        When a scoring time is given: only complete data are searched best first; and as
+        :func:`arc_constraints`.
+    InfeasibleError
+        As :func:`arc_constraints`.
     """
     if criterion.scoring_time is not None:
         raise OptionError(
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "
             "max_parents if there are too many families"
         )
-    return augment(
-        dataset,
-        score_of(criterion),
-        method=search.method,
+    return IncompleteOptions(
+        score=score_of(criterion),
         max_parents=criterion.most_parents_among(dataset.n_variables),
         t=search.t,
         starts=search.starts,
@@ -220,5 +231,18 @@ def learn_incomplete(
         time_limit=search.time_limit,
         seed=search.seed,
         **arc_constraints(search, dataset.names),
-        on_event=on_event,
     )
+
+
+def learn_incomplete(
+    dataset: Dataset, criterion: Criterion, search: Search, on_event: OnEvent | None = None
+) -> Augmentation:
+    """Learn network and completion together as declared.
+
+    Raises
+    ------
+    OptionError, InfeasibleError
+        As :func:`incomplete_options`.
+    """
+    options = incomplete_options(dataset, criterion, search)
+    return augment(dataset, method=search.method, on_event=on_event, **options)

@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, get_args
+from math import isfinite
+from time import monotonic
+from typing import Any
 
 import click
 import numpy as np
 
+from exactlearn.commands.imputing import learner_option, learning
 from exactlearn.commands.learned import leave
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
     reading_options,
+    smoothing_option,
     solver_options,
     starts_option,
     t_option,
@@ -19,17 +23,19 @@ from exactlearn.commands.options import (
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.evaluation.metrics import Comparison, Mean
+from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
 from exactlearn.formats.bif import read_bif
+from exactlearn.imputation.classifiers import class_variable
+from exactlearn.imputation.learning import Learner
+from exactlearn.imputation.library import require_library
+from exactlearn.imputation.methods import CLASSIFIERS, METHODS, NETWORK_METHODS
 from exactlearn.instances import locate
+from exactlearn.lookup import variable_index
 from exactlearn.missingness import hide
-from exactlearn.pipeline import learn_incomplete, load, load_truth
-from exactlearn.progress import Narration
+from exactlearn.pipeline import load, load_truth
 from exactlearn.report import number, percent, plain_table
-from exactlearn.runs import Criterion, MethodName, Reading, Search
+from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.suggestion import suggestion
-
-METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
 
 @click.command("compare")
@@ -45,8 +51,10 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
     help=f"Methods to compare, of {', '.join(METHODS)}.",
 )
 @click.option("--truth", metavar="COMPLETE.csv", help="The table before cells were hidden.")
+@learner_option
 @t_option
 @starts_option
+@smoothing_option
 @click.option("--network", metavar="NETWORK.bif", help="Draw complete tables from a network.")
 @click.option(
     "--rows",
@@ -68,6 +76,18 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
     show_default=True,
     help="With --hide or --network: tables, with the seeds that follow --seed.",
 )
+@click.option(
+    "--class",
+    "of_class",
+    metavar="NAME",
+    help="With --hide or --network: hide cells of this variable only, as the svm and label "
+    "methods need.",
+)
+@click.option(
+    "--reference",
+    metavar="METHOD",
+    help="With --hide or --network: test whether the accuracies differ from this method's.",
+)
 @solver_options
 def command(
     source: str | None,
@@ -76,47 +96,52 @@ def command(
     criterion: Criterion,
     methods: str,
     truth: str | None,
+    learner: Learner,
     t: int,
     starts: int,
+    smoothing: float,
     network: str | None,
     rows: int,
     spec: str | None,
     repeat: int,
+    of_class: str | None,
+    reference: str | None,
     search: Search,
 ) -> None:
     """Compare methods on an incomplete table, or on tables in which cells are hidden.
 
     Give an incomplete table, with --truth if it is known; or a complete one with --hide; or a
-    --network to draw from. Prints for each method imputation accuracy, score, bound, gap and
-    seconds; over several tables, means with standard errors. -o writes the rows as .json.
+    --network to draw from. Prints for each method imputation accuracy, score, bound, gap, seconds
+    and the logarithmic loss of its probabilities, where it has these; over several tables, means
+    with standard errors. -o writes the rows as .json.
     """
     require_suffix(output.path, (".json",))
     if (source is None) == (network is None):
         raise OptionError("compare: expected either a table or --network, not both")
+    repeated = network is not None or spec is not None
+    chosen = _methods(methods)
+    _check(chosen, repeated=repeated, of_class=of_class, reference=reference)
     search = replace(search, t=t, starts=starts)
 
     def compare(pair: Pair, seed: int) -> list[Comparison]:
-        return _compare(pair, chosen, criterion, replace(search, seed=seed), output)
+        task = replace(search, seed=seed)
+        return [_judged(name, pair, criterion, task, learner, smoothing, output) for name in chosen]
 
-    chosen = _methods(methods)
     output.note_compiling()
-    if source is not None and spec is None:
-        data = load(locate(source, ".csv"), reading)
-        if data.is_complete:
-            raise DataError(
-                f"{source}: no cell is missing, so every method would complete it alike; hide "
-                "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
-            )
-        known = load_truth(locate(truth, ".csv"), reading) if truth else None
-        tables = [compare((data, known), search.seed)]
+    if not repeated:
+        pair = _given(source or "", truth, reading)
+        if CLASSIFIERS.keys() & chosen:
+            class_variable(pair[0])
+        tables = [compare(pair, search.seed)]
         record: dict[str, Any] = {"rows": [asdict(row) for row in tables[0]]}
         table = plain_table(_HEAD, map(_cells, tables[0]), right=_HEAD[2:])
     else:
         draw = _from_network(network, rows) if network else _from_table(source or "", reading)
         seeds = range(search.seed, search.seed + repeat)
-        tables = [compare(_hidden(draw, spec or "mnar:2", seed), seed) for seed in seeds]
-        record = {"rows": _means(tables)}
-        table = plain_table(_MEAN_HEAD, map(_mean_cells, record["rows"]), right=_MEAN_HEAD[1:])
+        tables = [compare(_hidden(draw, spec or "mnar:2", seed, of_class), seed) for seed in seeds]
+        record = {"rows": _means(tables, reference)}
+        head = (*_MEAN_HEAD, *([f"against {reference}"] if reference else []))
+        table = plain_table(head, map(_mean_cells, record["rows"]), right=head[1:])
     output.save(record)
     output.answer(record, table)
     limited = any(row.status == "feasible" for compared in tables for row in compared)
@@ -126,19 +151,52 @@ def command(
 Pair = tuple[Dataset, Dataset | None]
 """An incomplete table, and its truth if it is known."""
 
-_HEAD = ("method", "status", "accuracy", "score", "bound", "gap", "seconds")
-_MEAN_HEAD = ("method", "tables", "proven", "accuracy", "score", "gap", "seconds")
+_HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
+_MEAN_HEAD = ("method", "tables", "proven", "accuracy", "log-loss", "score", "gap", "seconds")
 
 
-def _methods(told: str) -> list[MethodName]:
-    chosen: list[MethodName] = []
+def _methods(told: str) -> list[str]:
+    chosen: list[str] = []
     for name in (part.strip() for part in told.split(",")):
-        known = next((method for method in METHODS if method == name), None)
-        if known is None:
+        if name not in METHODS:
             raise OptionError(f"--methods: no method {name!r}{suggestion(name, METHODS)}")
-        if known not in chosen:
-            chosen.append(known)
+        if name not in chosen:
+            chosen.append(name)
     return chosen
+
+
+def _check(
+    chosen: Sequence[str], *, repeated: bool, of_class: str | None, reference: str | None
+) -> None:
+    """Refuse, before any work is done, what some method would refuse after that of others."""
+    for option, value in (("--class", of_class), ("--reference", reference)):
+        if value is not None and not repeated:
+            raise OptionError(
+                f"{option} {value}: it goes with tables in which cells are hidden; add '--hide "
+                "mcar:2', or compare on a --network"
+            )
+    if reference is not None and reference not in chosen:
+        raise OptionError(
+            f"--reference {reference}: expected one of the compared methods, {', '.join(chosen)}"
+        )
+    classifiers = [name for name in chosen if name in CLASSIFIERS]
+    if repeated and classifiers and of_class is None:
+        raise OptionError(
+            f"--methods: '{classifiers[0]}' classifies one variable; tell which one's cells to "
+            "hide with '--class NAME'"
+        )
+    if any(name not in NETWORK_METHODS for name in chosen):
+        require_library()
+
+
+def _given(source: str, truth: str | None, reading: Reading) -> Pair:
+    data = load(locate(source, ".csv"), reading)
+    if data.is_complete:
+        raise DataError(
+            f"{source}: no cell is missing, so every method would complete it alike; hide "
+            "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
+        )
+    return data, load_truth(locate(truth, ".csv"), reading) if truth else None
 
 
 def _from_network(name: str, rows: int) -> Callable[[np.random.Generator], Dataset]:
@@ -151,46 +209,77 @@ def _from_table(source: str, reading: Reading) -> Callable[[np.random.Generator]
     return lambda rng: table
 
 
-def _hidden(draw: Callable[[np.random.Generator], Dataset], spec: str, seed: int) -> Pair:
+def _hidden(
+    draw: Callable[[np.random.Generator], Dataset], spec: str, seed: int, of_class: str | None
+) -> Pair:
     """Return an incomplete table and its truth: of a network, what 'simulate' draws."""
     rng = np.random.default_rng(seed)
     full = draw(rng)
-    return hide(full, spec, rng), full
+    holes = hide(full, spec, rng)
+    return (_only(holes, full, of_class, spec) if of_class else holes), full
 
 
-def _compare(
+def _only(holes: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
+    """Return the full table with the holes of one variable."""
+    variable = variable_index(name, {known: v for v, known in enumerate(full.names)})
+    codes = full.codes.copy()
+    codes[:, variable] = holes.codes[:, variable]
+    hidden = replace(full, codes=codes)
+    if hidden.is_complete:
+        raise OptionError(
+            f"--class {name}: --hide {spec} hides none of its cells; hide more, or depend on "
+            "another variable"
+        )
+    return hidden
+
+
+def _judged(
+    name: str,
     pair: Pair,
-    methods: Sequence[MethodName],
     criterion: Criterion,
     search: Search,
+    learner: Learner,
+    smoothing: float,
     output: Output,
-) -> list[Comparison]:
+) -> Comparison:
     data, truth = pair
-    compared = []
-    for method in methods:
-        task = f"{method}, seed {search.seed}"
-        with Narration(task, quiet=output.quiet, verbose=output.verbose) as narration:
-            learned = learn_incomplete(data, criterion, replace(search, method=method), narration)
-        if learned.status == "interrupted":
-            raise KeyboardInterrupt
-        compared.append(Comparison.of(data, learned, truth))
-    return compared
+    with output.narration(f"{name}, seed {search.seed}") as narration:
+        how = learning(data, criterion, search, learner, smoothing, narration)
+        begun = monotonic()
+        found = METHODS[name](data, how)
+        seconds = monotonic() - begun
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    return Comparison.of(name, data, found, truth, seconds)
 
 
-def _means(tables: Sequence[Sequence[Comparison]]) -> list[dict[str, Any]]:
-    """Return one row per method: means over the tables with their standard errors."""
+def _means(tables: Sequence[Sequence[Comparison]], reference: str | None) -> list[dict[str, Any]]:
+    """Return one row per method: means over the tables with their standard errors, and the test."""
+    by_method = {row[0].method: row for row in zip(*tables, strict=True)}
     rows = []
-    for of_method in zip(*tables, strict=True):
+    for method, compared in by_method.items():
         row: dict[str, Any] = {
-            "method": of_method[0].method,
-            "tables": len(of_method),
-            "proven": sum(c.status in ("optimal", "t-local") for c in of_method),
+            "method": method,
+            "tables": len(compared),
+            "proven": sum(c.status in ("optimal", "t-local") for c in compared),
         }
-        for key in ("accuracy", "score", "bound", "gap", "seconds"):
-            mean = Mean.of(getattr(c, key) for c in of_method)
+        for key in ("accuracy", "score", "bound", "gap", "seconds", "log_loss"):
+            mean = Mean.of(getattr(c, key) for c in compared)
             row |= {key: mean.value, f"{key}_error": mean.error}
+        if reference is not None:
+            row |= _tested(compared, by_method[reference])
         rows.append(row)
     return rows
+
+
+def _tested(compared: Sequence[Comparison], reference: Sequence[Comparison]) -> dict[str, Any]:
+    test = PairedTest.of((c.accuracy for c in compared), (c.accuracy for c in reference))
+    return {
+        "reference": reference[0].method,
+        "difference": test.difference,
+        "p_value": test.p_value,
+        "significant": test.significant,
+    }
 
 
 def _cells(row: Comparison) -> tuple[str, ...]:
@@ -198,6 +287,7 @@ def _cells(row: Comparison) -> tuple[str, ...]:
         row.method,
         row.status,
         percent(row.accuracy),
+        number(row.log_loss),
         number(row.score),
         number(row.bound),
         percent(row.gap),
@@ -215,7 +305,17 @@ def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         str(row["tables"]),
         str(row["proven"]),
         with_error("accuracy", percent),
+        with_error("log_loss", lambda x: number(x, 3)),
         with_error("score", lambda x: number(x, 2)),
         with_error("gap", percent),
         with_error("seconds", lambda x: number(x, 2)),
+        *([_test_told(row)] if "reference" in row else []),
     )
+
+
+def _test_told(row: Mapping[str, Any]) -> str:
+    """Tell the difference from the reference, with a star where it is significant."""
+    if row["method"] == row["reference"] or not isfinite(row["p_value"]):
+        return ""
+    star = "*" if row["significant"] else ""
+    return f"{100 * row['difference']:+.2f} %  p {row['p_value']:.3f}{star}"

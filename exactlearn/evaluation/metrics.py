@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes
-from exactlearn.augmentation import Augmentation
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
+from exactlearn.imputation.imputed import Imputed
 
 
 def imputation_accuracy(incomplete: Dataset, values: Sequence[int], truth: Dataset) -> float:
@@ -46,6 +46,51 @@ def imputation_accuracy(incomplete: Dataset, values: Sequence[int], truth: Datas
     return float(np.mean(true[rows, columns] == np.asarray(values)))
 
 
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+"""What the logarithmic loss counts a smaller probability as: else one cell could make it infinite.
+"""
+
+
+def logarithmic_loss(
+    incomplete: Dataset, probabilities: NDArray[np.float64], truth: Dataset
+) -> float:
+    """Return the mean of minus the logarithm of the probability of each cell's true state.
+
+    Parameters
+    ----------
+    incomplete
+        The table with missing cells.
+    probabilities
+        Distribution of each missing cell over its variable's states, in the order of
+        ``incomplete.missing_cells``, shape (cells, at least most states); what is less than
+        `LEAST_PROBABILITY` counts as that.
+    truth
+        As for :func:`imputation_accuracy`.
+
+    Returns
+    -------
+    loss
+        In nats per cell; NaN when no cell is missing.
+
+    Raises
+    ------
+    DataError
+        As :func:`imputation_accuracy`.
+    """
+    _require_same_table(incomplete, truth)
+    true = _true_codes(incomplete, truth)
+    _require_same_cells(incomplete, true)
+    if incomplete.is_complete:
+        return nan
+    state = true[tuple(incomplete.missing_cells.T)]
+    # A true state that the incomplete table does not know has no probability at all.
+    known = np.pad(
+        probabilities, ((0, 0), (0, max(0, int(state.max()) + 1 - probabilities.shape[1])))
+    )
+    given = known[np.arange(len(state)), state]
+    return float(-np.log(np.maximum(given, LEAST_PROBABILITY)).mean())
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One method's completion of one table.
@@ -57,9 +102,11 @@ class Comparison:
     accuracy
         Share of missing cells given their true state; NaN when the truth is not known.
     score, bound, gap
-        Score reached, proven bound, and their relative gap.
+        Score reached, proven bound, and their relative gap; NaN or infinite for a method without.
     seconds
         Wall time.
+    log_loss
+        Mean of minus the logarithm of the true states' probabilities; NaN for a method without.
     """
 
     method: str
@@ -70,20 +117,32 @@ class Comparison:
     gap: float
     seconds: float
 
+    log_loss: float = nan
+
     @classmethod
-    def of(cls, dataset: Dataset, learned: Augmentation, truth: Dataset | None) -> "Comparison":
-        """Judge an augmentation of a table."""
-        accuracy = nan
-        if truth is not None and learned.parents is not None:
-            accuracy = imputation_accuracy(dataset, learned.values.tolist(), truth)
+    def of(
+        cls,
+        method: str,
+        dataset: Dataset,
+        found: Imputed,
+        truth: Dataset | None,
+        seconds: float,
+    ) -> "Comparison":
+        """Judge a method's completion of a table."""
+        accuracy = log_loss = nan
+        if truth is not None and found.values is not None:
+            accuracy = imputation_accuracy(dataset, found.values.tolist(), truth)
+            if found.probabilities is not None:
+                log_loss = logarithmic_loss(dataset, found.probabilities, truth)
         return cls(
-            method=learned.method,
-            status=learned.status,
+            method=method,
+            status=found.status,
             accuracy=accuracy,
-            score=learned.score,
-            bound=learned.bound,
-            gap=learned.gap,
-            seconds=learned.seconds,
+            score=found.score,
+            bound=found.bound,
+            gap=found.gap,
+            seconds=seconds,
+            log_loss=log_loss,
         )
 
 
@@ -115,6 +174,56 @@ class Mean:
             return cls(nan, nan)
         error = float(finite.std(ddof=1)) / sqrt(len(finite)) if len(finite) > 1 else nan
         return cls(float(finite.mean()), error)
+
+
+LEVEL = 0.05
+"""Level of significance of the paired test."""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Student's t-test of two methods on the same tables, by the differences of each table.
+
+    Parameters
+    ----------
+    difference
+        Mean of the first method's numbers less the second's; NaN without any pair.
+    p_value
+        Two-sided; NaN with fewer than two pairs.
+    """
+
+    difference: float
+    p_value: float
+
+    @classmethod
+    def of(cls, first: Iterable[float], second: Iterable[float]) -> "PairedTest":
+        """Compare numbers of the same tables; pairs with a number that is not finite are left out.
+
+        Where all differences are the same, the p-value is 1 if they are zero, else 0.
+
+        Examples
+        --------
+        >>> PairedTest.of([0.9, 0.8, 0.9], [0.5, 0.6, 0.6]).significant
+        True
+        """
+        pairs = np.array(list(zip(first, second, strict=True)), np.float64).reshape(-1, 2)
+        pairs = pairs[np.isfinite(pairs).all(axis=1)]
+        differences = pairs[:, 0] - pairs[:, 1]
+        if len(differences) < 2:
+            return cls(float(differences.mean()) if len(differences) else nan, nan)
+        if np.ptp(differences) <= _ROUNDING:
+            return cls(float(differences.mean()), float(abs(differences.mean()) <= _ROUNDING))
+        from scipy.stats import ttest_rel  # takes long to import
+
+        return cls(float(differences.mean()), float(ttest_rel(pairs[:, 0], pairs[:, 1]).pvalue))
+
+    @property
+    def significant(self) -> bool:
+        """Whether the methods differ at the level of 5 %."""
+        return self.p_value < LEVEL
+
+
+_ROUNDING = 1e-12
 
 
 def _require_same_table(incomplete: Dataset, truth: Dataset) -> None:

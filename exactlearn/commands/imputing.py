@@ -1,0 +1,38 @@
+"""How the network behind an imputation is learned; shared by ``compare`` and ``impute``."""
+
+from typing import get_args
+
+import click
+
+from exactlearn.data import Dataset
+from exactlearn.imputation.learning import Learner, Learning
+from exactlearn.pipeline import incomplete_options
+from exactlearn.runs import Criterion, Search
+from exactlearn.solvers.result import OnEvent
+
+learner_option = click.option(
+    "--learner",
+    type=click.Choice(get_args(Learner)),
+    default=Learning.learner,
+    show_default=True,
+    help="How posterior, mpe and multiple learn their network.",
+)
+
+
+def learning(
+    dataset: Dataset,
+    criterion: Criterion,
+    search: Search,
+    learner: Learner,
+    smoothing: float,
+    on_event: OnEvent,
+) -> Learning:
+    """Return what is declared as an imputer takes it.
+
+    Raises
+    ------
+    OptionError, InfeasibleError
+        As :func:`~exactlearn.pipeline.incomplete_options`.
+    """
+    options = incomplete_options(dataset, criterion, search)
+    return Learning(learner=learner, alpha=smoothing, on_event=on_event, **options)

@@ -1,0 +1,249 @@
+"""One imputer with ``fit`` and ``transform`` for all ways of completing a table by a network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, get_args
+
+import numpy as np
+
+from exactlearn.alignment import aligned_codes
+from exactlearn.augmentation import METHODS
+from exactlearn.augmentation.pair import total_score
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.evaluation.completing import (
+    draw_completions,
+    most_probable_completion,
+    posterior_cells,
+)
+from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.learning import Learning, learned
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.complete import smoothed
+from exactlearn.suggestion import suggestion
+
+Mode = Literal["augmentation", "posterior", "mpe", "multiple", "mode"]
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+@dataclass(eq=False)
+class Imputer:
+    """Complete tables by a network that is learned from an incomplete one, or given.
+
+    Parameters
+    ----------
+    mode
+        ``augmentation``: the table it is fitted on gets the completion that maximises the score
+        together with the network; other tables get the most probable completion of each row.
+        ``posterior``: each cell gets its most probable state given the observed cells of its row.
+        ``mpe``: each row gets its jointly most probable completion.
+        ``multiple``: completions are drawn from the joint posterior of each row.
+        ``mode``: each cell gets the most frequent state of its variable.
+    learning
+        How the network is learned; its seed is also that of ``multiple``.
+    network
+        A network to use in place of learning one, for ``posterior``, ``mpe`` and ``multiple``; the
+        imputer then needs no fitting.
+    draws
+        How many tables ``multiple`` draws.
+
+    Raises
+    ------
+    OptionError
+        When the mode is unknown, does not go with the learner, or needs no network but has one.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork(
+    ...     ("rain", "wet"),
+    ...     (("no", "yes"),) * 2,
+    ...     ((), (0,)),
+    ...     (np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.0, 1.0]])),
+    ... )
+    >>> table = Dataset(np.array([[-1, 1], [0, -1]]), network.names, network.states)
+    >>> Imputer("posterior", network=network).transform(table).codes.tolist()
+    [[1, 1], [0, 0]]
+    """
+
+    mode: Mode = "posterior"
+    learning: Learning = field(default_factory=Learning)
+    network: BayesianNetwork | None = None
+    draws: int = 5
+    _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        if self.mode not in MODES:
+            raise OptionError(f"there is no mode {self.mode!r}{suggestion(self.mode, MODES)}")
+        if self.draws < 1:
+            raise OptionError(f"draws must be at least 1, found {self.draws}")
+        if self.mode in ("augmentation", "mode") and self.network is not None:
+            raise OptionError(
+                f"the mode '{self.mode}' learns from the table; a given network is for "
+                "'posterior', 'mpe' and 'multiple'"
+            )
+        if self.mode == "augmentation" and self.learning.learner not in METHODS:
+            raise OptionError(
+                f"the mode 'augmentation' needs one of the learners {', '.join(METHODS)}, found "
+                f"'{self.learning.learner}'; with that one, 'mpe' gives its completion"
+            )
+        self._given = self.network is not None
+
+    def fit(self, dataset: Dataset) -> Self:
+        """Learn the network, unless one was given.
+
+        Parameters
+        ----------
+        dataset
+            Table with or without missing cells.
+
+        Raises
+        ------
+        OptionError, TooLargeError, InfeasibleError
+            As :func:`~exactlearn.imputation.learning.learned`.
+        """
+        if self.mode == "mode":
+            self.network = independent(dataset)
+        elif not self._given:
+            found = learned(dataset, self.learning)
+            self.network, self._learned = found.network, (dataset, found)
+        return self
+
+    def transform(self, dataset: Dataset) -> Dataset:
+        """Return a table with its missing cells filled; the first one of several.
+
+        Parameters
+        ----------
+        dataset
+            Table with the network's variables, matched by name as their states are. A table in
+            which a variable lacks states of the network gets them.
+
+        Raises
+        ------
+        OptionError
+            When the imputer is not fitted.
+        DataError
+            When the table does not fit the network, or a row is impossible under it.
+        TooLargeError
+            When the missing cells of a row depend on each other too much for exact inference.
+        """
+        return self.transform_all(dataset)[0]
+
+    def fit_transform(self, dataset: Dataset) -> Dataset:
+        """Learn from a table and complete it."""
+        return self.fit(dataset).transform(dataset)
+
+    def transform_all(self, dataset: Dataset) -> tuple[Dataset, ...]:
+        """Return all completed tables: ``draws`` of them for ``multiple``, else one.
+
+        Raises
+        ------
+        OptionError, DataError, TooLargeError
+            As :meth:`transform`.
+        """
+        table = self._table(dataset)
+        if table.is_complete:
+            return (table,)
+        if self.mode != "multiple":
+            values = self._imputed(table).values
+            assert values is not None
+            return (table.complete(values),)
+        rng = np.random.default_rng(self.learning.seed)
+        drawn = draw_completions(self._network, table, self.draws, rng)
+        return tuple(table.complete(values) for values in drawn)
+
+    def imputed(self, dataset: Dataset) -> Imputed:
+        """Return the values of the missing cells with their posterior distributions.
+
+        The score is that of the completed table with the network's structure; the values are in
+        the coding of the table that :meth:`transform` returns.
+
+        Raises
+        ------
+        OptionError, DataError, TooLargeError
+            As :meth:`transform`.
+        """
+        return self._imputed(self._table(dataset))
+
+    @property
+    def _network(self) -> BayesianNetwork:
+        if self.network is None:
+            raise OptionError("the imputer has no network yet: call fit first, or give it one")
+        return self.network
+
+    @property
+    def _status(self) -> str:
+        """How learning ended where a limit ended it; nothing is proven about the values."""
+        ended = "" if self._learned is None else self._learned[1].status
+        return ended if ended in ("feasible", "interrupted") else "heuristic"
+
+    def _table(self, dataset: Dataset) -> Dataset:
+        """Return a table in the network's states; itself, where they are the same."""
+        network = self._network
+        states = tuple(network.states[network.index(name)] for name in dataset.names)
+        if states == dataset.states:
+            return dataset
+        return replace(
+            dataset, codes=aligned_codes(dataset, dataset.names, states), states=states, edges={}
+        )
+
+    def _imputed(self, table: Dataset) -> Imputed:
+        network = self._network
+        if self._learned is not None and self.mode == "augmentation":
+            trained, joint = self._learned
+            if _same(table, trained):
+                return replace(joint, probabilities=posterior_cells(network, table))
+        found = _VALUES[self.mode](network, table)
+        assert found.values is not None
+        order = [network.index(name) for name in table.names]
+        place = {v: k for k, v in enumerate(order)}
+        parents = tuple(tuple(place[p] for p in network.parents[v]) for v in order)
+        score = total_score(table.complete(found.values), parents, self.learning.score)
+        return replace(found, network=network, parents=parents, score=score, status=self._status)
+
+
+def independent(dataset: Dataset) -> BayesianNetwork:
+    """Return the network without arcs that has the shares of the observed states.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [1], [1], [-1]]), ("a",), (("no", "yes"),))
+    >>> independent(table).tables[0].round(2).tolist()
+    [0.33, 0.67]
+    """
+    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    tables = []
+    for codes, r in zip(dataset.codes.T, dataset.cardinalities.tolist(), strict=True):
+        seen = codes != MISSING
+        counts = np.bincount(codes[seen], weights[seen], r).astype(np.float64)
+        tables.append(smoothed(counts, 0.0))
+    return BayesianNetwork(
+        dataset.names, dataset.states, ((),) * dataset.n_variables, tuple(tables)
+    )
+
+
+def _posterior(network: BayesianNetwork, table: Dataset) -> Imputed:
+    return Imputed.of(posterior_cells(network, table))
+
+
+def _mpe(network: BayesianNetwork, table: Dataset) -> Imputed:
+    return Imputed(
+        values=most_probable_completion(network, table),
+        probabilities=posterior_cells(network, table),
+    )
+
+
+_VALUES: dict[Mode, Callable[[BayesianNetwork, Dataset], Imputed]] = {
+    "augmentation": _mpe,
+    "posterior": _posterior,
+    "mpe": _mpe,
+    "multiple": _posterior,
+    "mode": _posterior,
+}
+"""The one completion of each mode; that of ``multiple`` is what its draws agree on most."""
+
+
+def _same(one: Dataset, other: Dataset) -> bool:
+    return one is other or (one.names == other.names and np.array_equal(one.codes, other.codes))

@@ -1,0 +1,146 @@
+"""The network behind an imputation: learned from the table that has the holes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from exactlearn.augmentation import augment
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.imputation.imputed import Imputed
+from exactlearn.scores import BDeu, Score
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import OnEvent
+
+Learner = Literal[
+    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """How a network is learned from a table with missing cells.
+
+    Parameters
+    ----------
+    learner
+        ``structural-em`` (expected counts), ``structural-em-hard`` (the most probable completion in
+        place of the expectation), or a method of :func:`~exactlearn.augmentation.augment`.
+    score
+        The score to maximise.
+    max_parents
+        Largest number of parents.
+    t, starts
+        Radius and number of starts, for the learner ``t-local``.
+    solver
+        Solver of every network problem inside.
+    time_limit
+        Seconds for the structure; the best so far is taken when they are over.
+    seed
+        Seed of all that is random.
+    required, forbidden
+        Arcs (parent, child) by variable index.
+    alpha
+        Pseudo-count of every parameter of the network.
+    on_event
+        Told of the search's progress.
+    """
+
+    learner: Learner = "t-local"
+    score: Score = field(default_factory=BDeu)
+    max_parents: int = 3
+    t: int = 1
+    starts: int = 10
+    solver: str = "auto"
+    time_limit: float | None = None
+    seed: int = 0
+    required: Iterable[Arc] = ()
+    forbidden: Iterable[Arc] = ()
+    alpha: float = 1.0
+    on_event: OnEvent | None = None
+
+    def learned_by(self, learner: Learner) -> "Learning":
+        """Return the same with another learner."""
+        return replace(self, learner=learner)
+
+
+def augmented(dataset: Dataset, how: Learning) -> Imputed:
+    """Complete a table by augmentation; the network has no parameters yet, so there is none.
+
+    Raises
+    ------
+    OptionError, TooLargeError, InfeasibleError
+        As :func:`~exactlearn.augmentation.augment`.
+    """
+    found = augment(
+        dataset,
+        how.score,
+        method=how.learner,
+        max_parents=how.max_parents,
+        t=how.t,
+        starts=how.starts,
+        solver=how.solver,
+        time_limit=how.time_limit,
+        seed=how.seed,
+        required=how.required,
+        forbidden=how.forbidden,
+        on_event=how.on_event,
+    )
+    return Imputed(
+        values=None if found.parents is None else found.values,
+        parents=found.parents,
+        score=found.score,
+        bound=found.bound,
+        status=found.status,
+    )
+
+
+def learned(dataset: Dataset, how: Learning) -> Imputed:
+    """Learn structure and parameters; the completion is the learner's own.
+
+    After augmentation the parameters are estimated by EM from the incomplete table: those of the
+    completed one would be too sure of the values that were filled in.
+
+    Raises
+    ------
+    OptionError
+        When an option is wrong, or the time limit came before there was any network.
+    TooLargeError, InfeasibleError
+        As :func:`~exactlearn.augmentation.augment`.
+    """
+    if how.learner in ("structural-em", "structural-em-hard"):
+        return _learned_by_em(dataset, how)
+    found = augmented(dataset, how)
+    if found.parents is None:
+        raise OptionError(
+            f"the time limit of {how.time_limit} s came before '{how.learner}' found any network; "
+            "give it more time, or choose another learner"
+        )
+    from exactlearn.parameters.em import fit_em
+
+    network = fit_em(dataset, found.parents, alpha=how.alpha, seed=how.seed).network
+    return replace(found, network=network)
+
+
+def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
+    from exactlearn.structure.structural_em import structural_em
+
+    found = structural_em(
+        dataset,
+        how.score,
+        variant="hard" if how.learner == "structural-em-hard" else "expected",
+        max_parents=how.max_parents,
+        solver=how.solver,
+        time_limit=how.time_limit,
+        seed=how.seed,
+        required=how.required,
+        forbidden=how.forbidden,
+        on_event=how.on_event,
+    )
+    return Imputed(
+        values=found.values,
+        parents=found.parents,
+        network=found.network,
+        score=found.score,
+        status=found.status,
+    )

@@ -1,0 +1,54 @@
+"""Every method of completing a table by its name: what ``compare`` puts side by side."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from exactlearn.augmentation import METHODS as AUGMENTATION
+from exactlearn.data import Dataset
+from exactlearn.imputation.classifiers import impute_by_labels, impute_by_svm
+from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.imputer import Imputer, Mode
+from exactlearn.imputation.learning import Learner, Learning, augmented
+from exactlearn.imputation.library import impute_forest, impute_iterative, impute_knn
+
+Method = Callable[[Dataset, Learning], Imputed]
+"""Completes a table; learns, if it learns a network, as told."""
+
+
+def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
+    return Imputer(mode, how).fit(dataset).imputed(dataset)
+
+
+def _structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
+    return _by_network("mpe", dataset, how.learned_by(learner))
+
+
+NETWORK_METHODS: Mapping[str, Method] = {
+    **{
+        name: partial(lambda name, dataset, how: augmented(dataset, how.learned_by(name)), name)
+        for name in AUGMENTATION
+    },
+    "structural-em": partial(_structural_em, "structural-em"),
+    "structural-em-hard": partial(_structural_em, "structural-em-hard"),
+    "posterior": partial(_by_network, "posterior"),
+    "mpe": partial(_by_network, "mpe"),
+}
+"""Methods that learn a network."""
+
+IMPUTERS: Mapping[str, Method] = {
+    "knn": lambda dataset, how: impute_knn(dataset),
+    "iterative": lambda dataset, how: impute_iterative(dataset),
+    "forest": lambda dataset, how: impute_forest(dataset, how.seed),
+}
+"""Imputers of scikit-learn."""
+
+CLASSIFIERS: Mapping[str, Method] = {
+    "svm-linear": lambda dataset, how: impute_by_svm(dataset, "linear"),
+    "svm-rbf": lambda dataset, how: impute_by_svm(dataset, "rbf"),
+    "svm-poly": lambda dataset, how: impute_by_svm(dataset, "poly"),
+    "label-propagation": lambda dataset, how: impute_by_labels(dataset, spreading=False),
+    "label-spreading": lambda dataset, how: impute_by_labels(dataset, spreading=True),
+}
+"""Classifiers of scikit-learn, for tables in which one variable is hidden in part."""
+
+METHODS: Mapping[str, Method] = {**NETWORK_METHODS, **IMPUTERS, **CLASSIFIERS}
