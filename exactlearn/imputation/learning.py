@@ -8,6 +8,7 @@ from exactlearn.augmentation import augment
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed
+from exactlearn.parameters.em import fit_em
 from exactlearn.scores import BDeu, Score
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
@@ -116,8 +117,6 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
             f"the time limit of {how.time_limit} s came before '{how.learner}' found any network; "
             "give it more time, or choose another learner"
         )
-    from exactlearn.parameters.em import fit_em
-
     network = fit_em(dataset, found.parents, alpha=how.alpha, seed=how.seed).network
     return replace(found, network=network)
 

@@ -1,15 +1,14 @@
-"""Imputers of scikit-learn as baselines, their numbers turned back into nominal states.
+"""Imputers by scikit-learn as baselines, their numbers turned back into nominal states.
 
 - ``knn``: the nearest neighbours vote (Troyanskaya et al. 2001, "Missing value estimation methods
   for DNA microarrays"); on indicators the mean of the neighbours is the share of their votes.
-- ``iterative``: every column is regressed on all others in turn (van Buuren and
-  Groothuis-Oudshoorn 2011, "mice"), here with the library's ridge regression.
+- ``iterative``: every variable is regressed on all others in turn (van Buuren and
+  Groothuis-Oudshoorn 2011, "mice"), with the library's Bayesian ridge regression.
 - ``forest``: the same with random forests that classify (Stekhoven and Buehlmann 2012,
   "MissForest").
 """
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,9 @@ NEIGHBOURS = 5
 
 ROUNDS = 10
 """Most rounds over all columns of the iterative imputers, the library's default."""
+
+SETTLED = 1e-3
+"""Largest change of a share in a round that ends the iteration, the library's default."""
 
 TREES = 100
 """Trees of each random forest, the library's default."""
@@ -81,10 +83,11 @@ def impute_knn(dataset: Dataset) -> Imputed:
 
 
 def impute_iterative(dataset: Dataset) -> Imputed:
-    """Regress the indicators on each other by turns; the largest share wins.
+    """Regress the indicators of each variable on those of all others by turns; the largest wins.
 
-    The first state of a variable has no indicator of its own: with one for every state, those of
-    a cell would predict each other perfectly and never leave their starting values.
+    For variables with two states this is the library's ``IterativeImputer`` on their codes. With
+    more states that would regress a cell's indicators on each other, which are unknown together:
+    they would hardly leave their starting values.
 
     Raises
     ------
@@ -93,14 +96,38 @@ def impute_iterative(dataset: Dataset) -> Imputed:
     DataError
         When the rows have weights.
     """
+    require_library()
     require_plain_rows(dataset)
-    first = first_states(dataset.cardinalities)[:-1]
     indicators = one_hot(dataset)
-    kept = np.setdiff1d(np.arange(indicators.shape[1]), first)
-    indicators[:, kept] = _iterate(indicators[:, kept])
-    for start, r in zip(first.tolist(), dataset.cardinalities.tolist(), strict=True):
-        indicators[:, start] = 1 - indicators[:, start + 1 : start + r].sum(axis=1)
-    return Imputed.of(cell_probabilities(indicators, dataset))
+    holes = dataset.codes == MISSING
+    seen = np.maximum((~holes).sum(axis=0), 1).repeat(dataset.cardinalities)
+    shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / seen, indicators)
+    incomplete = holes.any(axis=0) & ~holes.all(axis=0)
+    fewest_first = np.argsort(holes.sum(axis=0), kind="stable")
+    for _ in range(ROUNDS):
+        before = shares.copy()
+        for variable in fewest_first[incomplete[fewest_first]]:
+            _regress(shares, dataset, int(variable))
+        if abs(shares - before).max(initial=0.0) < SETTLED:
+            break
+    return Imputed.of(cell_probabilities(shares, dataset))
+
+
+def _regress(shares: NDArray[np.float64], dataset: Dataset, variable: int) -> None:
+    """Replace the shares of one variable's missing cells by what all other variables predict."""
+    from sklearn.linear_model import BayesianRidge
+
+    first = first_states(dataset.cardinalities)
+    start, stop = int(first[variable]), int(first[variable + 1])
+    others = np.delete(shares, np.s_[start:stop], axis=1)
+    hidden = dataset.codes[:, variable] == MISSING
+    # Two shares add up to one: the second tells both.
+    states = range(start + 1 if stop - start == 2 else start, stop)
+    for state in states:
+        ridge = BayesianRidge().fit(others[~hidden], shares[~hidden, state])
+        shares[hidden, state] = ridge.predict(others[hidden])
+    if stop - start == 2:
+        shares[hidden, start] = 1 - shares[hidden, start + 1]
 
 
 def impute_forest(dataset: Dataset, seed: int = 0) -> Imputed:
@@ -116,6 +143,8 @@ def impute_forest(dataset: Dataset, seed: int = 0) -> Imputed:
     require_library()
     require_plain_rows(dataset)
     from sklearn.ensemble import RandomForestClassifier
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.impute import IterativeImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
@@ -124,21 +153,16 @@ def impute_forest(dataset: Dataset, seed: int = 0) -> Imputed:
         RandomForestClassifier(n_estimators=TREES, random_state=seed),
     )
     codes = np.where(dataset.codes == MISSING, np.nan, dataset.codes.astype(np.float64))
-    filled = _iterate(
-        codes, estimator=classifier, initial_strategy="most_frequent", random_state=seed
+    imputer = IterativeImputer(
+        classifier,
+        initial_strategy="most_frequent",
+        max_iter=ROUNDS,
+        keep_empty_features=True,
+        random_state=seed,
     )
+    with warnings.catch_warnings():
+        # Ending after the last round is no fault.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        filled = imputer.fit_transform(codes)
     rows, variables = dataset.missing_cells.T
     return Imputed(values=filled[rows, variables].astype(np.int64))
-
-
-def _iterate(table: NDArray[np.float64], **options: Any) -> NDArray[np.float64]:
-    """Run the library's imputer; ending after the last round is no fault."""
-    require_library()
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.impute import IterativeImputer
-
-    imputer = IterativeImputer(max_iter=ROUNDS, keep_empty_features=True, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        filled: NDArray[np.float64] = imputer.fit_transform(table)
-    return filled
