@@ -135,7 +135,7 @@ class NetworkEM:
     def network(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
         """Return the network with these flat parameters."""
         dataset = self.dataset
-        tables = tuple(self._tables(parameters))
+        tables = tuple(self.tables(parameters))
         return BayesianNetwork(dataset.names, dataset.states, self.families, tables)
 
     def maximise(
@@ -143,7 +143,7 @@ class NetworkEM:
     ) -> NDArray[np.float64]:
         """Return the parameters that maximise the objective given flat expected counts."""
         alpha = self.alpha if alpha is None else alpha
-        return np.concatenate([smoothed(t, alpha).ravel() for t in self._tables(counts)])
+        return np.concatenate([smoothed(t, alpha).ravel() for t in self.tables(counts)])
 
     def init(self, parameters: NDArray[np.float64]) -> EMState:
         """Return the state at some parameters.
@@ -159,8 +159,8 @@ class NetworkEM:
         """Return the state after one M-step and the E-step under its parameters."""
         return self._expect(state.iteration + 1, self.maximise(state.counts))
 
-    def _tables(self, flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return a view of each variable's table."""
+    def tables(self, flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return a view of each variable's table among flat numbers."""
         parts = zip(np.split(flat, self._ends), self._shapes, strict=True)
         return [part.reshape(shape) for part, shape in parts]
 

@@ -1,0 +1,1 @@
+"""Structure learning beyond one parent-set selection."""

@@ -1,0 +1,102 @@
+"""What structural EM answers, and how the answer is checked."""
+
+from dataclasses import dataclass
+from math import inf, isclose
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.pair import total_score
+from exactlearn.augmentation.result import TOLERANCE
+from exactlearn.data import Dataset
+from exactlearn.errors import CheckError
+from exactlearn.evaluation.completing import most_probable_completion
+from exactlearn.graph import topological_order
+from exactlearn.network import BayesianNetwork
+from exactlearn.scores import Score
+
+Variant = Literal["expected", "hard"]
+StructuralStatus = Literal["converged", "feasible", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StructuralEM:
+    """The best network that structural EM met, with its most probable completion.
+
+    Parameters
+    ----------
+    parents, network
+        Parents of each variable, and the fitted network; ``None`` when the limit came before any
+        was found.
+    values
+        The network's most probable completion: a state index for each missing cell, in the order
+        of ``Dataset.missing_cells``.
+    score
+        Score of the DAG on the completed table.
+    expected_score
+        Score of the DAG's expected counts under the network; for ``hard``, ``score``.
+    observed_score
+        ``expected_score`` less the expected log-likelihood of the completed rows, plus the
+        log-likelihood of the observed cells (Cheeseman and Stutz 1996, "Bayesian classification
+        (AutoClass): theory and results"); without smoothing the BIC or AIC of the observed cells
+        itself. What the best network of ``expected`` is chosen by.
+    status
+        ``converged`` (no start went on), ``feasible`` (a limit was reached) or ``interrupted``.
+    variant
+        ``expected`` or ``hard``.
+    iterations
+        M-steps over all starts.
+    seconds, nodes
+        Wall time, and nodes of all search trees.
+    trace
+        Improvements over time as ``(seconds, what the best network is chosen by, inf)``.
+    drawn_rows
+        Distinct rows whose expected counts were averages over draws: they had too many completions.
+    message
+        What a user should know beyond the status.
+    """
+
+    parents: tuple[tuple[int, ...], ...] | None
+    network: BayesianNetwork | None
+    values: NDArray[np.int64]
+    score: float
+    expected_score: float
+    observed_score: float
+    status: StructuralStatus
+    variant: Variant
+    iterations: int
+    seconds: float = 0.0
+    nodes: int = 0
+    trace: tuple[tuple[float, float, float], ...] = ()
+    drawn_rows: int = 0
+    message: str = ""
+
+    @property
+    def bound(self) -> float:
+        """Infinite: structural EM proves no bound on any score."""
+        return inf
+
+    def completed(self, dataset: Dataset) -> Dataset:
+        """Return the table with its missing cells filled."""
+        return dataset.complete(self.values)
+
+    def check(self, dataset: Dataset, score: Score) -> None:
+        """Recompute completion and score from the incomplete table.
+
+        Raises
+        ------
+        CheckError
+            When the arcs close a cycle or are not the network's, the values are not its most
+            probable completion, or the score is not that of the completed table.
+        """
+        if self.parents is None or self.network is None:
+            return
+        topological_order(self.parents)
+        if self.network.parents != self.parents:
+            raise CheckError("the network's parents are not those of the answer")
+        if not np.array_equal(most_probable_completion(self.network, dataset), self.values):
+            raise CheckError("the values are not the network's most probable completion")
+        total = total_score(self.completed(dataset), self.parents, score)
+        if not isclose(total, self.score, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            raise CheckError(f"the score of the completed table is {total!r}, not {self.score!r}")

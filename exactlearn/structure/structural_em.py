@@ -1,0 +1,278 @@
+"""Structural EM: complete the table by a network, learn the best network, and so on.
+
+``expected`` (Friedman 1997, "Learning belief networks in the presence of missing values and hidden
+variables"; 1998, "The Bayesian structural EM algorithm"): the E-step weights the completions of
+each row by their posterior probabilities, which gives the expected counts of all families; the
+M-step finds the DAG with the best score of expected counts, by an exact solver; EM re-estimates its
+parameters from the incomplete rows. A start ends when no DAG scores more than its own. For BIC and
+AIC, without smoothing, the score of the observed cells rises in each iteration.
+
+``hard`` (Rancoita, Zaffalon, Zucca, Bertoni and de Campos 2016, "Bayesian network data imputation
+with application to survival tree analysis"): the E-step fills each row with its most probable
+completion, the M-step finds the best DAG of the completed table and its smoothed frequencies. A
+start ends when the completion stays, or one comes back.
+
+The first start begins with the completions by independent variables, fitted to the observed cells;
+the others with random completions.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.pair import IMPROVEMENT, Pair
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.evaluation.completing import most_probable_completion
+from exactlearn.interrupts import interruptible
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.parameters.em import fit_em
+from exactlearn.scores import Score
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import OnEvent, Result
+from exactlearn.structure.expansion import expand
+from exactlearn.structure.fitted import FittedNetwork, Parents, complete_score
+from exactlearn.structure.result import StructuralEM, StructuralStatus, Variant
+from exactlearn.suggestion import suggestion
+
+VARIANTS: tuple[Variant, ...] = ("expected", "hard")
+"""What the E-step completes rows by: all completions weighted, or the most probable one."""
+
+MOST_ITERATIONS = 100
+"""Most M-steps of a start."""
+
+NO_VALUES = np.zeros(0, np.int64)
+
+
+def structural_em(
+    dataset: Dataset,
+    score: Score,
+    *,
+    variant: str = "expected",
+    max_parents: int = 3,
+    alpha: float = 1.0,
+    starts: int = 1,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    seed: int = 0,
+    required: Iterable[Arc] = (),
+    forbidden: Iterable[Arc] = (),
+    completions: int = 1024,
+    on_event: OnEvent | None = None,
+) -> StructuralEM:
+    """Learn a network from incomplete rows by structural EM, with an exact M-step.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells; of one without, the best network is learned.
+    score
+        The decomposable score to maximise; BDeu is that of the expected counts.
+    variant
+        ``expected`` or ``hard``, see the module.
+    max_parents
+        Largest number of parents.
+    alpha
+        Smoothing of the parameters, added to every expected count.
+    starts
+        Number of starts; the best network over all of them is returned.
+    solver
+        Solver of the M-steps, as for :func:`~exactlearn.solvers.solve`. With ``ordering`` the
+        M-step is a local search; the message says so.
+    time_limit
+        Seconds; when they are over, the best network so far is returned.
+    seed
+        Seed of the random starts and draws; same seed, same answer, unless the limit is reached.
+    required, forbidden
+        Arcs (parent, child) by variable index.
+    completions
+        Most completions of a row that ``expected`` lists; up to so many, expected counts are
+        exact. A row with more is represented by as many draws from its posterior
+        (:func:`~exactlearn.structure.expansion.expand`), and the message says so.
+    on_event
+        Called at each better network, and whenever the solver reports: the score is
+        ``observed_score`` for ``expected``, ``score`` for ``hard``; the values are those of the
+        missing cells.
+
+    Returns
+    -------
+    StructuralEM
+        Checked: completion and score are recomputed.
+
+    Raises
+    ------
+    OptionError
+        When an option is unknown or out of range.
+    InfeasibleError
+        When the constraints exclude every network.
+    TooLargeError
+        When there are too many parent sets, or the missing cells of a row depend on each other
+        too much for exact inference.
+
+    Examples
+    --------
+    >>> from exactlearn.scores import BDeu
+    >>> rows = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [1, -1], [0, -1], [0, 0], [1, 1]])
+    >>> found = structural_em(Dataset(rows, ("a", "b"), (("n", "y"),) * 2), BDeu())
+    >>> found.status, found.values
+    ('converged', array([1, 0]))
+    """
+    chosen = next((v for v in VARIANTS if v == variant), None)
+    if chosen is None:
+        raise OptionError(f"there is no variant {variant!r}{suggestion(variant, VARIANTS)}")
+    if min(max_parents, seed) < 0 or min(starts, completions) < 1:
+        raise OptionError(
+            "expected max_parents and seed of at least 0, starts and completions of at least 1; "
+            f"found max_parents {max_parents}, seed {seed}, starts {starts}, "
+            f"completions {completions}"
+        )
+    rules = FamilyRules.of(max_parents, required, forbidden)
+    task = Task(dataset, score, rules, solver, seed)
+    climb = _Climb(task, chosen, alpha, completions, Incumbent(time_limit, on_event))
+    result = climb.run(starts)
+    result.check(dataset, score)
+    return result
+
+
+@dataclass(eq=False)
+class _Climb:
+    """The state over all starts: the best network, and what was done."""
+
+    task: Task
+    variant: Variant
+    alpha: float
+    completions: int
+    incumbent: Incumbent
+    offered: list[FittedNetwork] = field(default_factory=list)
+    iterations: int = 0
+    drawn_rows: int = 0
+    remarks: list[str] = field(default_factory=list)
+
+    def run(self, starts: int) -> StructuralEM:
+        """Climb from every start, within the limits."""
+        status: StructuralStatus = "converged"
+        try:
+            with interruptible():
+                for start in range(1 if self.task.dataset.is_complete else starts):
+                    if not self._climb(self._first_table(start)):
+                        status = "feasible"
+                        self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
+        except LimitReachedError as limit:
+            status = "interrupted" if limit.status == "interrupted" else "feasible"
+        except KeyboardInterrupt:
+            status = "interrupted"
+        return self._answer(status)
+
+    def _first_table(self, start: int) -> Dataset:
+        """Return the complete table from which a start learns first."""
+        dataset = self.task.dataset
+        if start == 0:
+            independent = ((),) * dataset.n_variables
+            return self._completed(fit_em(dataset, independent, alpha=self.alpha).network)
+        rng = np.random.default_rng((self.task.seed, start))
+        return dataset.complete(rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]]))
+
+    def _climb(self, table: Dataset) -> bool:
+        """Alternate from a complete table; tell whether that converged."""
+        current: Parents | None = None
+        seen: set[Parents | bytes] = set()
+        for _ in range(MOST_ITERATIONS):
+            result, parents = self._best_dag(table, current)
+            if self.variant == "expected" and (
+                parents in seen or self._is_best(current, table, result)
+            ):
+                return True
+            network = self._fitted(table, parents, random=not seen)
+            fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
+            self._offer(fitted)
+            if result.status == "interrupted" or self.incumbent.out_of_time:
+                raise LimitReachedError(
+                    "interrupted" if result.status == "interrupted" else "feasible"
+                )
+            met = parents if self.variant == "expected" else fitted.values.tobytes()
+            if met in seen:
+                self.incumbent.confirm(self._pair(fitted))
+                return True
+            seen.add(met)
+            current, table = parents, self._completed(network)
+        return False
+
+    def _best_dag(self, table: Dataset, start: Parents | None) -> tuple[Result, Parents]:
+        """Return the best DAG of a complete weighted table: the M-step over structures."""
+        problem = self.task.on(table).families(NO_VALUES)
+        pair = None if start is None else Pair(start, NO_VALUES, -inf)
+        result = self.task.solve(problem, self.incumbent, pair)
+        self.iterations += 1
+        if result.status == "feasible" and not self.incumbent.out_of_time:
+            self._remark(f"the M-step of '{result.solver}' is not proven optimal")
+        assert result.parents is not None
+        return result, result.parents
+
+    def _is_best(self, parents: Parents | None, table: Dataset, result: Result) -> bool:
+        """Tell whether no DAG scores more than the current one on its own expected counts."""
+        if parents is None:
+            return False
+        score = complete_score(table, parents, self.task.score)
+        return result.score <= score + IMPROVEMENT * max(1.0, abs(score))
+
+    def _fitted(self, table: Dataset, parents: Parents, *, random: bool) -> BayesianNetwork:
+        """Return the network of a DAG with parameters from its table or, by EM, from all rows."""
+        # A zero in the frequencies of a random completion would stay zero throughout EM.
+        alpha = max(self.alpha, 1.0) if random and self.variant == "expected" else self.alpha
+        network = fit_complete(table, parents, alpha=alpha)
+        if self.variant == "hard":
+            return network
+        return fit_em(self.task.dataset, parents, alpha=self.alpha, start=network).network
+
+    def _completed(self, network: BayesianNetwork) -> Dataset:
+        """Return the completed, perhaps weighted, table: the E-step."""
+        dataset = self.task.dataset
+        if self.variant == "hard":
+            return dataset.complete(most_probable_completion(network, dataset))
+        expansion = expand(network, dataset, completions=self.completions, seed=self.task.seed)
+        self.drawn_rows = max(self.drawn_rows, expansion.drawn_rows)
+        return expansion.table
+
+    def _offer(self, fitted: FittedNetwork) -> None:
+        """Keep a network if it is the best so far."""
+        self.offered.append(fitted)
+        self.incumbent.offer(self._pair(fitted))
+
+    def _pair(self, fitted: FittedNetwork) -> Pair:
+        value = fitted.observed_score if self.variant == "expected" else fitted.score
+        return Pair(fitted.network.parents, fitted.values, value)
+
+    def _remark(self, remark: str) -> None:
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+
+    def _answer(self, status: StructuralStatus) -> StructuralEM:
+        if self.drawn_rows:
+            self._remark(
+                f"{self.drawn_rows} rows have too many completions to list all: their expected "
+                "counts are averages over draws"
+            )
+        values = self.incumbent.working_values
+        best = next((fitted for fitted in self.offered if fitted.values is values), None)
+        return StructuralEM(
+            parents=None if best is None else best.network.parents,
+            network=None if best is None else best.network,
+            values=NO_VALUES if best is None else best.values,
+            score=-inf if best is None else best.score,
+            expected_score=-inf if best is None else best.expected_score,
+            observed_score=-inf if best is None else best.observed_score,
+            status=status,
+            variant=self.variant,
+            iterations=self.iterations,
+            seconds=self.incumbent.seconds,
+            nodes=self.incumbent.nodes,
+            trace=tuple(self.incumbent.trace),
+            drawn_rows=self.drawn_rows,
+            message="; ".join(self.remarks),
+        )
