@@ -47,6 +47,11 @@ class Imputed:
         return cls(values=likeliest(probabilities), probabilities=probabilities)
 
     @property
+    def ended(self) -> str:
+        """The status of what is made of this by a network: no longer one that is proven."""
+        return self.status if self.status in ("feasible", "interrupted") else "heuristic"
+
+    @property
     def gap(self) -> float:
         """Relative gap ``(bound - score) / |score|``; infinite without score or bound."""
         if not isfinite(self.score):

@@ -101,13 +101,21 @@ class Imputer:
 
         Raises
         ------
-        OptionError, TooLargeError, InfeasibleError
+        OptionError
+            When an option is wrong, or the time limit came before there was any network.
+        TooLargeError, InfeasibleError
             As :func:`~exactlearn.imputation.learning.learned`.
         """
         if self.mode == "mode":
             self.network = independent(dataset)
         elif not self._given:
             found = learned(dataset, self.learning)
+            if found.network is None:
+                raise OptionError(
+                    f"the time limit of {self.learning.time_limit} s came before "
+                    f"'{self.learning.learner}' found any network; give it more time, or choose "
+                    "another learner"
+                )
             self.network, self._learned = found.network, (dataset, found)
         return self
 
@@ -173,12 +181,6 @@ class Imputer:
             raise OptionError("the imputer has no network yet: call fit first, or give it one")
         return self.network
 
-    @property
-    def _status(self) -> str:
-        """How learning ended where a limit ended it; nothing is proven about the values."""
-        ended = "" if self._learned is None else self._learned[1].status
-        return ended if ended in ("feasible", "interrupted") else "heuristic"
-
     def _table(self, dataset: Dataset) -> Dataset:
         """Return a table in the network's states; itself, where they are the same."""
         network = self._network
@@ -201,7 +203,8 @@ class Imputer:
         place = {v: k for k, v in enumerate(order)}
         parents = tuple(tuple(place[p] for p in network.parents[v]) for v in order)
         score = total_score(table.complete(found.values), parents, self.learning.score)
-        return replace(found, network=network, parents=parents, score=score, status=self._status)
+        status = "heuristic" if self._learned is None else self._learned[1].ended
+        return replace(found, network=network, parents=parents, score=score, status=status)
 
 
 def independent(dataset: Dataset) -> BayesianNetwork:

@@ -6,12 +6,12 @@ from typing import Literal
 
 from exactlearn.augmentation import augment
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.parameters.em import fit_em
 from exactlearn.scores import BDeu, Score
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
+from exactlearn.structure.structural_em import structural_em
 
 Learner = Literal[
     "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
@@ -102,10 +102,15 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     After augmentation the parameters are estimated by EM from the incomplete table: those of the
     completed one would be too sure of the values that were filled in.
 
+    Returns
+    -------
+    imputed
+        Without network and values when a limit came before there was any network.
+
     Raises
     ------
     OptionError
-        When an option is wrong, or the time limit came before there was any network.
+        When an option is wrong.
     TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
@@ -113,22 +118,17 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
         return _learned_by_em(dataset, how)
     found = augmented(dataset, how)
     if found.parents is None:
-        raise OptionError(
-            f"the time limit of {how.time_limit} s came before '{how.learner}' found any network; "
-            "give it more time, or choose another learner"
-        )
-    network = fit_em(dataset, found.parents, alpha=how.alpha, seed=how.seed).network
-    return replace(found, network=network)
+        return found
+    return replace(found, network=fit_em(dataset, found.parents, alpha=how.alpha).network)
 
 
 def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
-    from exactlearn.structure.structural_em import structural_em
-
     found = structural_em(
         dataset,
         how.score,
         variant="hard" if how.learner == "structural-em-hard" else "expected",
         max_parents=how.max_parents,
+        alpha=how.alpha,
         solver=how.solver,
         time_limit=how.time_limit,
         seed=how.seed,
@@ -137,7 +137,7 @@ def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
         on_event=how.on_event,
     )
     return Imputed(
-        values=found.values,
+        values=None if found.parents is None else found.values,
         parents=found.parents,
         network=found.network,
         score=found.score,

@@ -1,6 +1,7 @@
 """Every method of completing a table by its name: what ``compare`` puts side by side."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from exactlearn.augmentation import METHODS as AUGMENTATION
@@ -8,7 +9,7 @@ from exactlearn.data import Dataset
 from exactlearn.imputation.classifiers import impute_by_labels, impute_by_svm
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer, Mode
-from exactlearn.imputation.learning import Learner, Learning, augmented
+from exactlearn.imputation.learning import Learner, Learning, augmented, learned
 from exactlearn.imputation.library import impute_forest, impute_iterative, impute_knn
 
 Method = Callable[[Dataset, Learning], Imputed]
@@ -16,7 +17,10 @@ Method = Callable[[Dataset, Learning], Imputed]
 
 
 def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
-    return Imputer(mode, how).fit(dataset).imputed(dataset)
+    found = learned(dataset, how)
+    if found.network is None:
+        return found
+    return replace(Imputer(mode, how, found.network).imputed(dataset), status=found.ended)
 
 
 def _structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
