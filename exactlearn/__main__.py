@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "Run a declared pipeline: data, network, decision graph, queries.",
     "solve": "Learn the optimal network of complete data or of given scores.",
     "augment": "Learn network and completion of incomplete data together.",
+    "impute": "Fill missing cells by a network, learned or given.",
     "compare": "Compare ways of completing one incomplete data set.",
     "fit": "Estimate the parameters of a network or of a decision graph.",
     "compile": "Compile a network to a probabilistic decision graph.",

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from exactlearn.augmentation import augment
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, MissingExtraError, OptionError
+from exactlearn.formats.table import read_dataset
 from exactlearn.imputation import MODES, Imputed, Imputer, Learning
 from exactlearn.imputation.classifiers import class_variable
 from exactlearn.imputation.imputer import independent
@@ -18,6 +19,7 @@ from exactlearn.imputation.one_hot import cell_probabilities, likeliest, one_hot
 from exactlearn.missingness import hide
 from exactlearn.network import BayesianNetwork
 from exactlearn.scores import BDeu
+from tests.command_line import fails, run, run_json
 from tests.network_oracle import joint, random_network
 from tests.strategies import datasets, incomplete_datasets
 
@@ -299,3 +301,45 @@ def test_a_missing_library_is_told_with_its_extra(name, monkeypatch):
 def test_a_class_is_one_variable(codes, told):
     with pytest.raises(DataError, match=told):
         class_variable(Dataset(np.array(codes), ("a", "b"), (("x", "y"),) * 2))
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    made = tmp_path_factory.mktemp("tables")
+    run("simulate", "cancer", "--rows", 60, "--hide", "mcar:3", "--seed", 3,
+        "-o", made / "holes.csv", "--complete", made / "full.csv")  # fmt: skip
+    return made
+
+
+class TestCommand:
+    @pytest.mark.parametrize("mode", MODES)
+    def test_every_mode_tells_every_cell(self, tables, mode):
+        record = run_json("impute", tables / "holes.csv", "--mode", mode, "--starts", 1)
+        assert list(record) == ["mode", "status", "score", "seconds", "parents", "completion"]
+        holes = read_dataset(tables / "holes.csv")
+        assert [(c["row"], c["variable"]) for c in record["completion"]] == [
+            (row, holes.names[v]) for row, v in holes.missing_cells.tolist()
+        ]
+        assert all(0 < c["probability"] <= 1 for c in record["completion"])
+
+    def test_several_tables_go_into_a_folder(self, tables, tmp_path):
+        words = ("impute", tables / "holes.csv", "--mode", "multiple", "--network", "cancer")
+        run(*words, "--draws", 11, "-o", tmp_path / "drawn")
+        made = {p.name for p in (tmp_path / "drawn").iterdir()}
+        assert {f"completed-{k:02}.csv" for k in range(1, 12)} < made
+        assert {"network.bif", "result.json"} < made
+        assert read_dataset(tmp_path / "drawn" / "completed-07.csv").is_complete
+        assert "name a folder" in fails(*words, "-o", tmp_path / "x.csv")
+
+    def test_what_is_learned_from_one_table_completes_another(self, tables, tmp_path):
+        words = ("--train", tables / "full.csv", "-o", tmp_path / "x.csv", "--max-parents", 1)
+        told = run("impute", tables / "holes.csv", *words)
+        assert "probability" in told
+        assert read_dataset(tmp_path / "x.csv").is_complete
+        run("impute", tables / "full.csv", "-o", tmp_path / "full.csv", "-o", tmp_path / "y.csv")
+        assert (tmp_path / "y.csv").read_bytes() == (tables / "full.csv").read_bytes()
+
+    def test_a_network_is_given_or_learned(self, tables):
+        words = ("impute", tables / "holes.csv", "--network", "cancer")
+        assert "leave one of the two out" in fails(*words, "--train", tables / "full.csv")
+        assert "learns from the table" in fails(*words, "--mode", "mode")

@@ -1,0 +1,203 @@
+"""``exactlearn impute``: the missing cells of a table filled by a network."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, get_args
+
+import click
+
+from exactlearn.commands.imputing import learner_option, learning
+from exactlearn.commands.learned import leave
+from exactlearn.commands.options import (
+    criterion_options,
+    output_options,
+    reading_options,
+    smoothing_option,
+    solver_options,
+    starts_option,
+    t_option,
+)
+from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.formats.bif import read_bif, write_bif
+from exactlearn.formats.table import TABLES, write_dataset
+from exactlearn.formats.text_file import suffix_of
+from exactlearn.imputation import Imputed, Imputer, Learner, Mode
+from exactlearn.instances import locate
+from exactlearn.network import BayesianNetwork
+from exactlearn.pipeline import load, load_for
+from exactlearn.progress import terminated_as_interrupted
+from exactlearn.report import (
+    completion_record,
+    facts,
+    named_parents,
+    number,
+    plain_table,
+    size_told,
+)
+from exactlearn.runs import Criterion, Reading, Search
+
+SHOWN_CELLS = 40
+"""Most completed cells that the printed table shows."""
+
+
+@click.command("impute")
+@click.argument("source", metavar="DATA.csv")
+@output_options
+@reading_options
+@criterion_options
+@click.option(
+    "--mode",
+    type=click.Choice(get_args(Mode)),
+    default=Imputer.mode,
+    show_default=True,
+    help="posterior: each cell's most probable state; mpe: each row's most probable completion; "
+    "augmentation: the completion that scores best with its network; multiple: several tables "
+    "drawn from the posterior; mode: the most frequent states.",
+)
+@click.option("--network", metavar="NETWORK.bif", help="Network to use in place of learning one.")
+@click.option("--train", metavar="TRAIN.csv", help="Table to learn from, if not from DATA itself.")
+@click.option(
+    "--draws",
+    type=click.IntRange(1),
+    default=Imputer.draws,
+    show_default=True,
+    help="multiple: tables to draw.",
+)
+@learner_option
+@t_option
+@starts_option
+@solver_options
+@smoothing_option
+def command(
+    source: str,
+    output: Output,
+    reading: Reading,
+    criterion: Criterion,
+    mode: Mode,
+    network: str | None,
+    train: str | None,
+    draws: int,
+    learner: Learner,
+    t: int,
+    starts: int,
+    search: Search,
+    smoothing: float,
+) -> None:
+    """Fill the missing cells of a table by a network that is learned from it, or given.
+
+    Tells the probability of each value. -o writes the completed table (.csv, .tsv), the record
+    (.json), the network (.bif), or all of them into a folder; several drawn tables need a folder.
+    """
+    _check(output, mode, network, train)
+    output.note_compiling()
+    given = None if network is None else read_bif(locate(network, ".bif"))
+    path = locate(source, ".csv")
+    data = load(path, reading) if given is None else load_for(path, reading, given)
+    learned_from = data if train is None else load(locate(train, ".csv"), reading)
+    output.detail(size_told(data))
+    search = replace(search, t=t, starts=starts)
+    begun = monotonic()
+    with output.narration(mode) as narration, terminated_as_interrupted():
+        how = learning(learned_from, criterion, search, learner, smoothing, narration)
+        imputer = Imputer(mode, how, given, draws).fit(learned_from)
+    assert imputer.network is not None
+    if train is not None:
+        data = load_for(path, reading, imputer.network)
+    if data.is_complete:
+        output.note(f"{path.name}: no cell is missing, so the table stays as it is")
+    found = imputer.imputed(data)
+    answer = _Answer(
+        imputer.transform_all(data), imputer.network, _record(mode, data, found, begun)
+    )
+    _write(answer, output)
+    output.answer(answer.record, *_tables(answer.record))
+    leave(found.status)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """The completed tables with what they come from."""
+
+    tables: Sequence[Dataset]
+    network: BayesianNetwork
+    record: Mapping[str, Any]
+
+
+def _check(output: Output, mode: Mode, network: str | None, train: str | None) -> None:
+    """Refuse, before any work is done, what does not go together."""
+    if network is not None and train is not None:
+        raise OptionError("--train: a given --network is not learned; leave one of the two out")
+    if output.path is None or is_folder(output.path):
+        return
+    require_suffix(output.path, (*TABLES, ".json", ".bif"))
+    if mode == "multiple" and suffix_of(output.path) in TABLES:
+        raise OptionError(
+            f"--output {output.path}: 'multiple' draws several tables; name a folder for them"
+        )
+
+
+def _record(mode: Mode, data: Dataset, found: Imputed, begun: float) -> dict[str, Any]:
+    assert found.values is not None
+    assert found.probabilities is not None
+    completion = completion_record(data, found.values.tolist())
+    likely = found.probabilities[range(len(completion)), found.values].tolist()
+    for cell, probability in zip(completion, likely, strict=True):
+        cell["probability"] = probability
+    return {
+        "mode": mode,
+        "status": found.status,
+        "score": found.score,
+        "seconds": monotonic() - begun,
+        "parents": named_parents(data.names, found.parents or ()),
+        "completion": completion,
+    }
+
+
+def _write(answer: _Answer, output: Output) -> None:
+    path = output.path
+    if path is None:
+        return
+    if is_folder(path):
+        path.mkdir(parents=True, exist_ok=True)
+        _write_tables(answer.tables, path)
+        write_json(answer.record, path / "result.json")
+        write_bif(answer.network, path / "network.bif")
+    elif suffix_of(path) == ".json":
+        write_json(answer.record, path)
+    elif suffix_of(path) == ".bif":
+        write_bif(answer.network, path)
+    else:
+        write_dataset(answer.tables[0], path)
+    output.wrote(path)
+
+
+def _write_tables(tables: Sequence[Dataset], folder: Path) -> None:
+    if len(tables) == 1:
+        write_dataset(tables[0], folder / "completed.csv")
+        return
+    width = len(str(len(tables)))
+    for k, table in enumerate(tables, start=1):
+        write_dataset(table, folder / f"completed-{k:0{width}}.csv")
+
+
+def _tables(record: Mapping[str, Any]) -> list[Any]:
+    told = facts(
+        mode=record["mode"],
+        missing_cells=str(len(record["completion"])),
+        score=number(record["score"]),
+        seconds=number(record["seconds"], 2),
+    )
+    cells = record["completion"][:SHOWN_CELLS]
+    if not cells:
+        return [told]
+    rows = ((str(c["row"]), c["variable"], c["value"], number(c["probability"])) for c in cells)
+    columns = ("row", "variable", "value", "probability")
+    tables = [told, "", plain_table(columns, rows, right=("row", "probability"))]
+    if len(record["completion"]) > SHOWN_CELLS:
+        left = len(record["completion"]) - SHOWN_CELLS
+        tables.append(f"... and {left} more cells; -o or --json has all")
+    return tables
