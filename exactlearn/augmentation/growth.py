@@ -40,10 +40,10 @@ class Growth(NamedTuple):
 def growth(
     compiled: tuple[int, float, float],
     n_configurations: NDArray[np.float64],
-    states: int,
+    states: int | NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> Growth:
-    """Tabulate the growth of a child's families.
+    """Tabulate the growth of families.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def growth(
     n_configurations
         Number of configurations of each parent set, shape (sets,).
     states
-        Number of states of the child.
+        Number of states of the child: of all sets, or of each, shape (sets,).
     weights
         Weights of the rows.
     """
@@ -64,11 +64,11 @@ def growth(
     if kind != BAYESIAN:
         tables = np.asarray(a * xlogy(counts, counts), np.float64)[None, :]
         return Growth(*compiled, tables, rows)
-    sizes, inverse = np.unique(n_configurations, return_inverse=True)
-    alphas = np.concatenate([a / (sizes * states), a / sizes])[:, None]
-    tables = np.asarray(gammaln(counts + alphas) - gammaln(alphas), np.float64)
-    rows = np.column_stack([inverse, inverse + len(sizes)]).astype(np.int64)
-    return Growth(*compiled, tables, rows)
+    alphas = np.concatenate([a / (n_configurations * states), a / n_configurations])
+    distinct, inverse = np.unique(alphas, return_inverse=True)
+    tables = gammaln(counts + distinct[:, None]) - gammaln(distinct[:, None])
+    rows = inverse.reshape(2, -1).T.astype(np.int64)
+    return Growth(*compiled, np.asarray(tables, np.float64), np.ascontiguousarray(rows))
 
 
 @kernel

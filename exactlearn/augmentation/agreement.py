@@ -1,0 +1,213 @@
+"""Prices that make the families of a relaxation agree on what is in the holes.
+
+If every family may have the completion of its columns that it likes best, what they score together
+is far above any network's score. A family of child i that reads hole c as state v therefore pays a
+price ``l[i, c, v] >= 0``, and what all prices of one state of the hole add up to is paid back once:
+
+    score <= max over DAGs of sum_i max_Z [ s_i(PA_i, Z) - sum of l[i, c, Z_c] over c read ]
+             + sum_c max_v sum_i l[i, c, v],
+
+because with one completion Z for all, the families that read c pay part of ``sum_i l[i, c, Z_c]``
+(Lagrangian relaxation of ``sum of x over families of i that read c as v <= z[c, v]``). The best
+prices are the duals of a linear program over (family, reading) pairs, which enter as they are found
+(column generation), with cluster inequalities for acyclicity.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.family_bounds import Holes
+from exactlearn.augmentation.optimism import Optimism, Reading
+from exactlearn.augmentation.open_families import OpenFamilies
+from exactlearn.solvers.clusters import Counted, Support
+from exactlearn.solvers.cluster_search import violated_clusters
+from exactlearn.solvers.linear_program import LinearProgram
+from exactlearn.solvers.multipliers import Multipliers
+
+MOST_ROUNDS = 200
+"""Linear programs that are solved."""
+
+ENTERING = 5
+"""Readings of each child that enter between two linear programs."""
+
+SMOOTHING = 0.4
+"""Weight of the best prices so far where the next ones are tried: the last ones jump about."""
+
+TAIL, LEAST_GAIN = 12, 0.02
+"""Rounds in which such a part of the gap must be closed."""
+
+
+def agree(
+    optimism: Optimism, target: float, start: Iterable[tuple[int, Reading, float]], pause: Callable[[], None]
+) -> tuple[float, Multipliers]:
+    """Find prices with a low bound; return it with the multipliers that go with it.
+
+    Parameters
+    ----------
+    optimism
+        The bounds of the families, which get the prices.
+    target
+        Stop when the bound is at most this.
+    start
+        What each variable's family reads in a first solution.
+    pause
+        Called each round; what it raises passes through.
+    """
+    families = optimism.families
+    program = Agreement(families, optimism.holes)
+    for number, reading, score in start:
+        program.add(number, reading, score)
+    multipliers = Multipliers.none(families.n_variables)
+    best, best_prices = optimism.bound(multipliers), optimism.holes.prices
+    trace = [best]
+    for _ in range(MOST_ROUNDS):
+        pause()
+        optimum, prices, weights, support = program.solve()
+        tried = SMOOTHING * best_prices + (1.0 - SMOOTHING) * prices
+        entered = False
+        for attempt in (tried, prices):
+            optimism.price(attempt)
+            bound = optimism.bound(weights)
+            if bound < best:
+                best, best_prices, multipliers = bound, attempt, weights
+            entered = _enter(program, optimism, weights)
+            if entered:
+                break
+        found = violated_clusters(support, families.n_variables, 10)
+        program.add_clusters(found)
+        trace.append(best)
+        if best <= target or (not entered and not len(found)):
+            break
+        if len(trace) > TAIL and trace[-TAIL] - best < LEAST_GAIN * (best - target):
+            break
+    optimism.price(best_prices)
+    return best, multipliers
+
+
+def _enter(program: "Agreement", optimism: Optimism, multipliers: Multipliers) -> bool:
+    """Let the best readings of each child enter; tell whether any is new."""
+    entered = False
+    for number in optimism.best(multipliers, ENTERING):
+        reading, score = optimism.read(number)
+        entered |= program.add(number, reading, score)
+    return entered
+
+
+class Agreement:
+    """The linear program over the readings so far.
+
+    Parameters
+    ----------
+    families
+        All families.
+    holes
+        The holes.
+    """
+
+    def __init__(self, families: OpenFamilies, holes: Holes) -> None:
+        self.families = families
+        self.states = _states(holes)
+        self.clusters = Counted.none(families.n_variables)
+        n, h = families.n_variables, len(self.states)
+        self._lp = LinearProgram()
+        self._lp.add_rows(np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), _NO_ITEMS)
+        # the complement of z: one less than the states of a hole are not its state
+        others = self.states - 1.0
+        self._lp.add_rows(others, others, np.zeros(h + 1, np.int64), _NO_ITEMS)
+        columns = int(self.states.sum())
+        self._lp.add_columns(
+            np.zeros(columns), np.arange(columns + 1), n + np.repeat(np.arange(h), self.states)
+        )
+        self._lp.bound_columns(np.arange(columns), np.ones(columns))
+        self._state_first = np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
+        self._n_rows = n + h
+        self._links: dict[tuple[int, int, int], int] = {}
+        self._cluster_rows: list[int] = []
+        self._number: list[int] = []
+        self._readings: list[Reading] = []
+        self._known: set[tuple[int, Reading]] = set()
+
+    def add(self, number: int, reading: Reading, score: float) -> bool:
+        """Add a family with a reading and its score; tell whether that is new."""
+        if (number, reading) in self._known:
+            return False
+        self._known.add((number, reading))
+        child = int(self.families.child[number])
+        rows = [child, *(self._link(child, hole, state) for hole, state in reading)]
+        inside = self.families.has[number]
+        for row, cluster in zip(self._cluster_rows, self.clusters.clusters, strict=True):
+            if cluster[child] and (cluster & inside).sum() == 1:
+                rows.append(row)
+        items = np.array(rows, np.int64)
+        self._lp.add_columns(np.array([score]), np.array([0, len(items)], np.int64), items)
+        self._number.append(number)
+        self._readings.append(reading)
+        return True
+
+    def add_clusters(self, clusters: NDArray[np.bool_]) -> None:
+        """Add the inequalities of clusters, shape (k, n)."""
+        offset = int(self._state_first[-1])
+        number = np.array(self._number, np.int64)
+        child, has = self.families.child[number], self.families.has[number]
+        for cluster in clusters:
+            satisfied = cluster[child] & ((has & cluster).sum(axis=1) == 1)
+            items = offset + np.flatnonzero(satisfied)
+            self._lp.add_rows(
+                np.ones(1), np.full(1, np.inf), np.array([0, len(items)], np.int64), items
+            )
+            self._cluster_rows.append(self._n_rows)
+            self._n_rows += 1
+        self.clusters = Counted(
+            np.concatenate([self.clusters.clusters, clusters]),
+            np.concatenate([self.clusters.counts, np.ones(len(clusters), np.int64)]),
+        )
+
+    def solve(self) -> tuple[float, NDArray[np.float64], Multipliers, Support]:
+        """Return the optimum, prices (n, holes, states), multipliers, and the families chosen."""
+        objective, values, duals = self._lp.solve(dual=False)
+        n, h = self.families.n_variables, len(self.states)
+        prices = np.zeros((n, h, int(self.states.max(initial=1))))
+        for (child, hole, state), row in self._links.items():
+            prices[child, hole, state] = max(0.0, duals[row])
+        rows = np.array(self._cluster_rows, np.int64)
+        multipliers = Multipliers(
+            self.clusters.clusters, np.maximum(0.0, -duals[rows]), self.clusters.counts
+        )
+        return objective, prices, multipliers, self._support(values[self._state_first[-1] :])
+
+    def _link(self, child: int, hole: int, state: int) -> int:
+        """Return the row that keeps what a child's families read below the hole's state."""
+        row = self._links.get((child, hole, state))
+        if row is None:
+            row = self._links[child, hole, state] = self._n_rows
+            self._n_rows += 1
+            column = np.array([self._state_first[hole] + state], np.int64)
+            self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, 1], np.int64), column)
+        return row
+
+    def _support(self, values: NDArray[np.float64]) -> Support:
+        number = np.array(self._number, np.int64)
+        x = np.bincount(number, values, len(self.families))
+        at = np.flatnonzero(x > 1e-7)
+        members = self.families.members[at]
+        present = members >= 0
+        first = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
+        return Support(
+            self.families.child[at].astype(np.int64),
+            x[at],
+            first,
+            members[present].astype(np.int64),
+        )
+
+
+_NO_ITEMS = np.zeros(0, np.int64)
+
+
+def _states(holes: Holes) -> NDArray[np.int64]:
+    """Return the number of states of each hole."""
+    variable, row = np.nonzero(holes.number >= 0)
+    states = np.zeros(len(variable), np.int64)
+    states[holes.number[variable, row]] = holes.cardinalities[variable]
+    return states

@@ -1,0 +1,357 @@
+"""The best score of a family over all completions of its columns, or a bound on it.
+
+Each row with holes in the family's columns is placed into one of the cells it can be in, which is
+done by depth-first branch and bound. Reading a hole as a state may cost a price: with prices on
+what the families of each child read, families that read a hole differently can be brought to agree
+(:mod:`exactlearn.augmentation.agreement`).
+
+Bound on what the rows not yet placed add: row after row, each gains at most what it would if all
+rows before it that can be in its cell were there, and none were elsewhere in its configuration.
+Adding weight w to a cell with n in it, of a configuration with m, changes the score by
+``f(n + w) - f(n) - g(m + w) + g(m)``; that grows with n when m grows alike and falls with m,
+because f and g are convex, and ``f(n + w) - f(n)`` grows at least as fast at n as
+``g(m + w) - g(m)`` does at ``m >= n``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.growth import Growth, gain
+from exactlearn.kernel import kernel
+
+ROUNDING = 1e-10
+"""Least improvement worth a branch, relative to a family's score."""
+
+
+class Holes(NamedTuple):
+    """An incomplete table, and what reading its holes costs.
+
+    Attributes
+    ----------
+    codes
+        States, -1 in the holes, shape (variables, rows).
+    weights
+        Weight of each row, shape (rows,).
+    cardinalities
+        Number of states of each variable, shape (variables,).
+    number
+        Number of each hole, -1 elsewhere, shape (variables, rows).
+    prices
+        What the family of a child pays for reading a hole as a state, shape (variables, holes,
+        most states).
+    """
+
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    cardinalities: NDArray[np.int64]
+    number: NDArray[np.int64]
+    prices: NDArray[np.float64]
+
+
+class Placement(NamedTuple):
+    """What :func:`place_rows` found.
+
+    Attributes
+    ----------
+    bound
+        No completion of the family's columns scores more, its prices paid.
+    best
+        Score of the completion found, its prices paid; equal to the bound where the search was
+        finished.
+    rows, cells
+        The rows with holes, and the cell (configuration times states plus state) each was placed
+        into, shapes (k,).
+    """
+
+    bound: float
+    best: float
+    rows: NDArray[np.int64]
+    cells: NDArray[np.int64]
+
+
+class _Open(NamedTuple):
+    """The rows with holes, those whose place is clearest first.
+
+    Attributes
+    ----------
+    rows
+        Their numbers, shape (k,).
+    first, cells, prices
+        The cells each can be placed into and what that costs, shapes (k + 1,) and (total,).
+    """
+
+    rows: NDArray[np.int64]
+    first: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    prices: NDArray[np.float64]
+
+
+class _Family(NamedTuple):
+    """The columns of a family, child first, its growth, and its contingency table so far."""
+
+    columns: NDArray[np.int64]
+    states: int
+    f: NDArray[np.float64]
+    g: NDArray[np.float64]
+    alphas: NDArray[np.float64]
+    kind: int
+    a: float
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+@kernel
+def _gain(family: _Family, cell: int, w: float, ahead: float) -> float:
+    """Return what weight adds to a cell that has some more in it than counted so far."""
+    j = cell // family.states
+    n, m = family.counts[cell] + ahead, family.sums[j] + ahead
+    return gain(n, w, family.f, family.alphas[0], family.kind, family.a) - gain(
+        m, w, family.g, family.alphas[1], family.kind, family.a
+    )
+
+
+@kernel
+def _add(family: _Family, cell: int, w: float) -> None:
+    family.counts[cell] += w
+    family.sums[cell // family.states] += w
+
+
+@kernel
+def lay_out(
+    i: int, child: int, members: NDArray[np.int32], table: Holes, growth: Growth
+) -> tuple[_Family, float]:
+    """Return family number ``i`` with an empty table, and the score of no rows at all."""
+    count = 1
+    while count <= len(members) and members[count - 1] >= 0:
+        count += 1
+    columns = np.empty(count, np.int64)
+    columns[0] = child
+    q = 1
+    for p in range(1, count):
+        columns[p] = members[p - 1]
+        q *= table.cardinalities[columns[p]]
+    r = table.cardinalities[child]
+    alphas = np.array([growth.a / (q * r), growth.a / q])
+    f, g = growth.tables[growth.rows[i, 0]], growth.tables[growth.rows[i, 1]]
+    family = _Family(columns, r, f, g, alphas, growth.kind, growth.a, np.zeros(q * r), np.zeros(q))
+    return family, -growth.b * q * (r - 1)
+
+
+@kernel
+def key_of(columns: NDArray[np.int64], table: Holes, row: int) -> int:
+    """Return the number of a row's class: digits of base (states + 1), 0 for a hole."""
+    key = 0
+    for p in range(len(columns) - 1, -1, -1):
+        v = columns[p]
+        key = key * (table.cardinalities[v] + 1) + table.codes[v, row] + 1
+    return key
+
+
+@kernel
+def _count(family: _Family, table: Holes) -> tuple[float, NDArray[np.int64], int]:
+    """Count the complete rows; return what they score, the rows with holes, and their cells."""
+    score, n_rows, n_cells = 0.0, 0, 0
+    rows = np.empty(len(table.weights), np.int64)
+    for u in range(len(table.weights)):
+        cell, stride, places = 0, 1, 1
+        for v in family.columns:
+            state = table.codes[v, u]
+            if state < 0:
+                places *= table.cardinalities[v]
+            cell += state * stride
+            stride *= table.cardinalities[v]
+        if places == 1:
+            score += _gain(family, cell, table.weights[u], 0.0)
+            _add(family, cell, table.weights[u])
+        else:
+            rows[n_rows] = u
+            n_rows += 1
+            n_cells += places
+    return score, rows[:n_rows].copy(), n_cells
+
+
+@kernel
+def _fill(
+    family: _Family,
+    table: Holes,
+    row: int,
+    cells: NDArray[np.int64],
+    prices: NDArray[np.float64],
+) -> int:
+    """Fill in the cells a row can be placed into and what they cost; return their number."""
+    cells[0], prices[0] = 0, 0.0
+    count, stride = 1, 1
+    for v in family.columns:
+        state, hole = table.codes[v, row], table.number[v, row]
+        if state >= 0:
+            for k in range(count):
+                cells[k] += state * stride
+        else:
+            paid = table.prices[family.columns[0], hole]
+            for other in range(table.cardinalities[v] - 1, -1, -1):
+                for k in range(count):
+                    cells[other * count + k] = cells[k] + other * stride
+                    prices[other * count + k] = prices[k] + paid[other]
+            count *= table.cardinalities[v]
+        stride *= table.cardinalities[v]
+    return count
+
+
+@kernel
+def _open_rows(family: _Family, table: Holes, rows: NDArray[np.int64], n_cells: int) -> _Open:
+    """List where the rows can be placed, the row whose best place is clearest first."""
+    cells, prices = np.empty(n_cells, np.int64), np.empty(n_cells)
+    first = np.zeros(len(rows) + 1, np.int64)
+    clear = np.empty(len(rows))
+    for k in range(len(rows)):
+        at = first[k]
+        first[k + 1] = at + _fill(family, table, rows[k], cells[at:], prices[at:])
+        best, second = -np.inf, -np.inf
+        for o in range(at, first[k + 1]):
+            gained = _gain(family, cells[o], table.weights[rows[k]], 0.0) - prices[o]
+            second = max(second, min(best, gained))
+            best = max(best, gained)
+        clear[k] = best - second
+    order = np.argsort(-clear, kind="mergesort")
+    sorted_first = np.zeros(len(rows) + 1, np.int64)
+    sorted_cells, sorted_prices = np.empty(n_cells, np.int64), np.empty(n_cells)
+    for k in range(len(rows)):
+        at, size = first[order[k]], first[order[k] + 1] - first[order[k]]
+        to = sorted_first[k]
+        sorted_first[k + 1] = to + size
+        for o in range(size):
+            sorted_cells[to + o], sorted_prices[to + o] = cells[at + o], prices[at + o]
+    return _Open(rows[order], sorted_first, sorted_cells, sorted_prices)
+
+
+@kernel
+def _rest(
+    family: _Family,
+    table: Holes,
+    opened: _Open,
+    begin: int,
+    ahead: NDArray[np.float64],
+) -> float:
+    """Return the most that the rows from number ``begin`` on can add."""
+    total = 0.0
+    for k in range(begin, len(opened.rows)):
+        w, most = table.weights[opened.rows[k]], -np.inf
+        for o in range(opened.first[k], opened.first[k + 1]):
+            cell = opened.cells[o]
+            most = max(most, _gain(family, cell, w, ahead[cell]) - opened.prices[o])
+            ahead[cell] += w
+        total += most
+    for o in range(opened.first[begin], len(opened.cells)):
+        ahead[opened.cells[o]] = 0.0
+    return total
+
+
+@kernel
+def _best_cell(
+    family: _Family, opened: _Open, k: int, w: float, tried: NDArray[np.bool_]
+) -> tuple[int, float]:
+    """Return where among a row's cells not tried it gains most, and what."""
+    best, most = -1, -np.inf
+    for o in range(opened.first[k], opened.first[k + 1]):
+        if not tried[o]:
+            gained = _gain(family, opened.cells[o], w, 0.0) - opened.prices[o]
+            if gained > most:
+                best, most = o, gained
+    return best, most
+
+
+@kernel
+def place_rows(
+    i: int,
+    child: int,
+    members: NDArray[np.int32],
+    table: Holes,
+    growth: Growth,
+    most_nodes: int,
+) -> Placement:
+    """Place the rows with holes of one family so that it scores most, its prices paid.
+
+    Parameters
+    ----------
+    i, child, members
+        Number of the family in the growth, its child, its parents padded with -1.
+    table
+        The incomplete table and the prices.
+    growth
+        The score.
+    most_nodes
+        Nodes of the search after which what is left is bounded.
+    """
+    family, score = lay_out(i, child, members, table, growth)
+    counted, rows, n_cells = _count(family, table)
+    score += counted
+    opened = _open_rows(family, table, rows, n_cells)
+    n = len(opened.rows)
+    ahead = np.zeros(len(family.counts))
+    tried = np.zeros(n_cells, np.bool_)
+    at, found = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    added = np.zeros(n + 1)
+    best, left_open = -np.inf, -np.inf
+    k, nodes, entering = 0, 0, True
+    while k >= 0:
+        if entering:
+            nodes += 1
+            entering = False
+            bound = score + added[k] + _rest(family, table, opened, k, ahead)
+            if k == n and bound > best:
+                best = bound
+                found[:] = at
+            if bound <= best + ROUNDING * abs(best):
+                k -= 1
+                continue
+            if nodes > most_nodes and best > -np.inf:
+                left_open = max(left_open, bound)
+                k -= 1
+                continue
+            tried[opened.first[k] : opened.first[k + 1]] = False
+        else:
+            _add(family, opened.cells[at[k]], -table.weights[opened.rows[k]])
+        w = table.weights[opened.rows[k]]
+        at[k], gained = _best_cell(family, opened, k, w, tried)
+        if at[k] < 0:
+            k -= 1
+            continue
+        tried[at[k]] = True
+        _add(family, opened.cells[at[k]], w)
+        added[k + 1] = added[k] + gained
+        k += 1
+        entering = True
+    cells = np.empty(n, np.int64)
+    for r in range(n):
+        cells[r] = opened.cells[found[r]]
+    return Placement(max(best, left_open), best, opened.rows, cells)
+
+
+@kernel
+def bound_families(
+    which: NDArray[np.int64],
+    children: NDArray[np.int32],
+    members: NDArray[np.int32],
+    table: Holes,
+    growth: Growth,
+    most_nodes: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bound and best score found of some families, shapes (which,).
+
+    Parameters
+    ----------
+    which
+        Numbers of the families, shape (which,).
+    children, members
+        Child and parents of all families, padded with -1, shapes (m,) and (m, most parents).
+    table, growth, most_nodes
+        As in :func:`place_rows`.
+    """
+    bounds, best = np.empty(len(which)), np.empty(len(which))
+    for t in range(len(which)):
+        i = which[t]
+        placed = place_rows(i, children[i], members[i], table, growth, most_nodes)
+        bounds[t], best[t] = placed.bound, placed.best
+    return bounds, best

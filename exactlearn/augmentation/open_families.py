@@ -1,0 +1,162 @@
+"""All families of a table with holes, and bounds on what each scores under any completion."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.family_bounds import Holes, bound_families
+from exactlearn.augmentation.growth import Growth, growth
+from exactlearn.augmentation.subsets import parent_sets
+from exactlearn.augmentation.task import Task
+from exactlearn.data import Dataset
+from exactlearn.errors import InfeasibleError, TooLargeError
+from exactlearn.solvers.families import Families
+from exactlearn.solvers.problem import Problem, offsets
+from exactlearn.threads import in_order, n_threads
+
+MAX_FAMILIES = 5_000_000
+"""Most families that are bounded."""
+
+PIECE = 1024
+"""Families that a thread bounds at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenFamilies:
+    """The families that the rules allow, children in order.
+
+    Parameters
+    ----------
+    names
+        Names of the variables.
+    child, members
+        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
+    growth
+        How their scores grow with their counts.
+    """
+
+    names: tuple[str, ...]
+    child: NDArray[np.int32]
+    members: NDArray[np.int32]
+    growth: Growth
+
+    @classmethod
+    def of(cls, task: Task) -> "OpenFamilies":
+        """List the families of a task whose table has weights.
+
+        Raises
+        ------
+        TooLargeError
+            When there are more than ``MAX_FAMILIES``.
+        InfeasibleError
+            When the rules leave a variable without any.
+        """
+        dataset, rules = task.dataset, task.rules
+        n = dataset.n_variables
+        total = n * sum(comb(n - 1, size) for size in range(rules.max_parents + 1))
+        if total > MAX_FAMILIES:
+            raise TooLargeError(
+                f"{n} variables have {total:,} families of up to {rules.max_parents} parents, and "
+                f"the limit is {MAX_FAMILIES:,}; allow fewer parents, or use the method 't-local'"
+            )
+        lists = []
+        for child in range(n):
+            members = parent_sets(n, child, rules.max_parents).members
+            members = members[rules.allowed(child, members)]
+            if not len(members):
+                raise InfeasibleError(
+                    f"no parent set of {dataset.names[child]!r} satisfies the constraints"
+                )
+            lists.append(members)
+        members = np.concatenate(lists)
+        child = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
+        weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+        sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
+        compiled = task.score.compiled(float(weights.sum()))
+        grown = growth(compiled, sizes, dataset.cardinalities[child], weights)
+        return cls(dataset.names, child, members, grown)
+
+    def __len__(self) -> int:  # noqa: D105
+        return len(self.child)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """Where each child's families begin, shape (n + 1,)."""
+        return offsets(np.bincount(self.child, minlength=self.n_variables))
+
+    @cached_property
+    def has(self) -> NDArray[np.bool_]:
+        """Which variables each family has, the child among them, shape (m, n)."""
+        found = np.zeros((len(self), self.n_variables), np.bool_)
+        found[np.arange(len(self)), self.child] = True
+        row, column = np.nonzero(self.members >= 0)
+        found[row, self.members[row, column]] = True
+        return found
+
+    def take(self, keep: NDArray[np.bool_]) -> "OpenFamilies":
+        """Return some of the families, shape (m,); every child must keep one."""
+        g = self.growth
+        grown = Growth(g.kind, g.a, g.b, g.tables, g.rows[keep])
+        return OpenFamilies(self.names, self.child[keep], self.members[keep], grown)
+
+    def arrays(self, scores: NDArray[np.float64]) -> Families:
+        """Return the families with scores as what relaxations take."""
+        present = self.members >= 0
+        return Families(
+            self.first,
+            scores,
+            self.child.astype(np.int64),
+            offsets(present.sum(axis=1)),
+            self.members[present].astype(np.int64),
+        )
+
+    def problem(self, scores: NDArray[np.float64]) -> Problem:
+        """Return the selection of one family for each variable."""
+        present = self.members >= 0
+        return Problem(
+            names=self.names,
+            first=self.first,
+            scores=scores,
+            member_first=offsets(present.sum(axis=1)),
+            members=self.members[present],
+        )
+
+    def number(self, child: int, parents: tuple[int, ...]) -> int:
+        """Return the number of a family."""
+        start, stop = self.first[child], self.first[child + 1]
+        wanted = np.full(self.members.shape[1], -1, np.int32)
+        wanted[: len(parents)] = sorted(parents)
+        return int(start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0])
+
+    def bounds(
+        self, which: NDArray[np.int64], holes: Holes, most_nodes: int
+    ) -> NDArray[np.float64]:
+        """Bound what some families score under any completion, prices paid, shape (which,)."""
+
+        def work(piece: int, _: None) -> NDArray[np.float64]:
+            own = which[piece * PIECE : (piece + 1) * PIECE]
+            return bound_families(own, self.child, self.members, holes, self.growth, most_nodes)[0]
+
+        pieces = -(-len(which) // PIECE)
+        found = in_order(work, pieces, lambda: None, n_threads(None))
+        return np.concatenate([np.zeros(0), *found])
+
+
+def holes_of(dataset: Dataset) -> Holes:
+    """Return the holes of a table, which cost nothing to read."""
+    codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
+    cells = dataset.missing_cells
+    number = np.full(codes.shape, -1)
+    number[cells[:, 1], cells[:, 0]] = np.arange(len(cells))
+    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    states = int(dataset.cardinalities.max(initial=0))
+    prices = np.zeros((dataset.n_variables, len(cells), states))
+    return Holes(codes, weights, dataset.cardinalities, number, prices)

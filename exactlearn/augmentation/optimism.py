@@ -1,0 +1,167 @@
+"""What the families of a node of the search can score at most, at prices for reading holes.
+
+Bounds are renewed only where they matter: at other prices a bound still holds when what readings
+became cheaper by is added to it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.family_bounds import Holes, place_rows
+from exactlearn.augmentation.open_families import OpenFamilies
+from exactlearn.solvers.multipliers import Multipliers
+
+Reading = tuple[tuple[int, int], ...]
+"""Holes that a family reads, with the states."""
+
+AT_ONCE = 8
+"""Families of a child that are bounded anew together with its best."""
+
+
+@dataclass(eq=False)
+class Optimism:
+    """Upper bounds of all families under the completions that a node allows.
+
+    Parameters
+    ----------
+    families
+        The families.
+    holes
+        The node's holes and prices.
+    free
+        Bounds without prices, shape (m,).
+    upper
+        Bounds at the prices, shape (m,).
+    fresh
+        Which of these were computed at these prices for these holes, shape (m,).
+    most_nodes
+        Nodes spent on each bound.
+    """
+
+    families: OpenFamilies
+    holes: Holes
+    free: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    fresh: NDArray[np.bool_]
+    most_nodes: int
+
+    @classmethod
+    def of(cls, families: OpenFamilies, holes: Holes, most_nodes: int) -> "Optimism":
+        """Bound all families."""
+        free = families.bounds(np.arange(len(families)), holes, most_nodes)
+        return cls(families, holes, free, free.copy(), np.ones(len(families), np.bool_), most_nodes)
+
+    def price(self, prices: NDArray[np.float64]) -> None:
+        """Change the prices."""
+        old, n = self.holes.prices, self.families.n_variables
+        cheaper, changed = np.zeros((n, n)), np.zeros((n, n), np.bool_)
+        variable, row = np.nonzero(self.holes.codes < 0)
+        number = self.holes.number[variable, row]
+        np.add.at(cheaper.T, variable, np.maximum(old - prices, 0.0).max(axis=2)[:, number].T)
+        np.logical_or.at(changed.T, variable, (old != prices).any(axis=2)[:, number].T)
+        child, has = self.families.child, self.families.has
+        self.upper = np.minimum(self.upper + (cheaper[child] * has).sum(axis=1), self.free)
+        self.fresh = self.fresh & ~(changed[child] & has).any(axis=1)
+        self.holes = self.holes._replace(prices=np.ascontiguousarray(prices))
+
+    def fixed(self, hole: int, state: int) -> "Optimism":
+        """Return the bounds with a hole filled, which takes its prices away."""
+        codes = self.holes.codes.copy()
+        variable, row = np.nonzero(self.holes.number == hole)
+        codes[variable, row] = state
+        child = self.families.child
+        touched = self.families.has[:, variable[0]]
+        refund = np.where(touched, self.holes.prices[child, hole, state], 0.0)
+        return Optimism(
+            self.families,
+            self.holes._replace(codes=codes),
+            self.free,
+            self.upper + refund,
+            self.fresh & ~touched,
+            self.most_nodes,
+        )
+
+    def take(self, keep: NDArray[np.bool_]) -> "Optimism":
+        """Return the bounds of some families, shape (m,)."""
+        return Optimism(
+            self.families.take(keep),
+            self.holes,
+            self.free[keep],
+            self.upper[keep],
+            self.fresh[keep],
+            self.most_nodes,
+        )
+
+    @property
+    def paid_back(self) -> float:
+        """What the prices of all open holes give back."""
+        variable, row = np.nonzero(self.holes.codes < 0)
+        total = self.holes.prices.sum(axis=0)[self.holes.number[variable, row]]
+        states = np.arange(total.shape[1])
+        total[states >= self.holes.cardinalities[variable][:, None]] = -np.inf
+        return float(total.max(axis=1, initial=-np.inf).sum())
+
+    def refresh(self, which: NDArray[np.int64]) -> None:
+        """Renew some families' bounds."""
+        found = self.families.bounds(which, self.holes, self.most_nodes)
+        self.upper[which] = np.minimum(self.upper[which], found)
+        self.fresh[which] = True
+
+    def freshen(self, adjusted: NDArray[np.float64], children: Sequence[int]) -> None:
+        """Renew the bounds of the best families of some children, by their adjusted bounds."""
+        first, stale = self.families.first, []
+        for child in children:
+            start, stop = first[child], first[child + 1]
+            most = min(AT_ONCE, stop - start)
+            top = start + np.argpartition(-adjusted[start:stop], most - 1)[:most]
+            stale.append(top[~self.fresh[top]])
+        self.refresh(np.concatenate(stale))
+
+    def adjusted(self, multipliers: Multipliers) -> NDArray[np.float64]:
+        """Return the bounds with the clusters' multipliers, each child's best one being fresh."""
+        first = self.families.first
+        reward = multipliers.adjusted_families(self.families.arrays(np.zeros(len(self.families))))
+        while True:
+            adjusted = self.upper + reward
+            tops = [
+                a + int(adjusted[a:b].argmax()) for a, b in zip(first[:-1], first[1:], strict=True)
+            ]
+            stale = [child for child, top in enumerate(tops) if not self.fresh[top]]
+            if not stale:
+                return adjusted
+            self.freshen(adjusted, stale)
+
+    def bound(self, multipliers: Multipliers) -> float:
+        """Return the bound on all networks and completions that the multipliers prove."""
+        adjusted = self.adjusted(multipliers)
+        best = np.maximum.reduceat(adjusted, self.families.first[:-1])
+        return multipliers.total_of(best) + self.paid_back
+
+    def best(self, multipliers: Multipliers, most: int) -> list[int]:
+        """Return the families of each child that are best with the multipliers."""
+        adjusted, first = self.adjusted(multipliers), self.families.first
+        found = []
+        for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
+            found += (a + np.argsort(-adjusted[a:b], kind="stable")[:most]).tolist()
+        return found
+
+    def read(self, number: int) -> tuple[Reading, float]:
+        """Return the best completion found for a family, and the score without prices."""
+        child, members = int(self.families.child[number]), self.families.members[number]
+        placed = place_rows(
+            number, child, members, self.holes, self.families.growth, self.most_nodes
+        )
+        columns = [child, *members[members >= 0].tolist()]
+        reading, paid = [], 0.0
+        for row, cell in zip(placed.rows.tolist(), placed.cells.tolist(), strict=True):
+            for v in columns:
+                states = int(self.holes.cardinalities[v])
+                if self.holes.codes[v, row] < 0:
+                    hole = int(self.holes.number[v, row])
+                    reading.append((hole, cell % states))
+                    paid += float(self.holes.prices[child, hole, cell % states])
+                cell //= states
+        return tuple(sorted(reading)), placed.best + paid
