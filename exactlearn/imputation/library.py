@@ -98,18 +98,22 @@ def impute_iterative(dataset: Dataset) -> Imputed:
     """
     require_library()
     require_plain_rows(dataset)
+    from threadpoolctl import threadpool_limits
+
     indicators = one_hot(dataset)
     holes = dataset.codes == MISSING
     seen = np.maximum((~holes).sum(axis=0), 1).repeat(dataset.cardinalities)
     shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / seen, indicators)
     incomplete = holes.any(axis=0) & ~holes.all(axis=0)
     fewest_first = np.argsort(holes.sum(axis=0), kind="stable")
-    for _ in range(ROUNDS):
-        before = shares.copy()
-        for variable in fewest_first[incomplete[fewest_first]]:
-            _regress(shares, dataset, int(variable))
-        if abs(shares - before).max(initial=0.0) < SETTLED:
-            break
+    # The matrices are small: on two threads the decompositions took fifty times the time.
+    with threadpool_limits(1):
+        for _ in range(ROUNDS):
+            before = shares.copy()
+            for variable in fewest_first[incomplete[fewest_first]]:
+                _regress(shares, dataset, int(variable))
+            if abs(shares - before).max(initial=0.0) < SETTLED:
+                break
     return Imputed.of(cell_probabilities(shares, dataset))
 
 
