@@ -9,11 +9,13 @@ DAG for the completion, then single cells for the DAG.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.neighbourhood import better_pair
+from exactlearn.augmentation.climbing import climb, climb_in_orders
+from exactlearn.augmentation.family_store import fits
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
@@ -22,45 +24,78 @@ from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
+from exactlearn.threads import n_threads
+
+LOCAL_IN_THE_GRAPH = (
+    "the guarantee is local in the graph, too: no other value of a single cell improves the score "
+    "with any identified parent sets that fit the order of the DAG's variables; the DAG is the "
+    "best one found, not proven best"
+)
+"""What holds where DAGs are not proven best."""
 
 
 def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> Augmentation:
-    """Climb from the mode completion and random ones; return the best t-local optimum.
+    """Climb from several completions; return the best t-local optimum.
 
     Parameters
     ----------
     task
-        The table, the score, the rules and the solver inside.
+        The table, the score, the rules and the solver inside. With the solver ``ordering``, or
+        where there are too many families to look at all, nothing is proven, which status and
+        message say.
     incumbent
         Where the best pair and the clock are kept.
     t
         Radius of the neighbourhood, at least 1.
     starts
-        Number of starts: the mode completion and ``starts - 1`` random ones.
+        Number of starts: see :func:`starting_completions`. They run side by side.
 
     Raises
     ------
     OptionError
         When ``t`` or ``starts`` is below 1.
-    TooLargeError
-        When a neighbourhood has too many completions to enumerate.
     """
     if t < 1 or starts < 1:
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
     status: AugmentationStatus = "t-local"
     message = ""
-    seen: set[bytes] = set()
+    provable = task.solver != "ordering" and fits(task.dataset, task.rules)
     try:
         with interruptible():
-            for start in starting_completions(task, starts):
-                _climb(task, incumbent, start, t, seen)
+            incumbent.confirm(_best_climb(task, incumbent, starts, t if provable else None))
     except LimitReachedError as limit:
         status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
         status, message = "interrupted", "interrupted before t-local optimality was proven"
-    if status == "t-local" and t >= len(task.dataset.missing_cells):
+    if status == "t-local" and not provable:
+        status, message = "heuristic", LOCAL_IN_THE_GRAPH
+    elif status == "t-local" and t >= len(task.dataset.missing_cells):
         status, incumbent.bound = "optimal", incumbent.score
     return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
+
+
+def _best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Pair:
+    """Climb from every start, several at once; return the first of the best pairs.
+
+    Without a radius, DAGs are not proven best.
+    """
+
+    def work(values: NDArray[np.int64]) -> Pair:
+        if t is None:
+            return climb_in_orders(task, incumbent, values)
+        return climb(task, incumbent, values, t)
+
+    completions = list(starting_completions(task, starts))
+    if len(completions) == 1:
+        return work(completions[0])
+    with ThreadPoolExecutor(min(n_threads(None), len(completions))) as pool:
+        climbs = [pool.submit(work, values) for values in completions]
+        try:
+            return max((c.result() for c in climbs), key=lambda pair: pair.score)
+        except BaseException:
+            incumbent.stop()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
@@ -76,23 +111,6 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     if status == "heuristic" and task.dataset.is_complete:
         status, incumbent.bound = "optimal", incumbent.score
     return Augmentation.of(incumbent, status, "mode", message=result.message)
-
-
-def _climb(
-    task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int, seen: set[bytes]
-) -> None:
-    """Climb from a completion to a t-local optimum, or to where an earlier climb has been."""
-    pair = alternate(task, incumbent, values)
-    while pair.values.tobytes() not in seen:
-        seen.add(pair.values.tobytes())
-        if incumbent.out_of_time:
-            raise LimitReachedError("feasible")
-        better = better_pair(task, incumbent, pair, t)
-        if better is None:
-            incumbent.confirm(pair)
-            return
-        incumbent.offer(better)
-        pair = alternate(task, incumbent, better.values)
 
 
 def alternate(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Pair:

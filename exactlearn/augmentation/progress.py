@@ -1,5 +1,6 @@
 """The best pair so far of a running augmentation: nothing reported is ever lost."""
 
+import threading
 import time
 from dataclasses import dataclass, field
 from math import inf
@@ -17,6 +18,8 @@ ROUNDING = 1e-12
 @dataclass
 class Incumbent:
     """The best DAG and completion so far, with the clock and the trace of improvements.
+
+    Several threads may share it.
 
     Parameters
     ----------
@@ -39,6 +42,8 @@ class Incumbent:
     bound: float = inf
     nodes: int = 0
     trace: list[tuple[float, float, float]] = field(default_factory=list)
+    stopped: bool = False
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -57,21 +62,32 @@ class Incumbent:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the limit is reached."""
-        return self.remaining == 0.0
+        """Whether the limit is reached, or the search was told to stop."""
+        return self.stopped or self.remaining == 0.0
+
+    def stop(self) -> None:
+        """Tell the searches in all threads to stop at their next look at the clock."""
+        self.stopped = True
+
+    def count_nodes(self, nodes: int) -> None:
+        """Add the nodes of a finished search tree."""
+        with self._lock:
+            self.nodes += nodes
 
     def offer(self, pair: Pair) -> None:
         """Keep a pair if it is the best so far, by more than rounding."""
-        if pair.score > self.score + ROUNDING * max(1.0, abs(pair.score)):
-            self.parents, self.working_values = pair.parents, pair.values
-            self.score = pair.score
-            self._report()
+        with self._lock:
+            if pair.score > self.score + ROUNDING * max(1.0, abs(pair.score)):
+                self.parents, self.working_values = pair.parents, pair.values
+                self.score = pair.score
+                self._report()
 
     def confirm(self, pair: Pair) -> None:
         """Prefer a pair that is proven to be locally optimal to another of the same score."""
-        if pair.score >= self.score - ROUNDING * max(1.0, abs(pair.score)):
-            self.parents, self.working_values = pair.parents, pair.values
-            self.score = pair.score
+        with self._lock:
+            if pair.score >= self.score - ROUNDING * max(1.0, abs(pair.score)):
+                self.parents, self.working_values = pair.parents, pair.values
+                self.score = pair.score
 
     def prove(self, bound: float) -> None:
         """Keep a bound if it is the tightest so far."""
@@ -80,9 +96,18 @@ class Incumbent:
             self._report()
 
     def tick(self, nodes: int) -> None:
-        """Pass on that a solver inside is alive, at a number of nodes beyond those counted."""
+        """Pass on that a solver inside is alive, at a number of nodes beyond those counted.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            When the searches were told to stop: what solvers take as such.
+        """
+        if self.stopped:
+            raise KeyboardInterrupt
         if self.on_event is not None:
-            self.on_event(self._event(self.nodes + nodes))
+            with self._lock:
+                self.on_event(self._event(self.nodes + nodes))
 
     def _report(self) -> None:
         self.trace.append((self.seconds, self.score, self.bound))

@@ -9,6 +9,7 @@ from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.pair import Pair, total_score
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import AugmentationStatus
+from exactlearn.candidate_identification import Budget
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError
@@ -51,14 +52,18 @@ class Task:
         """Return the same task on another table."""
         return replace(self, dataset=dataset)
 
-    def families(self, values: NDArray[np.int64]) -> Problem:
-        """Return the candidate parent sets of the table completed with some values."""
+    def families(self, values: NDArray[np.int64], *, budget: Budget | None = None) -> Problem:
+        """Return the candidate parent sets of the table completed with some values.
+
+        With a budget, those that a search so long identifies.
+        """
         return candidate_parent_sets(
             self.dataset.complete(values),
             self.score,
             max_parents=self.rules.max_parents,
             required=self.rules.required,
             forbidden=self.rules.forbidden,
+            budget=budget,
         )
 
     def pair(self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]) -> Pair:
@@ -85,7 +90,7 @@ class Task:
             seed=self.seed,
             on_event=lambda event: _tick(incumbent, event),
         )
-        incumbent.nodes += result.nodes
+        incumbent.count_nodes(result.nodes)
         if result.parents is None:
             if result.status != "infeasible":
                 require_proof(result)

@@ -1,0 +1,174 @@
+"""The t-local climber: seconds a start, and cost per cell as the table grows.
+
+    python -m benchmarks.augmentation [CASE ...] --data-dir FOLDER --starts 1 --t 1
+
+FOLDER holds ``uci``, ``lucas`` and ``bif``. Each case is climbed with BDeu (equivalent sample size
+1) and at most three parents; the first line compiles on a small table. ``cpu`` is processor time of
+all threads for all starts, ``s/start`` wall seconds for one, ``ms/cell`` processor milliseconds for
+a missing cell and start, and ``right`` the share of hidden cells that get their true value back.
+"""
+
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import numpy as np
+
+from benchmarks.measuring import machine
+from exactlearn.augmentation import Augmentation, augment
+from exactlearn.data import Dataset
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.table import read_dataset
+from exactlearn.missingness import hide
+from exactlearn.network import BayesianNetwork
+from exactlearn.scores import BDeu
+from exactlearn.solvers.result import Event
+
+
+class Case(NamedTuple):
+    """A table with holes and, if they were made, what was in them."""
+
+    holed: Dataset
+    complete: Dataset | None
+
+
+def spect(folder: Path, share: float) -> Case:
+    """Return both parts of SPECT Heart with cells hidden, not at random."""
+    parts = [read_dataset(folder / "uci" / f"SPECT.{p}", header=False) for p in ("train", "test")]
+    codes = np.concatenate([part.codes for part in parts])
+    table = Dataset(codes, parts[0].names, parts[0].states)
+    return hidden(table, f"mnar:{share}")
+
+
+def hidden(table: Dataset, spec: str) -> Case:
+    """Hide cells of a complete table."""
+    return Case(hide(table, spec, np.random.default_rng(0)), table)
+
+
+def hidden_cells(table: Dataset, count: int) -> Case:
+    """Hide a number of cells, completely at random."""
+    codes = table.codes.copy()
+    rng = np.random.default_rng(0)
+    codes.reshape(-1)[rng.choice(codes.size, count, replace=False)] = -1
+    return Case(Dataset(codes, table.names, table.states), table)
+
+
+def sampled(network: BayesianNetwork, rows: int, spec: str) -> Case:
+    """Sample a table and hide cells of it."""
+    return hidden(network.sample(rows, np.random.default_rng(1)), spec)
+
+
+def synthetic_network(n: int) -> BayesianNetwork:
+    """Draw a sparse network of 2 to 4 states and up to 3 parents among the 20 variables before."""
+    rng = np.random.default_rng(7)
+    r = rng.integers(2, 5, n)
+    parents, tables = [], []
+    for child in range(n):
+        near = np.arange(max(0, child - 20), child)
+        family = np.sort(rng.choice(near, min(len(near), int(rng.integers(0, 4))), replace=False))
+        shape = tuple(r[family].tolist())
+        table = rng.dirichlet(np.full(r[child], 0.5), int(np.prod(shape)))
+        parents.append(tuple(family.tolist()))
+        tables.append(table.reshape(*shape, int(r[child])))
+    return BayesianNetwork(
+        tuple(f"X{i}" for i in range(n)),
+        tuple(tuple(map(str, range(k))) for k in r),
+        tuple(parents),
+        tuple(tables),
+    )
+
+
+CASES: dict[str, Callable[[Path], Case]] = {
+    "spect3": lambda folder: spect(folder, 0.03),
+    "spect5": lambda folder: spect(folder, 0.05),
+    "spect10": lambda folder: spect(folder, 0.1),
+    "votes": lambda folder: Case(
+        read_dataset(folder / "uci" / "house-votes-84.data", header=False), None
+    ),
+    "soybean": lambda folder: Case(
+        read_dataset(folder / "uci" / "soybean-large.data", header=False), None
+    ),
+    "car": lambda folder: hidden_cells(
+        read_dataset(folder / "uci" / "car.data", header=False), 100
+    ),
+    "lucas": lambda folder: hidden_cells(read_dataset(folder / "lucas" / "lucas0_train.csv"), 100),
+    "lucas2000": lambda folder: sampled(
+        read_bif(folder / "lucas" / "lucas.bif"), 2000, "mcar:0.05"
+    ),
+    "andes": lambda folder: sampled(read_bif(folder / "bif" / "andes.bif.gz"), 1000, "mcar:0.05"),
+    "synthetic1000": lambda folder: sampled(synthetic_network(1000), 1000, "mcar:0.02"),
+}
+
+
+def processor_seconds() -> float:
+    """Return the processor time of all threads so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def accuracy(case: Case, result: Augmentation) -> str:
+    """Return the share of hidden cells that have their true value."""
+    if case.complete is None:
+        return "-"
+    cells = case.holed.missing_cells
+    return f"{(case.complete.codes[cells[:, 0], cells[:, 1]] == result.values).mean():.3f}"
+
+
+def compile_first() -> None:
+    """Run once on a small table, so that what is timed is compiled."""
+    table = synthetic_network(8).sample(30, np.random.default_rng(0))
+    augment(hidden_cells(table, 5).holed, BDeu(), method="t-local", starts=2)
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(CASES)))
+@click.option("--data-dir", envvar="EXACTLEARN_DATA", required=True, type=Path)
+@click.option("--starts", default=1, show_default=True)
+@click.option("--t", default=1, show_default=True)
+@click.option("--time-limit", type=float, default=None, help="Seconds for each case.")
+@click.option("--trace", is_flag=True, help="Print every improvement to stderr.")
+def main(
+    names: tuple[str, ...],
+    data_dir: Path,
+    starts: int,
+    t: int,
+    time_limit: float | None,
+    trace: bool,
+) -> None:
+    """Climb each case and print what it took."""
+    compile_first()
+    click.echo(f"# {machine()}; BDeu(1), k = 3, t = {t}, {starts} start(s)")
+    click.echo(
+        f"{'case':14}{'vars':>5}{'rows':>6}{'cells':>7}{'cpu':>9}{'s/start':>9}{'ms/cell':>9}"
+        f"{'score':>14}  {'right':6}status"
+    )
+    best = [-np.inf]
+
+    def tell(event: Event) -> None:
+        if trace and event.score > best[0]:
+            best[0] = event.score
+            click.echo(f"{event.seconds:9.2f} {event.score:14.4f}", err=True)
+
+    for name in names or tuple(CASES):
+        case = CASES[name](data_dir)
+        best[0] = -np.inf
+        began = processor_seconds()
+        result = augment(
+            case.holed, BDeu(), method="t-local", t=t, starts=starts, time_limit=time_limit,
+            on_event=tell,
+        )  # fmt: skip
+        cpu, cells = processor_seconds() - began, len(case.holed.missing_cells)
+        click.echo(
+            f"{name:14}{case.holed.n_variables:5}{case.holed.n_rows:6}{cells:7}{cpu:9.2f}"
+            f"{result.seconds / starts:9.2f}{1e3 * cpu / max(1, cells) / starts:9.2f}"
+            f"{result.score:14.3f}  {accuracy(case, result):6}{result.status}"
+            f"{': ' + result.message if result.message else ''}"
+        )
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Coordinate ascent over single cells, every variable free to take other parents before it.
+
+Within an order of the variables the best parent set of each is independent of the others, so the
+best network of the order after a change of a cell is known from the families that hold the changed
+variable (:mod:`exactlearn.augmentation.tabulation`).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.set_families import SetFamilies
+from exactlearn.augmentation.tabulation import Rows, Sets, change_cell, forget, gains, holds
+from exactlearn.kernel import kernel
+
+LEAST_GAIN = 1e-8
+"""Least improvement that counts: smaller ones are rounding, and could cycle."""
+
+
+@kernel
+def in_order(sets: Sets, families: SetFamilies, position: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which families have all parents before their child, shape (families,).
+
+    Parameters
+    ----------
+    sets, families
+        The families.
+    position
+        Position of each variable in the order, shape (variables,).
+    """
+    usable = np.ones(len(families.child), np.bool_)
+    for f in range(len(usable)):
+        for v in sets.members[families.parents[f]]:
+            if v >= 0 and position[v] > position[families.child[f]]:
+                usable[f] = False
+    return usable
+
+
+@kernel
+def choose(
+    sets: Sets,
+    families: SetFamilies,
+    usable: NDArray[np.bool_],
+    child: int,
+    without: int,
+) -> int:
+    """Return the first best usable family of a child that does not hold a variable, or -1."""
+    found, best = -1, -np.inf
+    for f in range(families.first[child], families.first[child + 1]):
+        score = sets.values[families.family[f]] - sets.values[families.parents[f]]
+        if usable[f] and score > best and not holds(sets, families.family[f], without):
+            found, best = f, score
+    return found
+
+
+@kernel
+def _score(sets: Sets, families: SetFamilies, f: int) -> float:
+    if f < 0:
+        return -np.inf
+    return float(sets.values[families.family[f]] - sets.values[families.parents[f]])
+
+
+@kernel
+def _raise_of(
+    sets: Sets,
+    families: SetFamilies,
+    usable: NDArray[np.bool_],
+    chosen: NDArray[np.int64],
+    v: int,
+    change: NDArray[np.float64],
+    stays: NDArray[np.int64],
+    best: NDArray[np.float64],
+) -> float:
+    """Return by how much the best network rises with the changes of the sets that hold ``v``.
+
+    ``stays`` remembers each child's best family without ``v``; -2 where it is not known yet.
+    """
+    begin, end = families.holding_first[v], families.holding_first[v + 1]
+    child, family, parents = families.child, families.family, families.parents
+    holding, values = families.holding, sets.values
+    best[:] = -np.inf
+    for at in range(begin, end):
+        f = holding[at]
+        if usable[f]:
+            score = values[family[f]] + change[family[f]]
+            score -= values[parents[f]] + change[parents[f]]
+            best[child[f]] = max(best[child[f]], score)
+    total, last = 0.0, -1
+    for at in range(begin, end):
+        i = child[holding[at]]
+        if i == last:
+            continue
+        last = i
+        here = _score(sets, families, chosen[i])
+        if best[i] < here:
+            if not holds(sets, families.family[chosen[i]], v):
+                continue
+            if stays[i] == -2:
+                stays[i] = choose(sets, families, usable, i, v)
+            best[i] = max(best[i], _score(sets, families, stays[i]))
+        total += best[i] - here
+    return total
+
+
+@kernel
+def sweep(
+    sets: Sets,
+    rows: Rows,
+    families: SetFamilies,
+    usable: NDArray[np.bool_],
+    chosen: NDArray[np.int64],
+    cells: NDArray[np.int64],
+) -> int:
+    """Give each cell its best state once, in place; return how many cells have a new one.
+
+    Parameters
+    ----------
+    sets, rows, families
+        The tables, which are kept up to date.
+    usable
+        Families that fit an order, shape (families,); one of each child at least.
+    chosen
+        Each child's best usable family, shape (variables,), kept up to date.
+    cells
+        Row and variable of each cell, shape (cells, 2), in order of variables.
+    """
+    n = len(chosen)
+    change, best = np.zeros(len(sets.values)), np.zeros(n)
+    stays = np.full(n, -2)
+    changed = 0
+    for c in range(len(cells)):
+        u, v = cells[c]
+        if c == 0 or v != cells[c - 1, 1]:
+            stays[:] = -2
+        top, to = LEAST_GAIN, -1
+        for state in range(rows.cardinalities[v]):
+            if state != rows.codes[u, v]:
+                gains(sets, rows, u, v, state, change)
+                rise = _raise_of(sets, families, usable, chosen, v, change, stays, best)
+                if rise > top:
+                    top, to = rise, state
+        if to >= 0:
+            gains(sets, rows, u, v, to, change)
+            change_cell(sets, rows, u, v, to, change)
+            last = -1
+            for at in range(families.holding_first[v], families.holding_first[v + 1]):
+                i = families.child[families.holding[at]]
+                if i != last:
+                    chosen[i] = choose(sets, families, usable, i, -2)
+                last = i
+            stays[:] = -2
+            changed += 1
+        forget(sets, v, change)
+    return changed

@@ -1,0 +1,155 @@
+"""One climb of the t-local search: up by cheap steps, then the proof, which may lead on.
+
+The cheap steps alternate: a good DAG for the completion, then single cells, every variable free to
+take other parents before it in the DAG's order (:mod:`exactlearn.augmentation.ascent`). When they
+bring nothing more, the DAG is made the best of all, and the completions within distance t are
+searched (:mod:`exactlearn.augmentation.neighbourhood`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.family_store import FamilyStore
+from exactlearn.augmentation.neighbourhood import better_pair
+from exactlearn.augmentation.network_search import good_network
+from exactlearn.augmentation.pair import Pair
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
+from exactlearn.candidate_identification import Budget
+from exactlearn.scores import score_family
+from exactlearn.solvers import Problem
+
+EFFORT = 10**7
+"""Candidates that a search for a good network looks at, about."""
+
+EFFORT_EACH = 1_000
+"""The same for each candidate, where there are many."""
+
+BUDGET = Budget(tables=5_000)
+"""Tables counted for each variable where not all families can be."""
+
+
+def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -> Pair:
+    """Climb from a completion to a t-local optimum.
+
+    Parameters
+    ----------
+    task
+        The table, few variables enough to tabulate all their families.
+    incumbent
+        Where the best pair and the clock are kept.
+    values
+        The completion to begin with.
+    t
+        Radius of the neighbourhood.
+
+    Raises
+    ------
+    LimitReachedError
+        When the time is up first.
+    """
+    store = FamilyStore.of_all(task.dataset, values, task.score, task.rules)
+    pair: Pair | None = None
+    while True:
+        pair = _rise(task, incumbent, store, pair, task.families)
+        proven = _with_best_dag(task, incumbent, pair)
+        if proven is pair:
+            better = better_pair(task, incumbent, pair, t, store=store)
+            if better is None:
+                return pair
+            store.move_to(better.values)
+            pair = better
+        else:
+            pair = proven
+        incumbent.offer(pair)
+
+
+def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Pair:
+    """Climb from a completion where not all families can be tabulated, nor DAGs be proven best.
+
+    The candidate parent sets are those that a search of bounded effort identifies. In the end, no
+    other value of a single cell lets any of them that fit the DAG's order improve the score.
+
+    The parameters and errors are those of :func:`climb`.
+    """
+    pair: Pair | None = None
+    while True:
+        problem = task.families(values, budget=BUDGET)
+        if pair is not None:
+            problem = _also(problem, task, pair)
+        store = FamilyStore.of_listed(task.dataset, values, task.score, problem)
+        _pause(incumbent)
+        found = _rise_once(task, incumbent, store, pair, problem)
+        if pair is not None and found.score <= pair.target:
+            return max(found, pair, key=lambda p: p.score)
+        values, pair = found.values, found
+
+
+def _rise(
+    task: Task,
+    incumbent: Incumbent,
+    store: FamilyStore,
+    pair: Pair | None,
+    families: Callable[[NDArray[np.int64]], Problem],
+) -> Pair:
+    """Alternate good DAGs and cells of a store until that brings nothing more."""
+    while True:
+        _pause(incumbent)
+        found = _rise_once(task, incumbent, store, pair, families(store.values))
+        if pair is not None and found.score <= pair.target:
+            if found.score < pair.score:
+                store.move_to(pair.values)
+                return pair
+            return found
+        pair = found
+
+
+def _rise_once(
+    task: Task, incumbent: Incumbent, store: FamilyStore, pair: Pair | None, problem: Problem
+) -> Pair:
+    """Find a good DAG for the store's completion, then change cells within its order."""
+    problem.require_feasible()
+    effort = max(EFFORT, EFFORT_EACH * problem.n_candidates)
+    start = None if pair is None else pair.parents
+    parents = good_network(problem, start, effort=effort, seed=task.seed)
+    found = task.pair(parents, store.values)
+    incumbent.offer(found)
+    for dag in store.ascend(parents):
+        found = task.pair(dag, store.values)
+        incumbent.offer(found)
+        _pause(incumbent)
+    return found
+
+
+def _with_best_dag(task: Task, incumbent: Incumbent, pair: Pair) -> Pair:
+    """Return the pair with the proven best DAG for its completion."""
+    result = task.solve(task.families(pair.values), incumbent, pair)
+    assert result.parents is not None
+    require_proof(result)
+    found = task.pair(result.parents, pair.values)
+    return found if found.score > pair.target else pair
+
+
+def _also(problem: Problem, task: Task, pair: Pair) -> Problem:
+    """Add the parent sets of a pair's DAG to a problem's candidates."""
+    tables: list[dict[Iterable[int], float]] = [
+        dict(problem.candidates(i)) for i in range(problem.n_variables)
+    ]
+    complete = task.dataset.complete(pair.values)
+    for child, (table, parents) in enumerate(zip(tables, pair.parents, strict=True)):
+        if parents not in table:
+            table[parents] = score_family(complete, child, parents, task.score)
+    return replace(
+        Problem.from_candidates(problem.names, tables),
+        required=problem.required,
+        forbidden=problem.forbidden,
+        complete=problem.complete,
+    )
+
+
+def _pause(incumbent: Incumbent) -> None:
+    if incumbent.out_of_time:
+        raise LimitReachedError("feasible")

@@ -1,0 +1,186 @@
+"""The families of an incomplete table under a completion that moves."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.ascent import choose, in_order, sweep
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.set_families import (
+    SetFamilies,
+    all_families,
+    family_scores,
+    listed_families,
+)
+from exactlearn.augmentation.tabulation import (
+    MOST_CELLS,
+    change_cells,
+    rows_of,
+    table_cells,
+    tabulate,
+)
+from exactlearn.candidates import n_families
+from exactlearn.data import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.graph import topological_order
+from exactlearn.scores import Score
+from exactlearn.solvers import Problem
+
+MOST_FAMILIES = 2**22
+"""Families beyond which not all are looked at."""
+
+
+class FamilyStore:
+    """Families with their tables under one completion after another.
+
+    Parameters
+    ----------
+    dataset
+        The incomplete table.
+    values
+        The completion to begin with.
+    score
+        The score.
+    members
+        The sets of variables to tabulate.
+    families
+        The families.
+
+    Attributes
+    ----------
+    cells
+        Row and variable of each missing cell, in order of variables, shape (cells, 2).
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        values: NDArray[np.int64],
+        score: Score,
+        members: NDArray[np.int32],
+        families: SetFamilies,
+    ) -> None:
+        self.dataset, self.families = dataset, families
+        self.rows = rows_of(dataset, values)
+        self.sets = tabulate(self.rows, members, score)
+        cells = dataset.missing_cells
+        self.cells = cells[np.argsort(cells[:, 1], kind="stable")]
+
+    @classmethod
+    def of_all(
+        cls, dataset: Dataset, values: NDArray[np.int64], score: Score, rules: FamilyRules
+    ) -> "FamilyStore":
+        """Tabulate every family that the rules allow."""
+        return cls(dataset, values, score, *all_families(dataset.n_variables, rules))
+
+    @classmethod
+    def of_listed(
+        cls, dataset: Dataset, values: NDArray[np.int64], score: Score, problem: Problem
+    ) -> "FamilyStore":
+        """Tabulate the families of a problem."""
+        return cls(dataset, values, score, *listed_families(problem))
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """The completion at hand, in the order of ``Dataset.missing_cells``."""
+        cells = self.dataset.missing_cells
+        return self.rows.codes[cells[:, 0], cells[:, 1]].astype(np.int64)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Score of each family under the completion at hand, shape (families,)."""
+        return family_scores(self.sets, self.families)
+
+    def parent_set(self, family: int) -> tuple[int, ...]:
+        """Return the parents of a family."""
+        members = self.sets.members[self.families.parents[family]]
+        return tuple(members[members >= 0].tolist())
+
+    def move_to(self, values: NDArray[np.int64]) -> None:
+        """Take over a completion: only the tables of what differs are touched."""
+        cells = self.dataset.missing_cells
+        wanted = np.column_stack([cells, values])
+        self.change(wanted[self.values != values])
+
+    def change(self, changes: NDArray[np.int64]) -> None:
+        """Change cells: row, variable and new state of each, shape (changes, 3)."""
+        change_cells(self.sets, self.rows, changes)
+
+    @contextmanager
+    def changed(self, changes: NDArray[np.int64]) -> Iterator[None]:
+        """Change cells, and back again."""
+        u, v = changes[:, 0], changes[:, 1]
+        back = np.column_stack([u, v, self.rows.codes[u, v].astype(np.int64)])
+        before = self.sets.values.copy()
+        self.change(changes)
+        try:
+            yield
+        finally:
+            self.change(back[::-1])
+            self.sets.values[:] = before  # free of rounding
+
+    def single_changes(self, *, distinct: bool) -> NDArray[np.int64]:
+        """Return row, variable and new state of every change of a cell, in order of variables.
+
+        With ``distinct``, of cells in rows that do not differ only one: the tables become the same.
+        """
+        u, v = self.cells.T
+        states = self.rows.cardinalities[v]
+        at = np.repeat(np.arange(len(u)), states)
+        state = np.arange(len(at)) - np.repeat(np.cumsum(states) - states, states)
+        changes = np.column_stack([u[at], v[at], state])
+        changes = changes[self.rows.codes[u[at], v[at]] != state]
+        if not distinct:
+            return np.asarray(changes, np.int64)
+        alike = np.column_stack([self.rows.codes, self.rows.weights])
+        row = np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
+        key = np.column_stack([row[changes[:, 0]], changes[:, 1:]])
+        first = np.unique(key, axis=0, return_index=True)[1]
+        return np.asarray(changes[np.sort(first)], np.int64)
+
+    def ascend(self, parents: Sequence[Sequence[int]]) -> Iterator[tuple[tuple[int, ...], ...]]:
+        """Change single cells while that raises the best network of a network's order.
+
+        Yields the best network of the order after each sweep over the cells; the last sweep found
+        nothing more to change.
+        """
+        order = topological_order(tuple(tuple(p) for p in parents))
+        position = np.empty(len(order), np.int64)
+        position[list(order)] = np.arange(len(order))
+        usable = in_order(self.sets, self.families, position)
+        chosen = np.array(
+            [choose(self.sets, self.families, usable, i, -2) for i in range(len(order))]
+        )
+        changed = 1
+        while changed:
+            changed = sweep(self.sets, self.rows, self.families, usable, chosen, self.cells)
+            yield tuple(self.parent_set(f) for f in chosen.tolist())
+
+
+def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
+    """Refuse what cannot be tabulated.
+
+    Raises
+    ------
+    TooLargeError
+        When there are too many families, or too large ones.
+    """
+    if not fits(dataset, rules):
+        n, k = dataset.n_variables, min(rules.max_parents, dataset.n_variables - 1)
+        raise TooLargeError(
+            f"{n_families(n, k):.3g} families of {n} variables with up to {k} parents would have "
+            f"to be tabulated, and the limit is {MOST_FAMILIES:,} families with {MOST_CELLS:,} "
+            "cells; allow fewer parents or merge states"
+        )
+
+
+def fits(dataset: Dataset, rules: FamilyRules) -> bool:
+    """Tell whether all families that the rules allow can be tabulated."""
+    n = dataset.n_variables
+    k = min(rules.max_parents, n - 1)
+    if n_families(n, k) > MOST_FAMILIES:
+        return False
+    members, _ = all_families(n, rules)
+    return table_cells(dataset.cardinalities, members) <= MOST_CELLS

@@ -1,0 +1,64 @@
+"""A good network quickly, from one that was good a moment ago."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from exactlearn.graph import topological_order
+from exactlearn.solvers import Problem
+from exactlearn.solvers.components import split
+from exactlearn.solvers.ordering import OrderSearch
+
+SHAKES = 20
+"""How often, for each variable, a search continues from a shaken copy of its best order."""
+
+
+def good_network(
+    problem: Problem, start: Sequence[Sequence[int]] | None, *, effort: int, seed: int
+) -> tuple[tuple[int, ...], ...]:
+    """Search among the orders of the variables; proves nothing.
+
+    Parameters
+    ----------
+    problem
+        A feasible problem without choices.
+    start
+        Parents of each variable in a network to begin with; its order is what counts. Without it,
+        the search begins with a greedy order.
+    effort
+        About how many candidates to look at, in all components together.
+    seed
+        Seed of all randomness.
+
+    Returns
+    -------
+    tuple
+        Parents of each variable. The same problem, start and seed give the same.
+    """
+    position = None if start is None else _positions(start)
+    chosen = np.zeros(problem.n_variables, np.int64)
+    no_values = np.zeros(0, np.int64)
+    for component in split(problem):
+        if component.n_variables == 1:
+            chosen[component.variables] = component.candidate[component.first[:-1]]
+            continue
+        search = OrderSearch(component, np.random.default_rng(seed))
+        if position is None:
+            order = search.greedy_order(no_values, np.zeros(component.n_candidates))
+        else:
+            order = np.argsort(position[component.variables])
+        share = effort * component.n_candidates // problem.n_candidates
+        found = search.improve(order, no_values, share, SHAKES * component.n_variables)
+        if found is None:  # an order may leave a variable without a candidate
+            order = search.greedy_order(no_values, np.zeros(component.n_candidates))
+            found = search.improve(order, no_values, share, SHAKES * component.n_variables)
+        assert found is not None, "the greedy order places every variable"
+        chosen[component.variables] = component.candidate[found[0]]
+    return tuple(problem.parent_set(int(c)) for c in chosen)
+
+
+def _positions(parents: Sequence[Sequence[int]]) -> np.ndarray:
+    order = topological_order(tuple(tuple(p) for p in parents))
+    position = np.empty(len(order), np.int64)
+    position[list(order)] = np.arange(len(order))
+    return position

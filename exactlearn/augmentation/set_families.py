@@ -1,0 +1,244 @@
+"""Families whose scores are differences of two tabulated sets, and how changed cells change them.
+
+The sets are those of :mod:`exactlearn.augmentation.tabulation`. For multipliers ``l`` of cluster
+inequalities (:mod:`exactlearn.solvers.multipliers`) a network on the table with a change ``c``
+scores at most::
+
+    sum_i max_PA [ s_i(PA; c) + sum of l that (i, PA) satisfies ] - sum of all l
+
+whatever the tables are. Only families that hold the changed variable have other scores than before,
+so of all others one number for each child and variable is enough: the best family without it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.subsets import ParentSets, parent_sets, subset_without
+from exactlearn.augmentation.tabulation import Rows, Sets, forget, gains, holders, holds
+from exactlearn.kernel import kernel
+from exactlearn.solvers.multipliers import Multipliers, rewards
+from exactlearn.solvers.problem import Problem, offsets
+
+
+class SetFamilies(NamedTuple):
+    """Families, sorted by child, as pairs of sets.
+
+    Attributes
+    ----------
+    first
+        Where each child's families begin, shape (variables + 1,).
+    child, family, parents
+        Each family's child, and the numbers of the sets of all its variables and of its parents,
+        shape (families,).
+    holding_first, holding
+        The families that hold each variable, shapes (variables + 1,) and (total,).
+    """
+
+    first: NDArray[np.int64]
+    child: NDArray[np.int32]
+    family: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    holding_first: NDArray[np.int64]
+    holding: NDArray[np.int32]
+
+
+def all_families(n: int, rules: FamilyRules) -> tuple[NDArray[np.int32], SetFamilies]:
+    """Return all sets of the variables of a family, and every family that the rules allow."""
+    sets = parent_sets(n + 1, n, min(rules.max_parents, n - 1) + 1)
+    child, family, parents = _list_families(sets, n)
+    allowed = np.ones(len(child), np.bool_)
+    for i in range(n):
+        own = np.flatnonzero(child == i)
+        allowed[own] = rules.allowed(i, sets.members[parents[own]])
+    return sets.members, _family_table(
+        sets.members, n, child[allowed], family[allowed], parents[allowed]
+    )
+
+
+@kernel
+def _list_families(
+    sets: ParentSets, n: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the child, the set and the parents' set of each family."""
+    total = 0
+    for size in range(1, len(sets.first) - 1):
+        total += size * (sets.first[size + 1] - sets.first[size])
+    child, family = np.empty(total, np.int32), np.empty(total, np.int32)
+    parents, count = np.empty(total, np.int32), 0
+    for size in range(1, len(sets.first) - 1):
+        for s in range(sets.first[size], sets.first[size + 1]):
+            for p in range(size):
+                child[count] = sets.members[s, p]
+                family[count] = s
+                parents[count] = subset_without(sets, s, size, p, n)
+                count += 1
+    return child, family, parents
+
+
+def listed_families(problem: Problem) -> tuple[NDArray[np.int32], SetFamilies]:
+    """Return the sets that a problem's candidates need, the empty one first, and the families."""
+    sizes = np.diff(problem.member_first)
+    parents = padded_members(problem)
+    family = parents.copy()
+    family[np.arange(len(sizes)), sizes] = problem.child
+    outside = problem.n_variables
+    family[family < 0] = outside
+    family.sort(axis=1)
+    family[family == outside] = -1
+    empty = np.full((1, family.shape[1]), -1, np.int32)
+    sets, number = np.unique(np.concatenate([empty, parents, family]), axis=0, return_inverse=True)
+    number = number.reshape(-1)[1:]
+    return sets, _family_table(
+        sets, outside, problem.child, number[len(sizes) :], number[: len(sizes)]
+    )
+
+
+def padded_members(problem: Problem) -> NDArray[np.int32]:
+    """Return the parents of each candidate, padded with at least one -1."""
+    sizes = np.diff(problem.member_first)
+    parents = np.full((problem.n_candidates, int(sizes.max(initial=0)) + 1), -1, np.int32)
+    owner = np.repeat(np.arange(problem.n_candidates), sizes)
+    parents[owner, np.arange(len(owner)) - problem.member_first[owner]] = problem.members
+    return parents
+
+
+def _family_table(
+    sets: NDArray[np.int32],
+    n: int,
+    child: NDArray[np.int32],
+    family: NDArray[np.integer],
+    parents: NDArray[np.integer],
+) -> SetFamilies:
+    """Sort families by child, then by their parents' set, and index them by variable."""
+    order = np.lexsort((parents, child))
+    child, family, parents = child[order], family[order], parents[order]
+    holding_first, holding, _ = holders(sets[family], n)
+    return SetFamilies(
+        first=offsets(np.bincount(child, minlength=n)),
+        child=child.astype(np.int32),
+        family=family.astype(np.int32),
+        parents=parents.astype(np.int32),
+        holding_first=holding_first,
+        holding=holding,
+    )
+
+
+def family_scores(sets: Sets, families: SetFamilies) -> NDArray[np.float64]:
+    """Return the score of each family, shape (families,)."""
+    scores: NDArray[np.float64] = sets.values[families.family] - sets.values[families.parents]
+    return scores
+
+
+def rewarded(
+    multipliers: Multipliers, sets: NDArray[np.int32], families: SetFamilies
+) -> NDArray[np.float64]:
+    """Return the multipliers of the clusters that each family satisfies, summed."""
+    parents = sets[families.parents]
+    return rewards(
+        families.child.astype(np.int64),
+        offsets((parents >= 0).sum(axis=1)),
+        parents[parents >= 0].astype(np.int64),
+        multipliers.clusters,
+        multipliers.counts,
+        multipliers.values,
+    )
+
+
+def selection_problem(
+    names: tuple[str, ...],
+    sets: NDArray[np.int32],
+    families: SetFamilies,
+    keep: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+) -> Problem:
+    """Return the problem of choosing among some of the families."""
+    parents = sets[families.parents[keep]]
+    return Problem(
+        names=names,
+        first=offsets(np.bincount(families.child[keep], minlength=len(names))),
+        scores=scores[keep],
+        member_first=offsets((parents >= 0).sum(axis=1)),
+        members=parents[parents >= 0],
+    )
+
+
+@kernel
+def best_without(
+    sets: Sets, families: SetFamilies, scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the best score of each child's families that do not hold a variable.
+
+    Shape (variables, children); ``-inf`` where all hold it, as do the variable's own.
+    """
+    n = len(families.first) - 1
+    best = np.full((n, n), -np.inf)
+    for i in range(n):
+        top = best_family(sets, families, scores, i, -1)
+        for v in range(n):
+            f = top
+            if f >= 0 and holds(sets, families.family[f], v):
+                f = best_family(sets, families, scores, i, v)
+            if f >= 0:
+                best[v, i] = scores[f]
+    return best
+
+
+@kernel
+def best_family(
+    sets: Sets, families: SetFamilies, scores: NDArray[np.float64], child: int, without: int
+) -> int:
+    """Return the first best family of a child that does not hold a variable, or -1."""
+    found = -1
+    if child == without:
+        return found
+    for f in range(families.first[child], families.first[child + 1]):
+        best = scores[found] if found >= 0 else -np.inf
+        if scores[f] > best and not holds(sets, families.family[f], without):
+            found = f
+    return found
+
+
+@kernel
+def bound_changes(
+    sets: Sets,
+    rows: Rows,
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    without: NDArray[np.float64],
+    changes: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return for each change the sum of every child's best score after it, shape (changes,).
+
+    Parameters
+    ----------
+    sets, rows, families
+        The tables before any change, and the families.
+    scores
+        Scores of the families, with what multipliers add; ``-inf`` for those left out.
+    without
+        From :func:`best_without` of the same scores.
+    changes
+        Row, variable and new state of each change, shape (changes, 3), in order of variables.
+    """
+    n = len(families.first) - 1
+    child, family, parents = families.child, families.family, families.parents
+    holding = families.holding
+    change = np.zeros(len(sets.values))
+    total, best = np.empty(len(changes)), np.empty(n)
+    for c in range(len(changes)):
+        u, v, state = changes[c]
+        if c > 0 and v != changes[c - 1, 1]:
+            forget(sets, changes[c - 1, 1], change)
+        gains(sets, rows, u, v, state, change)
+        for i in range(n):
+            best[i] = without[v, i]
+        for at in range(families.holding_first[v], families.holding_first[v + 1]):
+            f = holding[at]
+            score = scores[f] + change[family[f]] - change[parents[f]]
+            if score > best[child[f]]:
+                best[child[f]] = score
+        total[c] = best.sum()
+    return total
