@@ -19,8 +19,11 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.merge import group_rows
 
-LARGEST_EXPANSION = 2**19
-"""Most completions that all rows together are listed with."""
+LARGEST_EXPANSION = 2**18
+"""Most completions that all rows together stand for."""
+
+DRAWS = 128
+"""Most draws that stand for a row with too many completions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,7 @@ class Expansion:
 
 
 def expand(
-    network: BayesianNetwork, dataset: Dataset, *, completions: int = 1024, seed: int = 0
+    network: BayesianNetwork, dataset: Dataset, *, completions: int = 512, seed: int = 0
 ) -> Expansion:
     """Weight the completions of each row by their posterior probabilities.
 
@@ -52,9 +55,9 @@ def expand(
     dataset
         Table with missing cells.
     completions
-        Most completions of a row that are all listed; for a row with more stand that many draws
-        from its joint posterior, of equal weight. The number is halved until all rows together
-        have at most `LARGEST_EXPANSION`.
+        Most completions of a row that are all listed; for a row with more stand up to `DRAWS`
+        draws from its joint posterior, of equal weight. The number is halved while all rows
+        together would have more than `LARGEST_EXPANSION`.
     seed
         Seed of the draws.
 
@@ -90,7 +93,7 @@ def expand(
     parts = [
         (codes[~holes], weights[~holes]),
         task.listed(np.flatnonzero(~many), masses),
-        task.drawn(np.flatnonzero(many), masses, most, np.random.default_rng(seed)),
+        task.drawn(np.flatnonzero(many), masses, min(most, DRAWS), np.random.default_rng(seed)),
     ]
     table = replace(
         dataset,
@@ -102,7 +105,10 @@ def expand(
 
 def _fitting(n_completions: NDArray[np.float64], most: int) -> int:
     """Return how many completions a row may have when all together must not be too many."""
-    while most > 1 and np.minimum(n_completions, most).sum() > LARGEST_EXPANSION:
+    while most > 1:
+        many = n_completions > most
+        if n_completions[~many].sum() + many.sum() * min(most, DRAWS) <= LARGEST_EXPANSION:
+            break
         most //= 2
     return most
 

@@ -63,7 +63,7 @@ def structural_em(
     seed: int = 0,
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
-    completions: int = 1024,
+    completions: int = 512,
     on_event: OnEvent | None = None,
 ) -> StructuralEM:
     """Learn a network from incomplete rows by structural EM, with an exact M-step.
@@ -93,7 +93,7 @@ def structural_em(
         Arcs (parent, child) by variable index.
     completions
         Most completions of a row that ``expected`` lists; up to so many, expected counts are
-        exact. A row with more is represented by as many draws from its posterior
+        exact. Draws from its posterior stand for a row with more
         (:func:`~exactlearn.structure.expansion.expand`), and the message says so.
     on_event
         Called at each better network, and whenever the solver reports: the score is
