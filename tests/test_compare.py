@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from exactlearn.commands import comparing
 from exactlearn.data import Dataset
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, PairedTest, logarithmic_loss
 from exactlearn.formats.table import read_dataset
@@ -81,6 +82,23 @@ def test_tests_need_several_tables_and_classifiers_one_class():
 def test_every_method_is_told_in_the_help():
     told = "".join(run("compare", "--help").split())
     assert all(name in told for name in METHODS)
+
+
+def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
+    calls = []
+
+    def interrupted_at_the_third(data, how):
+        calls.append(how.seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return METHODS["posterior"](data, how)
+
+    monkeypatch.setitem(comparing.METHODS, "mode", interrupted_at_the_third)
+    words = (*CANCER, "--methods", "mode", "--repeat", 5, "-o", tmp_path / "x.json")
+    (row,) = run_json(*words, status=130)["rows"]
+    assert row["tables"] == 2
+    assert json.loads((tmp_path / "x.json").read_text())["rows"] == [row]
+    assert calls == [0, 1, 2]
 
 
 class TestPairedTest:

@@ -1,16 +1,13 @@
 """``exactlearn compare``: methods of completing missing cells, side by side."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from math import isfinite
-from time import monotonic
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import click
 import numpy as np
 
-from exactlearn.commands.imputing import learner_option, learning
-from exactlearn.commands.learned import leave
+from exactlearn.commands.comparing import Pair, Plan
+from exactlearn.commands.imputing import learner_option
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
@@ -23,7 +20,6 @@ from exactlearn.commands.options import (
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
 from exactlearn.formats.bif import read_bif
 from exactlearn.imputation.classifiers import class_variable
 from exactlearn.imputation.learning import Learner
@@ -33,7 +29,6 @@ from exactlearn.instances import locate
 from exactlearn.lookup import variable_index
 from exactlearn.missingness import hide
 from exactlearn.pipeline import load, load_truth
-from exactlearn.report import number, percent, plain_table
 from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.suggestion import suggestion
 
@@ -122,37 +117,13 @@ def command(
     chosen = _methods(methods)
     _check(chosen, repeated=repeated, of_class=of_class, reference=reference)
     search = replace(search, t=t, starts=starts)
-
-    def compare(pair: Pair, seed: int) -> list[Comparison]:
-        task = replace(search, seed=seed)
-        return [_judged(name, pair, criterion, task, learner, smoothing, output) for name in chosen]
-
+    plan = Plan(chosen, criterion, search, learner, smoothing, reference, output)
     output.note_compiling()
     if not repeated:
-        pair = _given(source or "", truth, reading)
-        if CLASSIFIERS.keys() & chosen:
-            class_variable(pair[0])
-        tables = [compare(pair, search.seed)]
-        record: dict[str, Any] = {"rows": [asdict(row) for row in tables[0]]}
-        table = plain_table(_HEAD, map(_cells, tables[0]), right=_HEAD[2:])
-    else:
-        draw = _from_network(network, rows) if network else _from_table(source or "", reading)
-        seeds = range(search.seed, search.seed + repeat)
-        tables = [compare(_hidden(draw, spec or "mnar:2", seed, of_class), seed) for seed in seeds]
-        record = {"rows": _means(tables, reference)}
-        head = (*_MEAN_HEAD, *([f"against {reference}"] if reference else []))
-        table = plain_table(head, map(_mean_cells, record["rows"]), right=head[1:])
-    output.save(record)
-    output.answer(record, table)
-    limited = any(row.status == "feasible" for compared in tables for row in compared)
-    leave("feasible" if limited else "optimal")
-
-
-Pair = tuple[Dataset, Dataset | None]
-"""An incomplete table, and its truth if it is known."""
-
-_HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
-_MEAN_HEAD = ("method", "tables", "proven", "accuracy", "log-loss", "score", "gap", "seconds")
+        plan.compare(_given(source or "", truth, reading, chosen))
+        return
+    draw = _from_network(network, rows) if network else _from_table(source or "", reading)
+    plan.compare_again(lambda seed: _hidden(draw, spec or "mnar:2", seed, of_class), repeat)
 
 
 def _methods(told: str) -> list[str]:
@@ -189,13 +160,15 @@ def _check(
         require_library()
 
 
-def _given(source: str, truth: str | None, reading: Reading) -> Pair:
+def _given(source: str, truth: str | None, reading: Reading, chosen: Sequence[str]) -> Pair:
     data = load(locate(source, ".csv"), reading)
     if data.is_complete:
         raise DataError(
             f"{source}: no cell is missing, so every method would complete it alike; hide "
             "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
         )
+    if CLASSIFIERS.keys() & chosen:
+        class_variable(data)
     return data, load_truth(locate(truth, ".csv"), reading) if truth else None
 
 
@@ -231,91 +204,3 @@ def _only(holes: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
             "another variable"
         )
     return hidden
-
-
-def _judged(
-    name: str,
-    pair: Pair,
-    criterion: Criterion,
-    search: Search,
-    learner: Learner,
-    smoothing: float,
-    output: Output,
-) -> Comparison:
-    data, truth = pair
-    with output.narration(f"{name}, seed {search.seed}") as narration:
-        how = learning(data, criterion, search, learner, smoothing, narration)
-        begun = monotonic()
-        found = METHODS[name](data, how)
-        seconds = monotonic() - begun
-    if found.status == "interrupted":
-        raise KeyboardInterrupt
-    return Comparison.of(name, data, found, truth, seconds)
-
-
-def _means(tables: Sequence[Sequence[Comparison]], reference: str | None) -> list[dict[str, Any]]:
-    """Return one row per method: means over the tables with their standard errors, and the test."""
-    by_method = {row[0].method: row for row in zip(*tables, strict=True)}
-    rows = []
-    for method, compared in by_method.items():
-        row: dict[str, Any] = {
-            "method": method,
-            "tables": len(compared),
-            "proven": sum(c.status in ("optimal", "t-local") for c in compared),
-        }
-        for key in ("accuracy", "score", "bound", "gap", "seconds", "log_loss"):
-            mean = Mean.of(getattr(c, key) for c in compared)
-            row |= {key: mean.value, f"{key}_error": mean.error}
-        if reference is not None:
-            row |= _tested(compared, by_method[reference])
-        rows.append(row)
-    return rows
-
-
-def _tested(compared: Sequence[Comparison], reference: Sequence[Comparison]) -> dict[str, Any]:
-    test = PairedTest.of((c.accuracy for c in compared), (c.accuracy for c in reference))
-    return {
-        "reference": reference[0].method,
-        "difference": test.difference,
-        "p_value": test.p_value,
-        "significant": test.significant,
-    }
-
-
-def _cells(row: Comparison) -> tuple[str, ...]:
-    return (
-        row.method,
-        row.status,
-        percent(row.accuracy),
-        number(row.log_loss),
-        number(row.score),
-        number(row.bound),
-        percent(row.gap),
-        number(row.seconds, 2),
-    )
-
-
-def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    def with_error(key: str, told: Any) -> str:
-        error = told(row[f"{key}_error"])
-        return f"{told(row[key])} ± {error}" if error else told(row[key])
-
-    return (
-        row["method"],
-        str(row["tables"]),
-        str(row["proven"]),
-        with_error("accuracy", percent),
-        with_error("log_loss", lambda x: number(x, 3)),
-        with_error("score", lambda x: number(x, 2)),
-        with_error("gap", percent),
-        with_error("seconds", lambda x: number(x, 2)),
-        *([_test_told(row)] if "reference" in row else []),
-    )
-
-
-def _test_told(row: Mapping[str, Any]) -> str:
-    """Tell the difference from the reference, with a star where it is significant."""
-    if row["method"] == row["reference"] or not isfinite(row["p_value"]):
-        return ""
-    star = "*" if row["significant"] else ""
-    return f"{100 * row['difference']:+.2f} %  p {row['p_value']:.3f}{star}"

@@ -1,0 +1,189 @@
+"""Methods of completion judged on one table or on many, and their rows told."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from time import monotonic
+from typing import Any
+
+from exactlearn.commands.imputing import learning
+from exactlearn.commands.learned import leave
+from exactlearn.commands.output import Output, write_json
+from exactlearn.data import Dataset
+from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
+from exactlearn.imputation.learning import Learner
+from exactlearn.imputation.methods import METHODS
+from exactlearn.progress import terminated_as_interrupted
+from exactlearn.report import number, percent, plain_table
+from exactlearn.runs import Criterion, Search
+
+Pair = tuple[Dataset, Dataset | None]
+"""An incomplete table, and its truth if it is known."""
+
+_HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
+_MEAN_HEAD = ("method", "tables", "proven", "accuracy", "log-loss", "score", "gap", "seconds")
+_TEXTS = ("method", "status")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared, and where it is told.
+
+    Parameters
+    ----------
+    methods
+        Names of methods.
+    criterion, search, learner, smoothing
+        How networks are learned.
+    reference
+        The method to test the others against, or ``None``.
+    output
+        Where to.
+    """
+
+    methods: Sequence[str]
+    criterion: Criterion
+    search: Search
+    learner: Learner
+    smoothing: float
+    reference: str | None
+    output: Output
+
+    def compare(self, pair: Pair) -> None:
+        """Complete one table by every method, tell the rows, and leave."""
+        rows = self._rows(pair, self.search.seed)
+        self._tell({"rows": [asdict(row) for row in rows]}, _HEAD, map(_cells, rows))
+        leave("feasible" if _limited([rows]) else "optimal")
+
+    def compare_again(self, draw: Callable[[int], Pair], repeat: int) -> None:
+        """Do so for the tables of as many seeds, tell the means, and leave.
+
+        What was done when an interrupt comes is told.
+        """
+        tables, ended = self._tables(draw, repeat)
+        record = self._means(tables)
+        head = (*_MEAN_HEAD, *([f"% against {self.reference}"] if self.reference else []))
+        self._tell(record, head, map(_mean_cells, record["rows"]))
+        leave(ended)
+
+    def _rows(self, pair: Pair, seed: int) -> list[Comparison]:
+        """Complete a table by every method."""
+        return [self._judged(name, pair, replace(self.search, seed=seed)) for name in self.methods]
+
+    def _tables(
+        self, draw: Callable[[int], Pair], repeat: int
+    ) -> tuple[list[list[Comparison]], str]:
+        """Return the rows of each table, and how it ended."""
+        tables: list[list[Comparison]] = []
+        with terminated_as_interrupted():
+            try:
+                for seed in range(self.search.seed, self.search.seed + repeat):
+                    tables.append(self._rows(draw(seed), seed))
+                    if self.output.path is not None:
+                        write_json(self._means(tables), self.output.path)
+            except KeyboardInterrupt:
+                if not tables:
+                    raise
+                self.output.note(f"Interrupted: the means are over {len(tables)} tables")
+                return tables, "interrupted"
+        return tables, "feasible" if _limited(tables) else "optimal"
+
+    def _means(self, tables: Sequence[Sequence[Comparison]]) -> dict[str, Any]:
+        """Return the record of repeated tables."""
+        return {"rows": _means(tables, self.reference)}
+
+    def _tell(
+        self, record: Mapping[str, Any], head: Sequence[str], cells: Iterable[Sequence[str]]
+    ) -> None:
+        """Write and print a record; columns of which no row has anything are left out."""
+        self.output.save(record)
+        rows = list(cells)
+        told = [c for c in range(len(head)) if any(row[c] for row in rows)]
+        shown = [[row[c] for c in told] for row in rows]
+        columns = [head[c] for c in told]
+        self.output.answer(
+            record, plain_table(columns, shown, right=[c for c in columns if c not in _TEXTS])
+        )
+
+    def _judged(self, name: str, pair: Pair, search: Search) -> Comparison:
+        data, truth = pair
+        with self.output.narration(f"{name}, seed {search.seed}") as narration:
+            how = learning(data, self.criterion, search, self.learner, self.smoothing, narration)
+            begun = monotonic()
+            found = METHODS[name](data, how)
+            seconds = monotonic() - begun
+        if found.status == "interrupted":
+            raise KeyboardInterrupt
+        return Comparison.of(name, data, found, truth, seconds)
+
+
+def _limited(tables: Iterable[Iterable[Comparison]]) -> bool:
+    return any(row.status == "feasible" for compared in tables for row in compared)
+
+
+def _means(tables: Sequence[Sequence[Comparison]], reference: str | None) -> list[dict[str, Any]]:
+    """Return one row per method: means over the tables with their standard errors, and the test."""
+    by_method = {row[0].method: row for row in zip(*tables, strict=True)}
+    rows = []
+    for method, compared in by_method.items():
+        row: dict[str, Any] = {
+            "method": method,
+            "tables": len(compared),
+            "proven": sum(c.status in ("optimal", "t-local") for c in compared),
+        }
+        for key in ("accuracy", "score", "bound", "gap", "seconds", "log_loss"):
+            mean = Mean.of(getattr(c, key) for c in compared)
+            row |= {key: mean.value, f"{key}_error": mean.error}
+        if reference is not None:
+            row |= _tested(compared, by_method[reference])
+        rows.append(row)
+    return rows
+
+
+def _tested(compared: Sequence[Comparison], reference: Sequence[Comparison]) -> dict[str, Any]:
+    test = PairedTest.of((c.accuracy for c in compared), (c.accuracy for c in reference))
+    return {
+        "reference": reference[0].method,
+        "difference": test.difference,
+        "p_value": test.p_value,
+        "significant": test.significant,
+    }
+
+
+def _cells(row: Comparison) -> tuple[str, ...]:
+    return (
+        row.method,
+        row.status,
+        percent(row.accuracy),
+        number(row.log_loss),
+        number(row.score),
+        number(row.bound),
+        percent(row.gap),
+        number(row.seconds, 2),
+    )
+
+
+def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    def with_error(key: str, told: Any) -> str:
+        error = told(row[f"{key}_error"])
+        return f"{told(row[key])} ± {error}" if error else told(row[key])
+
+    return (
+        row["method"],
+        str(row["tables"]),
+        str(row["proven"]),
+        with_error("accuracy", percent),
+        with_error("log_loss", lambda x: number(x, 3)),
+        with_error("score", lambda x: number(x, 2)),
+        with_error("gap", percent),
+        with_error("seconds", lambda x: number(x, 2)),
+        *([_test_told(row)] if "reference" in row else []),
+    )
+
+
+def _test_told(row: Mapping[str, Any]) -> str:
+    """Tell the difference from the reference, with a star where it is significant."""
+    if row["method"] == row["reference"] or not isfinite(row["p_value"]):
+        return ""
+    star = "*" if row["significant"] else " "
+    return f"{100 * row['difference']:+.2f} (p {row['p_value']:.3f}){star}"
