@@ -28,6 +28,7 @@ from exactlearn.bucket_layout import buckets, flat_tables
 from exactlearn.bucket_rows import expect_families
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.interrupts import interruptible
 from exactlearn.missing_parts import missing_parts
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.ascent import ascend
@@ -124,12 +125,12 @@ class NetworkEM:
         self.available = np.concatenate([table.ravel() for table in counts])
         # Refuses directed cycles, and parents that stand twice, before anything is inferred.
         self.network(self.maximise(np.ones_like(self.available)))
-        used = weights > 0
-        codes = dataset.codes[used].astype(np.int16)
-        missing = set(np.flatnonzero((codes < 0).any(axis=0)).tolist())
+        self._cells = dataset.missing_cells[weights[dataset.missing_cells[:, 0]] > 0]
+        missing = set(self._cells[:, 1].tolist())
         self._layout = buckets(self.families, dataset.cardinalities, missing)
-        incomplete = (codes < 0).any(axis=1)
-        self._parts = missing_parts(self._layout, codes[incomplete], weights[used][incomplete])
+        rows = np.unique(self._cells[:, 0])
+        codes = dataset.codes[rows].astype(np.int16)
+        self._parts = missing_parts(self._layout, codes, weights[rows])
         self._space = space_for(self._layout, self._parts.codes)
 
     def network(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
@@ -179,13 +180,25 @@ class NetworkEM:
         )
         log_likelihood = float(xlogy(self.available, parameters).sum() + parts.weights @ logs)
         if log_likelihood == -np.inf:
-            raise DataError(
-                "some row's observed cells have probability zero under the first parameters: "
-                "start from a network with smoothed parameters, or leave the start out"
-            )
+            self._refuse(parameters, logs)
         with np.errstate(divide="ignore"):
             prior = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
+
+    def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
+        """Raise and tell where the observed cells have probability zero."""
+        names, dead = self.dataset.names, np.isneginf(logs)[self._parts.of_cell]
+        if dead.any():
+            row, variable = self._cells[dead.argmax()].tolist()
+            where = f"row {row}, around the missing cell of {names[variable]!r}"
+        else:
+            impossible = np.flatnonzero((self.available > 0) & (parameters == 0))
+            family = int(np.searchsorted(self._ends, impossible[0], side="right"))
+            where = f"a row in which {names[family]!r} and its parents are observed"
+        raise DataError(
+            f"{where}: the observed cells have probability zero under the parameters to start "
+            "from; use a network with smoothed parameters, or leave the start out"
+        )
 
 
 def fit_em(
@@ -268,7 +281,8 @@ def fit_em(
         )
         for parameters in _starts(problem, start, starts, seed)
     )
-    states, converged = max(ascents, key=lambda ascent: ascent[0][-1].objective)
+    with interruptible():
+        states, converged = max(ascents, key=lambda ascent: ascent[0][-1].objective)
     return EMResult(
         problem.network(states[-1].parameters),
         tuple(s.log_likelihood for s in states),

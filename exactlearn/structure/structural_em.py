@@ -12,8 +12,9 @@ with application to survival tree analysis"): the E-step fills each row with its
 completion, the M-step finds the best DAG of the completed table and its smoothed frequencies. A
 start ends when the completion stays, or one comes back.
 
-The first start begins with the completions by independent variables, fitted to the observed cells;
-the others with random completions.
+The first start begins with the completions by independent variables, fitted to the observed cells
+(a network, too, and the first to be kept where no arc is required); the others with random
+completions.
 """
 
 from collections.abc import Iterable
@@ -26,6 +27,7 @@ from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.pair import IMPROVEMENT, Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.completing import most_probable_completion
@@ -173,8 +175,10 @@ class _Climb:
         """Return the complete table from which a start learns first."""
         dataset = self.task.dataset
         if start == 0:
-            independent = ((),) * dataset.n_variables
-            return self._completed(fit_em(dataset, independent, alpha=self.alpha).network)
+            network = fit_em(dataset, ((),) * dataset.n_variables, alpha=self.alpha).network
+            if not self.task.rules.required:
+                self._offer(FittedNetwork.of(network, dataset, self.task.score))
+            return self._completed(network)
         rng = np.random.default_rng((self.task.seed, start))
         return dataset.complete(rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]]))
 
@@ -205,7 +209,15 @@ class _Climb:
 
     def _best_dag(self, table: Dataset, start: Parents | None) -> tuple[Result, Parents]:
         """Return the best DAG of a complete weighted table: the M-step over structures."""
-        problem = self.task.on(table).families(NO_VALUES)
+        rules = self.task.rules
+        problem = candidate_parent_sets(
+            table,
+            self.task.score,
+            max_parents=rules.max_parents,
+            required=rules.required,
+            forbidden=rules.forbidden,
+            on_progress=self._look_at_the_clock,
+        )
         pair = None if start is None else Pair(start, NO_VALUES, -inf)
         result = self.task.solve(problem, self.incumbent, pair)
         self.iterations += 1
@@ -213,6 +225,11 @@ class _Climb:
             self._remark(f"the M-step of '{result.solver}' is not proven optimal")
         assert result.parents is not None
         return result, result.parents
+
+    def _look_at_the_clock(self, done: int, total: int) -> None:
+        if self.incumbent.out_of_time:
+            raise LimitReachedError("feasible")
+        self.incumbent.tick(0)
 
     def _is_best(self, parents: Parents | None, table: Dataset, result: Result) -> bool:
         """Tell whether no DAG scores more than the current one on its own expected counts."""
