@@ -1,10 +1,11 @@
 """One imputer with ``fit`` and ``transform`` for all ways of completing a table by a network."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import METHODS
@@ -19,6 +20,7 @@ from exactlearn.evaluation.completing import (
 )
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.learning import Learning, learned
+from exactlearn.imputation.one_hot import likeliest
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import smoothed
 from exactlearn.suggestion import suggestion
@@ -154,26 +156,44 @@ class Imputer:
         table = self._table(dataset)
         if table.is_complete:
             return (table,)
-        if self.mode != "multiple":
-            values = self._imputed(table).values
-            assert values is not None
-            return (table.complete(values),)
-        rng = np.random.default_rng(self.learning.seed)
-        drawn = draw_completions(self._network, table, self.draws, rng)
-        return tuple(table.complete(values) for values in drawn)
+        if self.mode == "multiple":
+            rng = np.random.default_rng(self.learning.seed)
+            drawn = draw_completions(self._network, table, self.draws, rng)
+            return tuple(table.complete(values) for values in drawn)
+        values = self._joint_values(table)
+        if values is None:
+            values = likeliest(posterior_cells(self._network, table))
+        return (table.complete(values),)
 
     def imputed(self, dataset: Dataset) -> Imputed:
         """Return the values of the missing cells with their posterior distributions.
 
-        The score is that of the completed table with the network's structure; the values are in
-        the coding of the table that :meth:`transform` returns.
+        Of ``multiple``, each cell's most probable value. The score is that of the completed table
+        with the network's structure; the values are in the coding of the table that
+        :meth:`transform` returns.
 
         Raises
         ------
         OptionError, DataError, TooLargeError
             As :meth:`transform`.
         """
-        return self._imputed(self._table(dataset))
+        table, network = self._table(dataset), self._network
+        probabilities = posterior_cells(network, table)
+        joint = self._joint(table)
+        if joint is not None:
+            return replace(joint, probabilities=probabilities)
+        values = self._joint_values(table)
+        if values is None:
+            values = likeliest(probabilities)
+        parents = _parents_among(network, table.names)
+        return Imputed(
+            values=values,
+            probabilities=probabilities,
+            parents=parents,
+            network=network,
+            score=total_score(table.complete(values), parents, self.learning.score),
+            status="heuristic" if self._learned is None else self._learned[1].ended,
+        )
 
     @property
     def _network(self) -> BayesianNetwork:
@@ -191,20 +211,22 @@ class Imputer:
             dataset, codes=aligned_codes(dataset, dataset.names, states), states=states, edges={}
         )
 
-    def _imputed(self, table: Dataset) -> Imputed:
-        network = self._network
-        if self._learned is not None and self.mode == "augmentation":
-            trained, joint = self._learned
-            if _same(table, trained):
-                return replace(joint, probabilities=posterior_cells(network, table))
-        found = _VALUES[self.mode](network, table)
-        assert found.values is not None
-        order = [network.index(name) for name in table.names]
-        place = {v: k for k, v in enumerate(order)}
-        parents = tuple(tuple(place[p] for p in network.parents[v]) for v in order)
-        score = total_score(table.complete(found.values), parents, self.learning.score)
-        status = "heuristic" if self._learned is None else self._learned[1].ended
-        return replace(found, network=network, parents=parents, score=score, status=status)
+    def _joint_values(self, table: Dataset) -> NDArray[np.int64] | None:
+        """Return the values of modes that choose those of a row together."""
+        joint = self._joint(table)
+        if joint is not None:
+            return joint.values
+        if self.mode in ("augmentation", "mpe"):
+            return most_probable_completion(self._network, table)
+        return None
+
+    def _joint(self, table: Dataset) -> Imputed | None:
+        """Return what augmentation found, if this is the table that it completed."""
+        if self.mode != "augmentation" or self._learned is None:
+            return None
+        fitted, found = self._learned
+        same = table.names == fitted.names and np.array_equal(table.codes, fitted.codes)
+        return found if same else None
 
 
 def independent(dataset: Dataset) -> BayesianNetwork:
@@ -227,26 +249,8 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     )
 
 
-def _posterior(network: BayesianNetwork, table: Dataset) -> Imputed:
-    return Imputed.of(posterior_cells(network, table))
-
-
-def _mpe(network: BayesianNetwork, table: Dataset) -> Imputed:
-    return Imputed(
-        values=most_probable_completion(network, table),
-        probabilities=posterior_cells(network, table),
-    )
-
-
-_VALUES: dict[Mode, Callable[[BayesianNetwork, Dataset], Imputed]] = {
-    "augmentation": _mpe,
-    "posterior": _posterior,
-    "mpe": _mpe,
-    "multiple": _posterior,
-    "mode": _posterior,
-}
-"""The one completion of each mode; that of ``multiple`` is what its draws agree on most."""
-
-
-def _same(one: Dataset, other: Dataset) -> bool:
-    return one is other or (one.names == other.names and np.array_equal(one.codes, other.codes))
+def _parents_among(network: BayesianNetwork, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return the network's parents by the columns of a table."""
+    order = [network.index(name) for name in names]
+    column = {variable: k for k, variable in enumerate(order)}
+    return tuple(tuple(column[p] for p in network.parents[v]) for v in order)

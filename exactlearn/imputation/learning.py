@@ -1,6 +1,6 @@
 """The network behind an imputation: learned from the table that has the holes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -55,8 +55,8 @@ class Learning:
     solver: str = "auto"
     time_limit: float | None = None
     seed: int = 0
-    required: Iterable[Arc] = ()
-    forbidden: Iterable[Arc] = ()
+    required: Collection[Arc] = ()
+    forbidden: Collection[Arc] = ()
     alpha: float = 1.0
     on_event: OnEvent | None = None
 
