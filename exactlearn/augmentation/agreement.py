@@ -13,7 +13,8 @@ prices are the duals of a linear program over (family, reading) pairs, which ent
 (column generation), with cluster inequalities for acyclicity.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from exactlearn.solvers.linear_program import LinearProgram
 from exactlearn.solvers.multipliers import Multipliers
 
 MOST_ROUNDS = 200
-"""Linear programs that are solved."""
+"""Linear programs that are solved for one node."""
 
 ENTERING = 5
 """Readings of each child that enter between two linear programs."""
@@ -35,64 +36,100 @@ ENTERING = 5
 SMOOTHING = 0.4
 """Weight of the best prices so far where the next ones are tried: the last ones jump about."""
 
-TAIL, LEAST_GAIN = 12, 0.02
+TAIL, LEAST_GAIN = 8, 0.05
 """Rounds in which such a part of the gap must be closed."""
 
 
-def agree(
-    optimism: Optimism, target: float, start: Iterable[tuple[int, Reading, float]], pause: Callable[[], None]
-) -> tuple[float, Multipliers]:
-    """Find prices with a low bound; return it with the multipliers that go with it.
+@dataclass(frozen=True, eq=False)
+class Agreed:
+    """What the linear program says of a node.
 
     Parameters
     ----------
+    bound
+        No network with a completion that the node allows scores more.
+    multipliers
+        The clusters' multipliers that go with it.
+    shares
+        How far each hole has each state in the last optimum, shape (holes, states).
+    """
+
+    bound: float
+    multipliers: Multipliers
+    shares: NDArray[np.float64]
+
+
+def agree(
+    program: "Agreement", optimism: Optimism, target: float, pause: Callable[[], None]
+) -> Agreed:
+    """Find prices with a low bound, which the optimism then has.
+
+    Parameters
+    ----------
+    program
+        The readings known.
     optimism
-        The bounds of the families, which get the prices.
+        The bounds of the families at a node.
     target
         Stop when the bound is at most this.
-    start
-        What each variable's family reads in a first solution.
     pause
         Called each round; what it raises passes through.
     """
-    families = optimism.families
-    program = Agreement(families, optimism.holes)
-    for number, reading, score in start:
-        program.add(number, reading, score)
-    multipliers = Multipliers.none(families.n_variables)
+    program.restrict(optimism)
+    multipliers = Multipliers.none(optimism.families.n_variables)
     best, best_prices = optimism.bound(multipliers), optimism.holes.prices
     trace = [best]
-    for _ in range(MOST_ROUNDS):
+    while True:
         pause()
-        optimum, prices, weights, support = program.solve()
-        tried = SMOOTHING * best_prices + (1.0 - SMOOTHING) * prices
+        solved = program.solve()
         entered = False
-        for attempt in (tried, prices):
-            optimism.price(attempt)
-            bound = optimism.bound(weights)
+        for prices in (SMOOTHING * best_prices + (1.0 - SMOOTHING) * solved.prices, solved.prices):
+            optimism.price(prices)
+            bound = optimism.bound(solved.multipliers)
             if bound < best:
-                best, best_prices, multipliers = bound, attempt, weights
-            entered = _enter(program, optimism, weights)
+                best, best_prices, multipliers = bound, prices, solved.multipliers
+            entered = _enter(program, optimism, solved.multipliers)
             if entered:
                 break
-        found = violated_clusters(support, families.n_variables, 10)
+        found = violated_clusters(solved.support, optimism.families.n_variables, 10)
         program.add_clusters(found)
         trace.append(best)
-        if best <= target or (not entered and not len(found)):
+        if best <= target or (not entered and not len(found)) or len(trace) > MOST_ROUNDS:
             break
         if len(trace) > TAIL and trace[-TAIL] - best < LEAST_GAIN * (best - target):
             break
     optimism.price(best_prices)
-    return best, multipliers
+    return Agreed(best, multipliers, solved.shares)
 
 
 def _enter(program: "Agreement", optimism: Optimism, multipliers: Multipliers) -> bool:
     """Let the best readings of each child enter; tell whether any is new."""
     entered = False
     for number in optimism.best(multipliers, ENTERING):
-        reading, score = optimism.read(number)
-        entered |= program.add(number, reading, score)
+        entered |= program.add(number, *optimism.read(number))
     return entered
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """An optimum of the linear program.
+
+    Parameters
+    ----------
+    prices
+        Duals of the links, shape (n, holes, states).
+    multipliers
+        Duals of the clusters.
+    shares
+        How far each hole has each state, shape (holes, states).
+    support
+        The families chosen in part.
+    """
+
+    prices: NDArray[np.float64]
+    multipliers: Multipliers
+    shares: NDArray[np.float64]
+    support: Support
 
 
 class Agreement:
@@ -104,9 +141,12 @@ class Agreement:
         All families.
     holes
         The holes.
+    anchor
+        Families, one for each variable and without a cycle, that always have a reading.
     """
 
-    def __init__(self, families: OpenFamilies, holes: Holes) -> None:
+    def __init__(self, families: OpenFamilies, holes: Holes, anchor: Sequence[int]) -> None:
+        self.anchor = anchor
         self.families = families
         self.states = _states(holes)
         self.clusters = Counted.none(families.n_variables)
@@ -164,18 +204,44 @@ class Agreement:
             np.concatenate([self.clusters.counts, np.ones(len(clusters), np.int64)]),
         )
 
-    def solve(self) -> tuple[float, NDArray[np.float64], Multipliers, Support]:
-        """Return the optimum, prices (n, holes, states), multipliers, and the families chosen."""
-        objective, values, duals = self._lp.solve(dual=False)
-        n, h = self.families.n_variables, len(self.states)
-        prices = np.zeros((n, h, int(self.states.max(initial=1))))
-        for (child, hole, state), row in self._links.items():
-            prices[child, hole, state] = max(0.0, duals[row])
+    def restrict(self, optimism: Optimism) -> None:
+        """Allow the readings that a node allows."""
+        filled = np.full(len(self.states), -1)
+        variable, row = np.nonzero(optimism.holes.number >= 0)
+        filled[optimism.holes.number[variable, row]] = optimism.holes.codes[variable, row]
+        hole = np.repeat(np.arange(len(self.states)), self.states)
+        state = np.arange(len(hole)) - self._state_first[hole]
+        complement = np.where(filled[hole] == state, 0.0, 1.0)
+        column = np.array([c for c, reads in enumerate(self._readings) for _ in reads], np.int64)
+        read = np.array([pair for reads in self._readings for pair in reads], np.int64)
+        read = read.reshape(-1, 2)
+        wrong = (filled[read[:, 0]] >= 0) & (filled[read[:, 0]] != read[:, 1])
+        allowed = np.bincount(column[wrong], minlength=len(self._readings)) == 0
+        upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
+        self._lp.bound_columns(np.arange(len(upper)), upper)
+        for number in self.anchor:
+            self.add(number, *optimism.read(number))
+
+    def solve(self) -> Solved:
+        """Return an optimum over the readings that are allowed."""
+        _, values, duals = self._lp.solve(dual=False)
+        n, h, most = self.families.n_variables, len(self.states), int(self.states.max(initial=1))
+        prices = np.zeros((n, h, most))
+        if self._links:
+            child, hole, state = np.array(list(self._links), np.int64).T
+            prices[child, hole, state] = np.maximum(0.0, duals[list(self._links.values())])
         rows = np.array(self._cluster_rows, np.int64)
-        multipliers = Multipliers(
-            self.clusters.clusters, np.maximum(0.0, -duals[rows]), self.clusters.counts
+        weights = np.maximum(0.0, -duals[rows])
+        shares = np.zeros((h, most))
+        hole = np.repeat(np.arange(h), self.states)
+        at = np.arange(len(hole))
+        shares[hole, at - self._state_first[hole]] = 1.0 - values[at]
+        return Solved(
+            prices,
+            Multipliers(self.clusters.clusters, weights, self.clusters.counts),
+            shares,
+            self._support(values[len(hole) :]),
         )
-        return objective, prices, multipliers, self._support(values[self._state_first[-1] :])
 
     def _link(self, child: int, hole: int, state: int) -> int:
         """Return the row that keeps what a child's families read below the hole's state."""

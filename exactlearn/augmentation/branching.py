@@ -1,13 +1,13 @@
-"""Exact augmentation by branching on the values of cells.
+"""Exact augmentation by branching on the states of holes, without enumerating completions.
 
-Relax the agreement between families: let every family have the completion of its columns that it
-likes best among those still allowed, and solve ordinary parent-set selection. If the chosen
-families agree on every cell, that is the optimum of the node; otherwise its score is a bound, and
-the search branches on a cell they disagree on, best bound first. Each node is a plain problem, so
-any solver will do.
+Relax the agreement between families: every family has the completion of its columns that it likes
+best (:mod:`exactlearn.augmentation.family_bounds`), at prices that make families agree
+(:mod:`exactlearn.augmentation.agreement`), and ordinary parent-set selection is solved. The score
+is a bound on the node. Where it exceeds the best pair known, the search fills one hole that the
+chosen families disagree on with each of its states, best bound first. Families that cannot be part
+of a better network, by the multipliers of the root, are left out.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
@@ -15,107 +15,42 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.columns import all_completions, place_values
-from exactlearn.augmentation.completions import completion_problem
+from exactlearn.augmentation.agreement import Agreed, Agreement, agree
+from exactlearn.augmentation.open_families import OpenFamilies, holes_of
+from exactlearn.augmentation.optimism import Optimism, Reading
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
-from exactlearn.kernel import kernel
-from exactlearn.solvers import Problem
+from exactlearn.scores import score_family
+from exactlearn.solvers.multipliers import Multipliers
 
 TOLERANCE = 1e-9
 """Relative difference of a bound and the incumbent below which a node is closed."""
 
-Fixed = tuple[tuple[int, int], ...]
-"""Cells that a node has fixed, as (cell, state) pairs."""
+EFFORTS = (20, 2_000, 20_000)
+"""Nodes spent on a family's bound: first for all, then for those left, then where it matters."""
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
-    """The candidates of all completions, grouped by child and parent set.
+class _Chosen:
+    """The best selection of a node's relaxation.
 
     Parameters
     ----------
-    problem
-        The problem with one choice for each column.
-    first
-        Where each variable's options begin, shape (variables + 1,).
-    group
-        Number of each candidate's (child, parent set), shape (m,).
-    n_groups
-        Number of groups.
-    variable, place, states
-        For each missing cell: its variable, what its state adds to the number of an option of the
-        column, and its number of states.
+    parents
+        Parents of each variable.
+    numbers
+        Number of each variable's family.
+    readings
+        What each family reads.
+    bound
+        The node's bound.
     """
 
-    problem: Problem
-    first: NDArray[np.int64]
-    group: NDArray[np.int64]
-    n_groups: int
-    variable: NDArray[np.int64]
-    place: NDArray[np.int64]
-    states: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, task: Task) -> "Relaxation":
-        """Enumerate the completions of a task's families."""
-        dataset = task.dataset
-        columns = all_completions(dataset)
-        problem = completion_problem(dataset, columns, task.score, task.rules)
-        sizes = np.diff(problem.member_first)
-        key = np.full((problem.n_candidates, int(sizes.max(initial=0)) + 1), -1, np.int64)
-        key[:, 0] = problem.child
-        owner = np.repeat(np.arange(problem.n_candidates), sizes)
-        key[owner, 1 + np.arange(len(owner)) - problem.member_first[owner]] = problem.members
-        distinct, group = np.unique(key, axis=0, return_inverse=True)
-        variable = dataset.missing_cells[:, 1]
-        place = np.zeros(len(variable), np.int64)
-        for v, r in enumerate(dataset.cardinalities.tolist()):
-            place[variable == v] = place_values(int((variable == v).sum()), r)
-        return cls(
-            problem,
-            columns.first,
-            group.reshape(-1).astype(np.int64),
-            len(distinct),
-            variable,
-            place,
-            dataset.cardinalities[variable],
-        )
-
-    def state(self, cell: int, options: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the state of a cell under options of its column (literals of the problem)."""
-        local = options - self.first[self.variable[cell]]
-        found: NDArray[np.int64] = local // self.place[cell] % self.states[cell]
-        return found
-
-    def relaxed(self, fixed: Fixed) -> Problem:
-        """Give each group the completion it likes best among those that keep the fixed cells.
-
-        The candidates still know what they read.
-        """
-        assert self.problem.literal_first is not None
-        is_open = np.ones(int(self.first[-1]), np.bool_)
-        for cell, state in fixed:
-            v = self.variable[cell]
-            options = np.arange(self.first[v], self.first[v + 1])
-            is_open[options[self.state(cell, options) != state]] = False
-        best = _best_of_groups(
-            self.problem.scores, self.group, self.n_groups, self.problem.literal_first,
-            self.problem.literals, is_open,
-        )  # fmt: skip
-        keep = np.zeros(self.problem.n_candidates, np.bool_)
-        keep[best[best >= 0]] = True
-        return self.problem.select(keep)
-
-    def votes(self, relaxed: Problem, parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-        """Count, for each cell and state, the chosen families that read it, (cells, states)."""
-        literals = np.concatenate([_reads(relaxed, i, ps) for i, ps in enumerate(parents)])
-        votes = np.zeros((len(self.variable), int(self.states.max())), np.int64)
-        for cell, v in enumerate(self.variable):
-            read = literals[(literals >= self.first[v]) & (literals < self.first[v + 1])]
-            np.add.at(votes[cell], self.state(cell, read), 1)
-        return votes
+    parents: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...]
+    readings: tuple[Reading, ...]
+    bound: float
 
 
 def branch(task: Task, incumbent: Incumbent) -> None:
@@ -125,76 +60,149 @@ def branch(task: Task, incumbent: Incumbent) -> None:
     ------
     LimitReachedError
         When the time is up first; the bound is then that of the open nodes.
+    TooLargeError
+        When there are too many families.
     """
-    relaxation = Relaxation.of(task)
-    queue: list[tuple[float, int, Fixed]] = [(-inf, 0, ())]
+    root, program, bound = _root(task, incumbent)
+    incumbent.prove(bound)
+    queue: list[tuple[float, int, Optimism]] = [(-bound, 0, root)]
     made = 1
-    while queue and not _closed(-queue[0][0], incumbent):
-        priority, _, fixed = heappop(queue)
+    while queue and -queue[0][0] > _target(incumbent):
+        priority, _, node = heappop(queue)
         incumbent.prove(-priority)
-        if incumbent.out_of_time:
-            raise LimitReachedError("feasible")
-        bound, cell = _visit(task, incumbent, relaxation, fixed)
-        if cell is None:
+        agreed = agree(program, node, _target(incumbent), lambda: _pause(incumbent))
+        if agreed.bound <= _target(incumbent):
+            incumbent.nodes += 1
             continue
-        for state in range(relaxation.states[cell]):
-            heappush(queue, (max(priority, -bound), made, (*fixed, (cell, state))))
+        chosen = _choose(task, incumbent, node)
+        bound = min(-priority, agreed.bound, chosen.bound)
+        if bound <= _target(incumbent):
+            continue
+        hole = _disputed(node, chosen, agreed)
+        for state in range(_n_states(node, hole)):
+            heappush(queue, (-bound, made, node.fixed(hole, state)))
             made += 1
     incumbent.prove(incumbent.score)
 
 
-def _closed(bound: float, incumbent: Incumbent) -> bool:
-    return bound <= incumbent.score + TOLERANCE * max(1.0, abs(incumbent.score))
+def _target(incumbent: Incumbent) -> float:
+    return incumbent.score + TOLERANCE * max(1.0, abs(incumbent.score))
 
 
-def _visit(
-    task: Task, incumbent: Incumbent, relaxation: Relaxation, fixed: Fixed
-) -> tuple[float, int | None]:
-    """Solve a node's relaxation; return its bound and the cell its families disagree on most."""
-    relaxed = relaxation.relaxed(fixed)
-    if not relaxed.is_feasible:
-        return -inf, None
-    nodes = incumbent.nodes
-    result = task.solve(relaxed.without_literals(), incumbent)
-    incumbent.nodes = nodes + 1  # of this search, not of the searches inside
-    assert result.parents is not None
-    require_proof(result)
-    votes = relaxation.votes(relaxed, result.parents)
-    values = votes.argmax(axis=1)
-    settled = settle(task.dataset, values, result.parents, task.score)
-    incumbent.offer(task.pair(result.parents, settled))
-    dissent = votes.sum(axis=1) - votes.max(axis=1)
-    return result.score, int(dissent.argmax()) if dissent.any() else None
+def _pause(incumbent: Incumbent) -> None:
+    incumbent.tick(0)
+    if incumbent.out_of_time:
+        raise LimitReachedError("feasible")
 
 
-def _reads(problem: Problem, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
-    """Return the literals that a variable's chosen candidate reads."""
-    assert problem.literal_first is not None
-    chosen = tuple(sorted(parents))
-    for c in range(problem.first[child], problem.first[child + 1]):
-        if problem.parent_set(c) == chosen:
-            read = problem.literals[problem.literal_first[c] : problem.literal_first[c + 1]]
-            return read.astype(np.int64)
-    raise AssertionError("a solver chose a parent set that is no candidate")
+def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, float]:
+    """Return bounds and prices of the families that may be part of a better network."""
+    families = OpenFamilies.of(task)
+    optimism = Optimism.of(families, holes_of(task.dataset), EFFORTS[0])
+    optimism.most_nodes = EFFORTS[1]
+    optimism.fresh[:] = False
+    agreed = agree(
+        _program(task, families, optimism, incumbent),
+        optimism,
+        _target(incumbent),
+        lambda: _pause(incumbent),
+    )
+    optimism = optimism.take(_promising(optimism, agreed.bound, agreed.multipliers, incumbent))
+    program = _program(task, optimism.families, optimism, incumbent)
+    return optimism, program, agreed.bound
 
 
-@kernel
-def _best_of_groups(
-    scores: NDArray[np.float64],
-    group: NDArray[np.int64],
-    n_groups: int,
-    literal_first: NDArray[np.int64],
-    literals: NDArray[np.int32],
-    is_open: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """Return the best candidate of each group that reads open literals only, or -1."""
-    best = np.full(n_groups, -1, np.int64)
-    for c in range(len(scores)):
-        if best[group[c]] >= 0 and scores[c] <= scores[best[group[c]]]:
-            continue
-        fits = True
-        for at in range(literal_first[c], literal_first[c + 1]):
-            fits = fits and is_open[literals[at]]
-        if fits:
-            best[group[c]] = c
-    return best
+def _program(
+    task: Task, families: OpenFamilies, optimism: Optimism, incumbent: Incumbent
+) -> Agreement:
+    """Return a linear program that knows the incumbent."""
+    readings = _readings(task, families, incumbent)
+    program = Agreement(families, optimism.holes, [number for number, _, _ in readings])
+    for reading in readings:
+        program.add(*reading)
+    return program
+
+
+def _promising(
+    optimism: Optimism, bound: float, multipliers: Multipliers, incumbent: Incumbent
+) -> NDArray[np.bool_]:
+    """Tell which families may be part of a network that beats the incumbent, shape (m,)."""
+    families = optimism.families
+    adjusted = optimism.adjusted(multipliers)
+    lost = np.maximum.reduceat(adjusted, families.first[:-1])[families.child] - adjusted
+    kept: NDArray[np.bool_] = bound - lost > incumbent.score
+    if incumbent.parents is not None:  # every variable keeps one
+        for child, parents in enumerate(incumbent.parents):
+            kept[families.number(child, parents)] = True
+    return kept
+
+
+def _readings(
+    task: Task, families: OpenFamilies, incumbent: Incumbent
+) -> list[tuple[int, Reading, float]]:
+    """Return the incumbent's families with what they read, and their scores."""
+    assert incumbent.parents is not None
+    values, variable = incumbent.working_values, task.dataset.missing_cells[:, 1]
+    completed = task.dataset.complete(values)
+    found = []
+    for child, parents in enumerate(incumbent.parents):
+        holes = np.flatnonzero(np.isin(variable, [child, *parents])).tolist()
+        reading = tuple((hole, int(values[hole])) for hole in holes)
+        score = score_family(completed, child, tuple(sorted(parents)), task.score)
+        found.append((families.number(child, parents), reading, score))
+    return found
+
+
+def _choose(task: Task, incumbent: Incumbent, node: Optimism) -> _Chosen:
+    """Solve a node's relaxation, and offer what its families' majority makes of the holes."""
+    families = node.families
+    while True:
+        _pause(incumbent)
+        nodes = incumbent.nodes
+        result = task.solve(families.problem(node.upper), incumbent)
+        incumbent.nodes = nodes + 1  # of this search, not of the searches inside
+        assert result.parents is not None
+        require_proof(result)
+        numbers = [families.number(i, parents) for i, parents in enumerate(result.parents)]
+        stale = [child for child, number in enumerate(numbers) if not node.fresh[number]]
+        if not stale:
+            break
+        node.refresh(np.array([numbers[child] for child in stale]))
+        node.freshen(node.upper, stale)
+    readings = tuple(node.read(number)[0] for number in numbers)
+    chosen = _Chosen(result.parents, tuple(numbers), readings, result.score + node.paid_back)
+    _offer(task, incumbent, node, chosen)
+    return chosen
+
+
+def _votes(node: Optimism, chosen: _Chosen) -> NDArray[np.int64]:
+    """Count, for each hole and state, the chosen families that read it, shape (holes, states)."""
+    votes = np.zeros(node.holes.prices.shape[1:], np.int64)
+    for reading in chosen.readings:
+        for hole, state in reading:
+            votes[hole, state] += 1
+    return votes
+
+
+def _offer(task: Task, incumbent: Incumbent, node: Optimism, chosen: _Chosen) -> None:
+    values = _votes(node, chosen).argmax(axis=1)
+    variable, row = np.nonzero((node.holes.number >= 0) & (node.holes.codes >= 0))
+    values[node.holes.number[variable, row]] = node.holes.codes[variable, row]
+    settled = settle(task.dataset, values, chosen.parents, task.score)
+    incumbent.offer(task.pair(chosen.parents, settled))
+
+
+def _disputed(node: Optimism, chosen: _Chosen, agreed: Agreed) -> int:
+    """Return the open hole that the linear program, or else the families, are least sure of."""
+    votes = _votes(node, chosen)
+    dissent = (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
+    dissent += len(votes) * (1.0 - agreed.shares.max(axis=1))
+    variable, row = np.nonzero(node.holes.codes < 0)
+    is_open = np.zeros(len(votes), np.bool_)
+    is_open[node.holes.number[variable, row]] = True
+    return int(np.where(is_open, dissent, -inf).argmax())
+
+
+def _n_states(node: Optimism, hole: int) -> int:
+    variable, _ = np.nonzero(node.holes.number == hole)
+    return int(node.holes.cardinalities[variable[0]])

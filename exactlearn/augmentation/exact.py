@@ -78,9 +78,7 @@ def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augme
 
     The parameters and errors are those of :func:`augment_exact`; any solver will do.
     """
-    work = _merged(task, incumbent)
-    require_enumerable(work.dataset, None, task.rules.max_parents)
-    return _run(work, incumbent, starts, "branching", _branch)
+    return _run(_merged(task, incumbent), incumbent, starts, "branching", _branch)
 
 
 def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:

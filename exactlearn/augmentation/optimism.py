@@ -149,19 +149,29 @@ class Optimism:
         return found
 
     def read(self, number: int) -> tuple[Reading, float]:
-        """Return the best completion found for a family, and the score without prices."""
+        """Return the best completion found for a family, and the score without prices.
+
+        What the node has filled is read as well.
+        """
         child, members = int(self.families.child[number]), self.families.members[number]
         placed = place_rows(
             number, child, members, self.holes, self.families.growth, self.most_nodes
         )
         columns = [child, *members[members >= 0].tolist()]
-        reading, paid = [], 0.0
+        number, codes, prices = self.holes.number, self.holes.codes, self.holes.prices
+        reading = {int(number[v, u]): int(codes[v, u]) for v, u in self._filled(columns)}
+        paid = 0.0
         for row, cell in zip(placed.rows.tolist(), placed.cells.tolist(), strict=True):
             for v in columns:
                 states = int(self.holes.cardinalities[v])
-                if self.holes.codes[v, row] < 0:
-                    hole = int(self.holes.number[v, row])
-                    reading.append((hole, cell % states))
-                    paid += float(self.holes.prices[child, hole, cell % states])
+                if codes[v, row] < 0:
+                    hole = int(number[v, row])
+                    reading[hole] = cell % states
+                    paid += float(prices[child, hole, cell % states])
                 cell //= states
-        return tuple(sorted(reading)), placed.best + paid
+        return tuple(sorted(reading.items())), placed.best + paid
+
+    def _filled(self, columns: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the holes of some variables that the node has filled, as (variable, row)."""
+        at, row = np.nonzero((self.holes.number[columns] >= 0) & (self.holes.codes[columns] >= 0))
+        return [(columns[k], u) for k, u in zip(at.tolist(), row.tolist(), strict=True)]
