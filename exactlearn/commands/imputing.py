@@ -15,7 +15,8 @@ learner_option = click.option(
     type=click.Choice(get_args(Learner)),
     default=Learning.learner,
     show_default=True,
-    help="How posterior, mpe and multiple learn their network.",
+    help="How posterior, mpe and multiple learn their network; for impute's 'augmentation', how "
+    "its completion is found.",
 )
 
 
