@@ -10,7 +10,10 @@ from exactlearn.evaluation.completing import (
     most_probable_completion,
     posterior_cells,
 )
+from exactlearn.formats.bif import read_bif
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.compile import compile_network, normalised
+from exactlearn.pdg.flows import posteriors
 from tests.network_oracle import joint, random_network
 
 
@@ -121,3 +124,17 @@ def test_impossible_rows_strange_columns_and_numbers_are_refused():
         posterior_cells(network, fewer)
     with pytest.raises(OptionError, match="-1 completions"):
         draw_completions(network, table, -1, np.random.default_rng(0))
+
+
+def test_posteriors_agree_with_the_decision_graph(data_dir):
+    network = normalised(read_bif(data_dir / "bif" / "alarm.bif.gz"))
+    rng = np.random.default_rng(7)
+    codes = network.sample(60, rng).codes.copy()
+    codes[rng.random(codes.shape) < 0.4] = -1
+    table = Dataset(codes, network.names, network.states)
+    expected = posteriors(compile_network(network), codes)
+    first = np.cumsum([0, *network.cardinalities])
+    for (row, v), found in zip(table.missing_cells, posterior_cells(network, table), strict=True):
+        np.testing.assert_allclose(
+            found[: network.cardinalities[v]], expected[row, first[v] : first[v + 1]], atol=1e-9
+        )
