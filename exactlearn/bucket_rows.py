@@ -6,8 +6,9 @@ Only the families that hold a missing variable of a row matter here: the others 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bucket_flows import Space, collect, distribute, index_family, is_home
+from exactlearn.bucket_flows import collect, distribute, is_home
 from exactlearn.bucket_layout import Buckets
+from exactlearn.bucket_space import Space, index_family
 from exactlearn.kernel import kernel, overwrite
 
 

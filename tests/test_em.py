@@ -9,7 +9,8 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete, smoothed
-from exactlearn.parameters.em import NetworkEM, fit_em
+from exactlearn.parameters.em import fit_em
+from exactlearn.parameters.network_em import NetworkEM
 from tests.network_oracle import joint, random_network
 from tests.test_completing import row_posterior, table_with_holes
 

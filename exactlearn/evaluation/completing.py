@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bucket_flows import space_for
 from exactlearn.bucket_layout import buckets, flat_tables
 from exactlearn.bucket_rows import expect_families, fill_cells
+from exactlearn.bucket_space import space_for
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.missing_parts import MissingParts, missing_parts

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bucket_flows import Space, space_for
 from exactlearn.bucket_layout import Buckets, buckets, flat_tables
 from exactlearn.bucket_rows import fill_cells, list_completions
+from exactlearn.bucket_space import Space, space_for
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.network import BayesianNetwork

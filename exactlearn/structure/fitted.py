@@ -13,7 +13,7 @@ from exactlearn.data import Dataset
 from exactlearn.evaluation.completing import most_probable_completion
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import full_counts
-from exactlearn.parameters.em import NetworkEM
+from exactlearn.parameters.network_em import NetworkEM
 from exactlearn.scores import Score, family_score
 
 Parents = tuple[tuple[int, ...], ...]

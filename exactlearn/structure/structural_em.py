@@ -66,7 +66,8 @@ def structural_em(
     alpha
         Smoothing of the parameters, added to every expected count.
     starts
-        Number of starts; the best network over all of them is returned.
+        Number of starts; the best network over all of them is returned. A variable that no row
+        observes needs more than one: the first start leaves it independent of the others.
     solver
         Solver of the M-steps, as for :func:`~exactlearn.solvers.solve`. With ``ordering`` the
         M-step is a local search; the message says so.

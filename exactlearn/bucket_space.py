@@ -1,0 +1,176 @@
+"""Scratch space for the buckets of one row's missing variables.
+
+A row's buckets are those of the network (:mod:`exactlearn.bucket_layout`) over its missing
+variables. A bucket's cells are indexed with the axes of its members, its own variable last and
+fastest; a message lacks that axis.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.bucket_layout import Buckets
+from exactlearn.errors import TooLargeError
+from exactlearn.kernel import kernel
+
+LARGEST_ROW = 2**26
+"""Most table cells (half a GiB) that the buckets of one row may have."""
+
+
+class Space(NamedTuple):
+    """The buckets of the row at hand, in their order of elimination.
+
+    Attributes
+    ----------
+    missing, rank
+        The missing variables in elimination order; and where each variable is among them, or -1.
+    heir
+        The bucket to which each one sends its message, or -1.
+    member_first, members, cell_first, cells, message_first, messages
+        Members, table and message of each bucket.
+    passed
+        What a bucket hands back to those that sent to it, laid out as ``messages``.
+    places, stride
+        For each cell of the bucket at hand, its place in another table; and the stride that each
+        variable has there. Strides are zero between uses.
+    """
+
+    missing: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    heir: NDArray[np.int64]
+    member_first: NDArray[np.int64]
+    members: NDArray[np.int64]
+    cell_first: NDArray[np.int64]
+    cells: NDArray[np.float64]
+    message_first: NDArray[np.int64]
+    messages: NDArray[np.float64]
+    passed: NDArray[np.float64]
+    places: NDArray[np.int64]
+    stride: NDArray[np.int64]
+
+
+def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
+    """Return scratch space that is large enough for each of some rows.
+
+    Raises
+    ------
+    TooLargeError
+        When the tables of some row's buckets have more than `LARGEST_ROW` cells.
+    """
+    row, cells = most_cells(layout, codes)
+    if cells > LARGEST_ROW:
+        raise TooLargeError(
+            f"the {int((codes[row] < 0).sum())} missing cells of one row depend on each other so "
+            f"much that exact inference needs tables of {cells:.3g} cells, more than "
+            f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
+        )
+    n, most = len(layout.order), int(cells)
+    return Space(
+        missing=np.zeros(n, np.int64),
+        rank=np.zeros(n, np.int64),
+        heir=np.zeros(n, np.int64),
+        member_first=np.zeros(n + 1, np.int64),
+        members=np.zeros(n + len(layout.separator), np.int64),
+        cell_first=np.zeros(n + 1, np.int64),
+        cells=np.zeros(most),
+        message_first=np.zeros(n + 1, np.int64),
+        messages=np.zeros(most),
+        passed=np.zeros(most),
+        places=np.zeros(most, np.int64),
+        stride=np.zeros(n, np.int64),
+    )
+
+
+@kernel
+def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float]:
+    """Return the row whose buckets have the most cells, and how many (a float: no overflow)."""
+    worst, most = 0, 0.0
+    for i in range(len(codes)):
+        total = 0.0
+        for v in range(codes.shape[1]):
+            if codes[i, v] < 0:
+                size = float(layout.cardinality[v])
+                for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+                    if codes[i, layout.separator[t]] < 0:
+                        size *= layout.cardinality[layout.separator[t]]
+                total += size
+        if total > most:
+            worst, most = i, total
+    return worst, most
+
+
+@kernel
+def lay_out(layout: Buckets, row: NDArray[np.int16], space: Space) -> int:
+    """Set the buckets of a row, all but their numbers; return how many there are."""
+    m = 0
+    for v in layout.order:
+        space.rank[v] = -1
+        if row[v] < 0:
+            space.rank[v] = m
+            space.missing[m] = v
+            m += 1
+    for i in range(m):
+        v, size, member = space.missing[i], 1, space.member_first[i]
+        space.heir[i] = -1
+        for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+            u = layout.separator[t]
+            if row[u] < 0:
+                space.members[member] = u
+                member += 1
+                size *= layout.cardinality[u]
+                space.heir[i] = space.rank[u]
+        space.members[member] = v
+        space.member_first[i + 1] = member + 1
+        space.message_first[i + 1] = space.message_first[i] + size
+        space.cell_first[i + 1] = space.cell_first[i] + size * layout.cardinality[v]
+    return m
+
+
+@kernel
+def index_family(
+    layout: Buckets, row: NDArray[np.int16], family: int, bucket: int, space: Space
+) -> int:
+    """Write where each cell of a bucket is in a family's table; return how many cells there are."""
+    offset, stride = layout.table_first[family], 1
+    first, last = layout.family_first[family], layout.family_first[family + 1]
+    for t in range(last - 1, first - 1, -1):
+        u = layout.family[t]
+        if row[u] < 0:
+            space.stride[u] = stride
+        else:
+            offset += row[u] * stride
+        stride *= layout.cardinality[u]
+    size = _fill_index(layout, bucket, offset, space)
+    for t in range(first, last):
+        space.stride[layout.family[t]] = 0
+    return size
+
+
+@kernel
+def index_message(layout: Buckets, bucket: int, space: Space) -> int:
+    """Write where each cell of a bucket's heir is in the bucket's message; return their number."""
+    stride = 1
+    first, last = space.member_first[bucket], space.member_first[bucket + 1] - 1
+    for t in range(last - 1, first - 1, -1):
+        space.stride[space.members[t]] = stride
+        stride *= layout.cardinality[space.members[t]]
+    size = _fill_index(layout, space.heir[bucket], space.message_first[bucket], space)
+    for t in range(first, last):
+        space.stride[space.members[t]] = 0
+    return size
+
+
+@kernel
+def _fill_index(layout: Buckets, bucket: int, offset: int, space: Space) -> int:
+    """Write the place of every cell of a bucket by the strides of its members."""
+    space.places[0] = offset
+    size = 1
+    first, last = space.member_first[bucket], space.member_first[bucket + 1]
+    for t in range(last - 1, first - 1, -1):
+        u = space.members[t]
+        stride = space.stride[u]
+        for c in range(size, size * layout.cardinality[u]):
+            space.places[c] = space.places[c - size] + stride
+        size *= layout.cardinality[u]
+    return size
