@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from exactlearn import bucket_space
 from exactlearn.data import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.evaluation.completing import (
     draw_completions,
     most_probable_completion,
@@ -138,3 +139,11 @@ def test_posteriors_agree_with_the_decision_graph(data_dir):
         np.testing.assert_allclose(
             found[: network.cardinalities[v]], expected[row, first[v] : first[v + 1]], atol=1e-9
         )
+
+
+def test_rows_too_entangled_for_exact_inference_are_refused(monkeypatch):
+    network = random_network(np.random.default_rng(6), 6)
+    table = Dataset(np.array([[0] * 6, [-1] * 6]), network.names, network.states)
+    monkeypatch.setattr(bucket_space, "LARGEST_ROW", 4)
+    with pytest.raises(TooLargeError, match="the 6 missing cells of one row"):
+        posterior_cells(network, table)
