@@ -28,8 +28,9 @@ EFFORT = 10**7
 EFFORT_EACH = 1_000
 """The same for each candidate, where there are many."""
 
-BUDGET = Budget(tables=5_000)
-"""Tables counted for each variable where not all families can be."""
+TABLES, TABLES_EACH = 1_000_000, 2
+"""Tables counted where not all families can be: for all variables together, or, if more, for each
+pair of a variable with another."""
 
 
 def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -> Pair:
@@ -75,9 +76,11 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
 
     The parameters and errors are those of :func:`climb`.
     """
+    n = task.dataset.n_variables
+    budget = Budget(tables=max(TABLES // n, TABLES_EACH * n))
     pair: Pair | None = None
     while True:
-        problem = task.families(values, budget=BUDGET)
+        problem = task.families(values, budget=budget)
         if pair is not None:
             problem = _also(problem, task, pair)
         store = FamilyStore.of_listed(task.dataset, values, task.score, problem)

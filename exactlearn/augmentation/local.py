@@ -9,7 +9,8 @@ DAG for the completion, then single cells for the DAG.
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,12 @@ from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.settle import settle
+from exactlearn.augmentation.starts import (
+    fitted_completion,
+    mode_completion,
+    random_completions,
+)
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
-from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
 from exactlearn.threads import n_threads
@@ -85,12 +90,15 @@ def _best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) ->
             return climb_in_orders(task, incumbent, values)
         return climb(task, incumbent, values, t)
 
-    completions = list(starting_completions(task, starts))
+    completions = list(starting_completions(task, starts, fitted=t is not None))
     if len(completions) == 1:
         return work(completions[0])
     with ThreadPoolExecutor(min(n_threads(None), len(completions))) as pool:
         climbs = [pool.submit(work, values) for values in completions]
         try:
+            ended, _ = wait(climbs, return_when=FIRST_EXCEPTION)
+            for ended_climb in ended:
+                ended_climb.result()  # what it raised, before others are told to stop
             return max((c.result() for c in climbs), key=lambda pair: pair.score)
         except BaseException:
             incumbent.stop()
@@ -129,25 +137,20 @@ def alternate(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Pa
         values, pair = settled, found
 
 
-def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
-    """Fill each cell with the most frequent observed state of its variable; ties to the first."""
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
-    modes = np.zeros(dataset.n_variables, np.int64)
-    for variable, r in enumerate(dataset.cardinalities):
-        seen = dataset.codes[:, variable] >= 0
-        counts = np.bincount(dataset.codes[seen, variable], weights=weights[seen], minlength=int(r))
-        modes[variable] = int(counts.argmax())
-    return modes[dataset.missing_cells[:, 1]]
+def starting_completions(
+    task: Task, starts: int, *, fitted: bool = False
+) -> Iterator[NDArray[np.int64]]:
+    """Yield the mode completion, the most probable one of a network fitted to it, random ones.
 
-
-def starting_completions(task: Task, starts: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the mode completion and then random ones."""
-    dataset = task.dataset
-    yield mode_completion(dataset)
-    rng = np.random.default_rng(task.seed)
-    states = dataset.cardinalities[dataset.missing_cells[:, 1]]
-    for _ in range(starts - 1 if len(states) else 0):
-        yield rng.integers(states)
+    The second only if ``fitted``.
+    """
+    first = mode_completion(task.dataset)
+    yield first
+    left = starts - 1 if len(first) else 0
+    if fitted and left:
+        yield fitted_completion(task, first)
+        left -= 1
+    yield from islice(random_completions(task.dataset, task.seed), left)
 
 
 def _optimal_for(task: Task, incumbent: Incumbent, pair: Pair) -> Pair:

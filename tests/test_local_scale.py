@@ -1,0 +1,264 @@
+"""The t-local climber: its tables against recounting, its bounds and claims against brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.augmentation import FamilyRules, augment, neighbourhood
+from exactlearn.augmentation.ascent import in_order
+from exactlearn.augmentation.family_store import FamilyStore, fits, require_tabulated
+from exactlearn.augmentation.network_search import good_network
+from exactlearn.augmentation.pair import total_score
+from exactlearn.augmentation.set_families import (
+    best_without,
+    bound_changes,
+    listed_families,
+    rewarded,
+)
+from exactlearn.augmentation.starts import fitted_completion, mode_completion
+from exactlearn.augmentation.task import Task
+from exactlearn.candidates import candidate_parent_sets
+from exactlearn.data import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.evaluation.completing import most_probable_completion
+from exactlearn.graph import topological_order
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.solvers import solve
+from exactlearn.solvers.root import root_multipliers
+from tests.augmentation_oracle import best_per_completion, random_table
+
+SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
+
+
+def case(seed, *, n=4, rows=12, cells=5, weighted=False):
+    """Return a random table, a completion of it, a score and rules."""
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, n, rows, cells, 3)
+    if weighted:
+        data = Dataset(data.codes, data.names, data.states, rng.random(rows) * 2 + 0.5)
+    values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
+    forbidden = [(p, c) for p in range(n) for c in range(n) if p != c and rng.random() < 0.1]
+    rules = FamilyRules.of(int(rng.integers(1, 4)), (), forbidden)
+    return rng, data, values, SCORES[seed % len(SCORES)], rules
+
+
+def recounted(store, score):
+    """Score every family of a store from its completed table."""
+    table = store.dataset.complete(store.values)
+    return [
+        score_family(table, int(child), store.parent_set(f), score)
+        for f, child in enumerate(store.families.child)
+    ]
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**20), weighted=st.booleans())
+def test_scores_after_changes_of_cells_equal_recounted_ones(seed, weighted):
+    rng, data, values, score, rules = case(seed, weighted=weighted)
+    store = FamilyStore.of_all(data, values, score, rules)
+    moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
+    store.move_to(moved)
+    assert store.values.tolist() == moved.tolist()
+    np.testing.assert_allclose(store.scores, recounted(store, score), atol=1e-9)
+    before = store.scores
+    singles = store.single_changes(distinct=False)
+    with store.changed(singles[:: max(1, len(singles) // 2)][:2]):
+        np.testing.assert_allclose(store.scores, recounted(store, score), atol=1e-9)
+    assert (store.scores == before).all()
+    assert store.values.tolist() == moved.tolist()
+
+
+def test_all_allowed_families_are_there_once():
+    _, data, values, score, _ = case(3)
+    rules = FamilyRules.of(2, [(0, 1)], [(2, 3)])
+    store = FamilyStore.of_all(data, values, score, rules)
+    found = [(int(c), store.parent_set(f)) for f, c in enumerate(store.families.child)]
+    listed = candidate_parent_sets(
+        data.complete(values), score, max_parents=2, required=rules.required,
+        forbidden=rules.forbidden, prune=False,
+    )  # fmt: skip
+    expected = [(c, ps) for c in range(4) for ps, _ in listed.candidates(c)]
+    assert sorted(found) == sorted(expected)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network(seed):
+    _, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    multipliers = root_multipliers(Task(data, score, rules).families(values))
+    rewards = rewarded(multipliers, store.sets.members, store.families)
+    scores = store.scores + rewards
+    without = best_without(store.sets, store.families, scores)
+    changes = store.single_changes(distinct=True)
+    totals = bound_changes(store.sets, store.rows, store.families, scores, without, changes)
+    best = best_per_completion(data, score, rules)
+    for change, total in zip(changes, totals, strict=True):
+        with store.changed(change[None]):
+            adjusted = np.array(recounted(store, score)) + rewards
+            plain = np.maximum.reduceat(adjusted, store.families.first[:-1]).sum()
+            assert total == pytest.approx(plain, abs=1e-8)
+            assert total - multipliers.total >= best[tuple(store.values.tolist())] - 1e-8
+
+
+def test_one_change_stands_for_those_in_equal_rows():
+    codes = np.array([[0, -1], [0, -1], [1, -1], [1, 1], [0, 0]], np.int8)
+    data = Dataset(codes, ("a", "b"), (("0", "1"), ("0", "1", "2")))
+    store = FamilyStore.of_all(data, np.array([0, 0, 0]), BDeu(), FamilyRules(1))
+    distinct = store.single_changes(distinct=True)
+    assert distinct.tolist() == [[0, 1, 1], [0, 1, 2], [2, 1, 1], [2, 1, 2]]
+    assert len(store.single_changes(distinct=False)) == 6
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_changes_of_several_cells_are_enumerated_once(size):
+    singles = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1], [1, 2, 0], [2, 2, 0]])
+    found = [
+        [tuple(c) for c in (*fixed.tolist(), last)]
+        for fixed, left in neighbourhood._prefixes(singles, size)
+        for last in left.tolist()
+    ]
+    cells = [frozenset((u, v) for u, v, _ in change) for change in found]
+    assert all(len(c) == size + 1 for c in cells)
+    assert len({frozenset(change) for change in found}) == len(found)
+    assert len(found) == {0: 5, 1: 9, 2: 7}[size]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("t", [1, 2, 3])
+def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, monkeypatch):
+    at_once = 0 if (seed + t) % 2 else 14  # by multipliers of their own, or solved at once
+    monkeypatch.setattr(neighbourhood, "SOLVED_AT_ONCE", at_once)
+    _, data, _, score, rules = case(seed, rows=14, cells=5)
+    result = augment(
+        data, score, method="t-local", t=t, starts=1, max_parents=rules.max_parents,
+        forbidden=rules.forbidden,
+    )  # fmt: skip
+    assert result.status in ("t-local", "optimal")
+    best = best_per_completion(data, score, rules)
+    near = [s for v, s in best.items() if (np.array(v) != result.values).sum() <= t]
+    assert result.score >= max(near) - 1e-6 * abs(max(near))
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
+    _, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    start = good_network(Task(data, score, rules).families(values), None, effort=10**4, seed=0)
+    *_, dag = store.ascend(start)
+    reached = total_score(data.complete(store.values), dag, score)
+    position = np.argsort(np.array(topological_order(start)))
+    usable = in_order(store.sets, store.families, position)
+
+    def best_in_order():
+        plain = np.where(usable, recounted(store, score), -np.inf)
+        return np.maximum.reduceat(plain, store.families.first[:-1]).sum()
+
+    assert reached == pytest.approx(best_in_order(), abs=1e-8)
+    assert len(topological_order(dag)) == 4
+    for change in store.single_changes(distinct=True):
+        with store.changed(change[None]):
+            assert best_in_order() <= reached + 1e-7
+
+
+def test_listed_families_are_those_of_the_problem():
+    _, data, values, score, rules = case(8, rows=40)
+    problem = Task(data, score, rules).families(values)
+    store = FamilyStore.of_listed(data, values, score, problem)
+    assert store.sets.members[0].tolist() == [-1] * store.sets.members.shape[1]
+    found = {(int(c), store.parent_set(f)): store.scores[f]
+             for f, c in enumerate(store.families.child)}  # fmt: skip
+    expected = {(c, ps): s for c in range(4) for ps, s in problem.candidates(c)}
+    assert found.keys() == expected.keys()
+    assert all(found[key] == pytest.approx(expected[key], abs=1e-9) for key in expected)
+    assert len(listed_families(problem)[1].child) == problem.n_candidates
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_good_network_is_feasible_and_no_worse_than_its_start(seed):
+    _, data, values, score, rules = case(seed, n=5, rows=60)
+    problem = Task(data, score, rules).families(values)
+    complete = data.complete(values)
+    first = good_network(problem, None, effort=10**4, seed=0)
+    again = good_network(problem, first, effort=10**4, seed=1)
+    best = solve(problem).score
+    scores = [total_score(complete, dag, score) for dag in (first, again)]
+    assert scores[0] <= scores[1] + 1e-9 <= best + 2e-9
+    assert topological_order(again)
+    assert good_network(problem, None, effort=10**4, seed=0) == first
+
+
+def holed_chain(seed, rows=60, cells=20):
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 6, rows, 0, 3)
+    codes = data.codes.copy()
+    codes.reshape(-1)[rng.choice(codes.size, cells, replace=False)] = -1
+    return Dataset(codes, data.names, data.states)
+
+
+def test_the_best_of_several_starts_comes_back_the_same():
+    data = holed_chain(1)
+    alone = augment(data, BDeu(), method="t-local", starts=1)
+    first, second = (augment(data, BDeu(), method="t-local", starts=4) for _ in range(2))
+    assert first.score >= alone.score - 1e-9
+    assert first.values.tolist() == second.values.tolist()
+    assert first.parents == second.parents
+    assert first.status == "t-local"
+
+
+def test_a_fitted_start_is_the_most_probable_completion_of_a_network():
+    data = holed_chain(2)
+    task = Task(data, BDeu(), FamilyRules(2))
+    values = fitted_completion(task, mode_completion(data))
+    problem = task.families(mode_completion(data))
+    parents = good_network(problem, None, effort=10**6, seed=0)
+    network = fit_complete(data.complete(mode_completion(data)), parents)
+    assert values.tolist() == most_probable_completion(network, data).tolist()
+
+
+def test_large_tables_are_climbed_and_what_is_not_proven_is_said(monkeypatch):
+    data = holed_chain(3)
+    monkeypatch.setattr("exactlearn.augmentation.family_store.MOST_FAMILIES", 10)
+    assert not fits(data, FamilyRules(3))
+    with pytest.raises(TooLargeError, match=r"allow fewer parents or merge states"):
+        require_tabulated(data, FamilyRules(3))
+    result = augment(data, BDeu(), method="t-local", starts=2)
+    assert result.status == "heuristic"
+    assert "local in the graph" in result.message
+    assert np.isinf(result.bound)
+    assert result.score >= augment(data, BDeu(), method="mode").score
+    cells = data.missing_cells
+    for cell, variable in enumerate(cells[:, 1]):  # the DAG itself fits its order
+        for state in range(data.cardinalities[variable]):
+            other = result.values.copy()
+            other[cell] = state
+            assert total_score(data.complete(other), result.parents, BDeu()) <= result.score + 1e-7
+    again = augment(data, BDeu(), method="t-local", starts=2)
+    assert again.values.tolist() == result.values.tolist()
+
+
+def test_the_solver_ordering_proves_nothing_and_says_so():
+    result = augment(holed_chain(4), BDeu(), method="t-local", starts=1, solver="ordering")
+    assert (result.status, np.isinf(result.bound)) == ("heuristic", True)
+    assert "not proven best" in result.message
+
+
+@pytest.mark.parametrize("starts", [1, 3])
+def test_an_interrupt_or_a_limit_keeps_the_best_pair(starts):
+    data = holed_chain(5)
+    seen = []
+
+    def interrupt(event):
+        seen.append(event.score)
+        if len(seen) >= 2:
+            raise KeyboardInterrupt
+
+    result = augment(data, BDeu(), method="t-local", starts=starts, on_event=interrupt)
+    assert result.status == "interrupted"
+    assert result.parents is not None
+    assert result.score >= max(seen[:2]) - 1e-9
+    short = augment(data, BDeu(), method="t-local", starts=starts, time_limit=1e-9)
+    assert short.status == "feasible"
