@@ -16,7 +16,19 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.imputation.methods import CLASSIFIERS, METHODS
 from tests.command_line import fails, run, run_json
 
-CANCER = ("compare", "--network", "cancer", "--rows", 60, "--hide", "mnar:1", "--starts", 1)
+CANCER = (
+    "compare",
+    "--network",
+    "cancer",
+    "--rows",
+    60,
+    "--hide",
+    "mnar:1",
+    "--starts",
+    1,
+    "--networks",
+    2,
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +40,7 @@ def full(tmp_path_factory):
 
 def test_methods_that_learn_and_those_of_the_library_side_by_side():
     pytest.importorskip("sklearn")
-    methods = ["t-local", "posterior", "mpe", "knn", "iterative"]
+    methods = ["t-local", "posterior", "mpe", "averaged", "knn", "iterative"]
     words = ("--methods", ",".join(methods), "--repeat", 2, "--reference", "t-local")
     rows = run_json(*CANCER, *words)["rows"]
     assert [row["method"] for row in rows] == methods
@@ -36,7 +48,7 @@ def test_methods_that_learn_and_those_of_the_library_side_by_side():
         assert 0 <= row["accuracy"] <= 1
         assert row["reference"] == "t-local"
         assert row["difference"] == pytest.approx(row["accuracy"] - rows[0]["accuracy"])
-        assert (row["score"] is None) == (row["method"] in ("knn", "iterative"))
+        assert (row["score"] is None) == (row["method"] in ("averaged", "knn", "iterative"))
         assert (row["log_loss"] is None) == (row["method"] == "t-local")
     assert rows[0]["p_value"] == 1
     assert rows[0]["score"] >= max(rows[1]["score"], rows[2]["score"])

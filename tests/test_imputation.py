@@ -11,7 +11,8 @@ from exactlearn.augmentation import augment
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, MissingExtraError, OptionError
 from exactlearn.formats.table import read_dataset
-from exactlearn.imputation import MODES, Imputed, Imputer, Learning
+from exactlearn.imputation import MODES, Imputed, Imputer, Learning, averaging
+from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
 from exactlearn.imputation.classifiers import class_variable
 from exactlearn.imputation.imputer import independent
 from exactlearn.imputation.methods import CLASSIFIERS, IMPUTERS, METHODS
@@ -23,7 +24,9 @@ from tests.command_line import fails, run, run_json
 from tests.network_oracle import joint, random_network
 from tests.strategies import datasets, incomplete_datasets
 
-QUICK = Learning(learner="t-local", starts=1, max_parents=1)
+ONE = Dataset(np.array([[0]]), ("a",), (("x",),))
+
+QUICK = Learning(learner="t-local", starts=1, max_parents=1, networks=3)
 
 
 def holed(network: BayesianNetwork, rows: int, share: float, seed: int) -> Dataset:
@@ -122,6 +125,37 @@ class TestByNetwork:
         assert completed.codes.tolist() == [[0], [1]]
 
 
+class TestAveraged:
+    def test_it_is_the_mean_of_the_posteriors(self):
+        first = random_network(np.random.default_rng(1), 4)
+        second = independent(holed(first, 9, 0.2, 1))
+        networks = (first, second)
+        table = holed(first, 10, 0.4, 2)
+        mean = sum(Imputer("posterior", network=n).imputed(table).probabilities for n in networks)
+        assert averaged_posterior(networks, table) == pytest.approx(mean / 2)
+
+    def test_networks_come_from_samples_of_the_rows(self):
+        table = holed(random_network(np.random.default_rng(6), 5), 40, 0.1, 6)
+        networks, status = bootstrap_networks(table, replace(QUICK, networks=6))
+        again, _ = bootstrap_networks(table, replace(QUICK, networks=6))
+        assert [n.parents for n in networks] == [n.parents for n in again]
+        assert len({n.parents for n in networks}) > 1
+        assert status == "heuristic"
+
+    def test_weights_stand_for_rows(self):
+        table = Dataset(np.array([[0], [1], [-1]]), ("a",), (("x", "y"),), np.array([2.0, 1, 1]))
+        networks, _ = bootstrap_networks(table, replace(QUICK, max_parents=0, alpha=0.0))
+        assert networks[0].tables[0] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
+
+    def test_an_interrupt_keeps_the_networks_that_are_done(self, monkeypatch):
+        found = [Imputed(values=None, parents=((),), status=s) for s in ("t-local", "interrupted")]
+        answers = iter(found)
+        monkeypatch.setattr(averaging, "learned", lambda *told: next(answers))
+        table = Dataset(np.array([[0], [1], [-1]]), ("a",), (("x", "y"),))
+        networks, status = bootstrap_networks(table, replace(QUICK, networks=5))
+        assert (len(networks), status) == (2, "interrupted")
+
+
 class TestImputer:
     @given(datasets())
     @settings(deadline=None, max_examples=25)
@@ -174,12 +208,13 @@ class TestImputer:
         ("options", "told"),
         [
             ({"mode": "posteriour"}, "did you mean 'posterior'"),
+            ({"mode": "averaged", "network": independent(ONE)}, "learns from the table"),
             ({"mode": "multiple", "draws": 0}, "draws must be at least 1"),
             (
                 {"mode": "augmentation", "learning": Learning(learner="structural-em")},
                 "'mpe' gives",
             ),
-            ({"mode": "mode", "network": independent(Dataset([[0]], ("a",), (("x",),)))}, "learns"),
+            ({"mode": "mode", "network": independent(ONE)}, "learns"),
         ],
     )
     def test_contradictions_are_refused(self, options, told):
@@ -311,10 +346,13 @@ def tables(tmp_path_factory):
     return made
 
 
+FEW = ("--starts", 1, "--networks", 2)
+
+
 class TestCommand:
     @pytest.mark.parametrize("mode", MODES)
     def test_every_mode_tells_every_cell(self, tables, mode):
-        record = run_json("impute", tables / "holes.csv", "--mode", mode, "--starts", 1)
+        record = run_json("impute", tables / "holes.csv", "--mode", mode, *FEW)
         assert list(record) == ["mode", "status", "score", "seconds", "parents", "completion"]
         holes = read_dataset(tables / "holes.csv")
         assert [(c["row"], c["variable"]) for c in record["completion"]] == [

@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 from exactlearn.commands.comparing import Pair, Plan
-from exactlearn.commands.imputing import learner_option
+from exactlearn.commands.imputing import learner_option, networks_option
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
@@ -47,6 +47,7 @@ from exactlearn.suggestion import suggestion
 )
 @click.option("--truth", metavar="COMPLETE.csv", help="The table before cells were hidden.")
 @learner_option
+@networks_option
 @t_option
 @starts_option
 @smoothing_option
@@ -92,6 +93,7 @@ def command(
     methods: str,
     truth: str | None,
     learner: Learner,
+    networks: int,
     t: int,
     starts: int,
     smoothing: float,
@@ -117,7 +119,7 @@ def command(
     chosen = _methods(methods)
     _check(chosen, repeated=repeated, of_class=of_class, reference=reference)
     search = replace(search, t=t, starts=starts)
-    plan = Plan(chosen, criterion, search, learner, smoothing, reference, output)
+    plan = Plan(chosen, criterion, search, learner, networks, smoothing, reference, output)
     output.note_compiling()
     if not repeated:
         plan.compare(_given(source or "", truth, reading, chosen))

@@ -33,7 +33,7 @@ class Plan:
     ----------
     methods
         Names of methods.
-    criterion, search, learner, smoothing
+    criterion, search, learner, networks, smoothing
         How networks are learned.
     reference
         The method to test the others against, or ``None``.
@@ -45,6 +45,7 @@ class Plan:
     criterion: Criterion
     search: Search
     learner: Learner
+    networks: int
     smoothing: float
     reference: str | None
     output: Output
@@ -108,7 +109,15 @@ class Plan:
     def _judged(self, name: str, pair: Pair, search: Search) -> Comparison:
         data, truth = pair
         with self.output.narration(f"{name}, seed {search.seed}") as narration:
-            how = learning(data, self.criterion, search, self.learner, self.smoothing, narration)
+            how = learning(
+                data,
+                self.criterion,
+                search,
+                self.learner,
+                self.networks,
+                self.smoothing,
+                narration,
+            )
             begun = monotonic()
             found = METHODS[name](data, how)
             seconds = monotonic() - begun

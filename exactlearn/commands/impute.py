@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import click
 
-from exactlearn.commands.imputing import learner_option, learning
+from exactlearn.commands.imputing import learner_option, learning, networks_option
 from exactlearn.commands.learned import leave
 from exactlearn.commands.options import (
     criterion_options,
@@ -54,7 +54,8 @@ SHOWN_CELLS = 40
     type=click.Choice(get_args(Mode)),
     default=Imputer.mode,
     show_default=True,
-    help="posterior: each cell's most probable state; mpe: each row's most probable completion; "
+    help="posterior: each cell's most probable state; averaged: the same by the mean over several "
+    "networks; mpe: each row's most probable completion; "
     "augmentation: the completion that scores best with its network; multiple: several tables "
     "drawn from the posterior; mode: the most frequent states.",
 )
@@ -68,6 +69,7 @@ SHOWN_CELLS = 40
     help="multiple: tables to draw.",
 )
 @learner_option
+@networks_option
 @t_option
 @starts_option
 @solver_options
@@ -82,6 +84,7 @@ def command(
     train: str | None,
     draws: int,
     learner: Learner,
+    networks: int,
     t: int,
     starts: int,
     search: Search,
@@ -102,7 +105,7 @@ def command(
     search = replace(search, t=t, starts=starts)
     begun = monotonic()
     with output.narration(mode) as narration, terminated_as_interrupted():
-        how = learning(learned_from, criterion, search, learner, smoothing, narration)
+        how = learning(learned_from, criterion, search, learner, networks, smoothing, narration)
         imputer = Imputer(mode, how, given, draws).fit(learned_from)
     assert imputer.network is not None
     if train is not None:
@@ -134,6 +137,10 @@ def _check(output: Output, mode: Mode, network: str | None, train: str | None) -
     if output.path is None or is_folder(output.path):
         return
     require_suffix(output.path, (*TABLES, ".json", ".bif"))
+    if mode == "averaged" and suffix_of(output.path) == ".bif":
+        raise OptionError(
+            f"--output {output.path}: 'averaged' has several networks; write the table or .json"
+        )
     if mode == "multiple" and suffix_of(output.path) in TABLES:
         raise OptionError(
             f"--output {output.path}: 'multiple' draws several tables; name a folder for them"
@@ -152,7 +159,7 @@ def _record(mode: Mode, data: Dataset, found: Imputed, begun: float) -> dict[str
         "status": found.status,
         "score": found.score,
         "seconds": monotonic() - begun,
-        "parents": named_parents(data.names, found.parents or ()),
+        "parents": found.parents and named_parents(data.names, found.parents),
         "completion": completion,
     }
 
@@ -165,7 +172,8 @@ def _write(answer: _Answer, output: Output) -> None:
         path.mkdir(parents=True, exist_ok=True)
         _write_tables(answer.tables, path)
         write_json(answer.record, path / "result.json")
-        write_bif(answer.network, path / "network.bif")
+        if answer.record["parents"] is not None:
+            write_bif(answer.network, path / "network.bif")
     elif suffix_of(path) == ".json":
         write_json(answer.record, path)
     elif suffix_of(path) == ".bif":

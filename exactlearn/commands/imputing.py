@@ -15,8 +15,16 @@ learner_option = click.option(
     type=click.Choice(get_args(Learner)),
     default=Learning.learner,
     show_default=True,
-    help="How posterior, mpe and multiple learn their network; for impute's 'augmentation', how "
-    "its completion is found.",
+    help="How posterior, mpe, averaged and multiple learn networks, and impute's 'augmentation' "
+    "finds its completion.",
+)
+
+networks_option = click.option(
+    "--networks",
+    type=click.IntRange(1),
+    default=Learning.networks,
+    show_default=True,
+    help="averaged: networks to learn, each from a bootstrap sample of the rows.",
 )
 
 
@@ -25,6 +33,7 @@ def learning(
     criterion: Criterion,
     search: Search,
     learner: Learner,
+    networks: int,
     smoothing: float,
     on_event: OnEvent,
 ) -> Learning:
@@ -36,4 +45,6 @@ def learning(
         As :func:`~exactlearn.pipeline.incomplete_options`.
     """
     options = incomplete_options(dataset, criterion, search)
-    return Learning(learner=learner, alpha=smoothing, on_event=on_event, **options)
+    return Learning(
+        learner=learner, networks=networks, alpha=smoothing, on_event=on_event, **options
+    )

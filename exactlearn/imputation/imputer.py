@@ -13,11 +13,8 @@ from exactlearn.augmentation.pair import total_score
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.completing import (
-    draw_completions,
-    most_probable_completion,
-    posterior_cells,
-)
+from exactlearn.evaluation.completing import draw_completions, most_probable_completion
+from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.learning import Learning, learned
 from exactlearn.imputation.one_hot import likeliest
@@ -25,7 +22,7 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import smoothed
 from exactlearn.suggestion import suggestion
 
-Mode = Literal["augmentation", "posterior", "mpe", "multiple", "mode"]
+Mode = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -41,13 +38,14 @@ class Imputer:
         together with the network; other tables get the most probable completion of each row.
         ``posterior``: each cell gets its most probable state given the observed cells of its row.
         ``mpe``: each row gets its jointly most probable completion.
+        ``averaged``: as ``posterior``, by the mean over networks from bootstrap samples of rows.
         ``multiple``: completions are drawn from the joint posterior of each row.
         ``mode``: each cell gets the most frequent state of its variable.
     learning
         How the network is learned; its seed is also that of ``multiple``.
     network
         A network to use in place of learning one, for ``posterior``, ``mpe`` and ``multiple``; the
-        imputer then needs no fitting.
+        imputer then needs no fitting. After fitting the one learned; the first of ``averaged``.
     draws
         How many tables ``multiple`` draws.
 
@@ -74,6 +72,7 @@ class Imputer:
     network: BayesianNetwork | None = None
     draws: int = 5
     _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
+    _others: tuple[BayesianNetwork, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -81,7 +80,7 @@ class Imputer:
             raise OptionError(f"there is no mode {self.mode!r}{suggestion(self.mode, MODES)}")
         if self.draws < 1:
             raise OptionError(f"draws must be at least 1, found {self.draws}")
-        if self.mode in ("augmentation", "mode") and self.network is not None:
+        if self.mode in ("augmentation", "averaged", "mode") and self.network is not None:
             raise OptionError(
                 f"the mode '{self.mode}' learns from the table; a given network is for "
                 "'posterior', 'mpe' and 'multiple'"
@@ -108,18 +107,28 @@ class Imputer:
         TooLargeError, InfeasibleError
             As :func:`~exactlearn.imputation.learning.learned`.
         """
-        if self.mode == "mode":
-            self.network = independent(dataset)
-        elif not self._given:
-            found = learned(dataset, self.learning)
-            if found.network is None:
-                raise OptionError(
-                    f"the time limit of {self.learning.time_limit} s came before "
-                    f"'{self.learning.learner}' found any network; give it more time, or choose "
-                    "another learner"
-                )
-            self.network, self._learned = found.network, (dataset, found)
+        if self.learn(dataset).network is None:
+            raise OptionError(
+                f"the time limit of {self.learning.time_limit} s came before "
+                f"'{self.learning.learner}' found any network; give it more time, or choose "
+                "another learner"
+            )
         return self
+
+    def learn(self, dataset: Dataset) -> Imputed:
+        """Do what :meth:`fit` does; tell what was found, even if that is no network.
+
+        Raises
+        ------
+        OptionError, TooLargeError, InfeasibleError
+            As :func:`~exactlearn.imputation.learning.learned`.
+        """
+        if self._given or self.mode == "mode":
+            self.network = self.network if self._given else independent(dataset)
+            return Imputed(values=None, network=self.network)
+        found, self._others = self._find(dataset)
+        self.network, self._learned = found.network, (dataset, found)
+        return found
 
     def transform(self, dataset: Dataset) -> Dataset:
         """Return a table with its missing cells filled; the first one of several.
@@ -162,15 +171,15 @@ class Imputer:
             return tuple(table.complete(values) for values in drawn)
         values = self._joint_values(table)
         if values is None:
-            values = likeliest(posterior_cells(self._network, table))
+            values = likeliest(self._posterior(table))
         return (table.complete(values),)
 
     def imputed(self, dataset: Dataset) -> Imputed:
         """Return the values of the missing cells with their posterior distributions.
 
         Of ``multiple``, each cell's most probable value. The score is that of the completed table
-        with the network's structure; the values are in the coding of the table that
-        :meth:`transform` returns.
+        with the network's structure, where there is one network; the values are in the coding of
+        the table that :meth:`transform` returns.
 
         Raises
         ------
@@ -178,7 +187,7 @@ class Imputer:
             As :meth:`transform`.
         """
         table, network = self._table(dataset), self._network
-        probabilities = posterior_cells(network, table)
+        probabilities = self._posterior(table)
         joint = self._joint(table)
         if joint is not None:
             return replace(joint, probabilities=probabilities)
@@ -186,13 +195,16 @@ class Imputer:
         if values is None:
             values = likeliest(probabilities)
         parents = _parents_among(network, table.names)
+        status = "heuristic" if self._learned is None else self._learned[1].ended
+        if self.mode == "averaged":
+            return Imputed(values=values, probabilities=probabilities, status=status)
         return Imputed(
             values=values,
             probabilities=probabilities,
             parents=parents,
             network=network,
             score=total_score(table.complete(values), parents, self.learning.score),
-            status="heuristic" if self._learned is None else self._learned[1].ended,
+            status=status,
         )
 
     @property
@@ -210,6 +222,17 @@ class Imputer:
         return replace(
             dataset, codes=aligned_codes(dataset, dataset.names, states), states=states, edges={}
         )
+
+    def _find(self, dataset: Dataset) -> tuple[Imputed, tuple[BayesianNetwork, ...]]:
+        """Return what was learned, and the other networks to average over."""
+        if self.mode != "averaged":
+            return learned(dataset, self.learning), ()
+        networks, status = bootstrap_networks(dataset, self.learning)
+        first = networks[0] if networks else None
+        return Imputed(values=None, network=first, status=status), networks[1:]
+
+    def _posterior(self, table: Dataset) -> NDArray[np.float64]:
+        return averaged_posterior((self._network, *self._others), table)
 
     def _joint_values(self, table: Dataset) -> NDArray[np.int64] | None:
         """Return the values of modes that choose those of a row together."""

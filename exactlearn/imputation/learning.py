@@ -6,6 +6,7 @@ from typing import Literal
 
 from exactlearn.augmentation import augment
 from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.parameters.em import fit_em
 from exactlearn.scores import BDeu, Score
@@ -43,6 +44,8 @@ class Learning:
         Arcs (parent, child) by variable index.
     alpha
         Pseudo-count of every parameter of the network.
+    networks
+        How many networks the mode ``averaged`` learns.
     on_event
         Told of the search's progress.
     """
@@ -58,7 +61,13 @@ class Learning:
     required: Collection[Arc] = ()
     forbidden: Collection[Arc] = ()
     alpha: float = 1.0
+    networks: int = 10
     on_event: OnEvent | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse to average over no network."""
+        if self.networks < 1:
+            raise OptionError(f"networks must be at least 1, found {self.networks}")
 
     def learned_by(self, learner: Learner) -> "Learning":
         """Return the same with another learner."""

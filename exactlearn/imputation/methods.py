@@ -1,7 +1,6 @@
 """Every method of completing a table by its name: what ``compare`` puts side by side."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 from exactlearn.augmentation import METHODS as AUGMENTATION
@@ -9,7 +8,7 @@ from exactlearn.data import Dataset
 from exactlearn.imputation.classifiers import impute_by_labels, impute_by_svm
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer, Mode
-from exactlearn.imputation.learning import Learner, Learning, augmented, learned
+from exactlearn.imputation.learning import Learner, Learning, augmented
 from exactlearn.imputation.library import impute_forest, impute_iterative, impute_knn
 
 Method = Callable[[Dataset, Learning], Imputed]
@@ -17,10 +16,9 @@ Method = Callable[[Dataset, Learning], Imputed]
 
 
 def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
-    found = learned(dataset, how)
-    if found.network is None:
-        return found
-    return replace(Imputer(mode, how, found.network).imputed(dataset), status=found.ended)
+    imputer = Imputer(mode, how)
+    found = imputer.learn(dataset)
+    return found if found.network is None else imputer.imputed(dataset)
 
 
 def _structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
@@ -36,6 +34,7 @@ NETWORK_METHODS: Mapping[str, Method] = {
     "structural-em-hard": partial(_structural_em, "structural-em-hard"),
     "posterior": partial(_by_network, "posterior"),
     "mpe": partial(_by_network, "mpe"),
+    "averaged": partial(_by_network, "averaged"),
 }
 """Methods that learn a network."""
 
