@@ -14,7 +14,7 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.imputation import MODES, Imputed, Imputer, Learning, averaging
 from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
 from exactlearn.imputation.classifiers import class_variable
-from exactlearn.imputation.imputer import independent
+from exactlearn.imputation.independent import independent
 from exactlearn.imputation.methods import CLASSIFIERS, IMPUTERS, METHODS
 from exactlearn.imputation.one_hot import cell_probabilities, likeliest, one_hot
 from exactlearn.missingness import hide

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.pair import total_score
-from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.completing import draw_completions, most_probable_completion
 from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
 from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.independent import independent
 from exactlearn.imputation.learning import Learning, learned
 from exactlearn.imputation.one_hot import likeliest
 from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import smoothed
 from exactlearn.suggestion import suggestion
 
 Mode = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
@@ -250,26 +249,6 @@ class Imputer:
         fitted, found = self._learned
         same = table.names == fitted.names and np.array_equal(table.codes, fitted.codes)
         return found if same else None
-
-
-def independent(dataset: Dataset) -> BayesianNetwork:
-    """Return the network without arcs that has the shares of the observed states.
-
-    Examples
-    --------
-    >>> table = Dataset(np.array([[0], [1], [1], [-1]]), ("a",), (("no", "yes"),))
-    >>> independent(table).tables[0].round(2).tolist()
-    [0.33, 0.67]
-    """
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
-    tables = []
-    for codes, r in zip(dataset.codes.T, dataset.cardinalities.tolist(), strict=True):
-        seen = codes != MISSING
-        counts = np.bincount(codes[seen], weights[seen], r).astype(np.float64)
-        tables.append(smoothed(counts, 0.0))
-    return BayesianNetwork(
-        dataset.names, dataset.states, ((),) * dataset.n_variables, tuple(tables)
-    )
 
 
 def _parents_among(network: BayesianNetwork, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
