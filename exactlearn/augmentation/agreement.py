@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.family_bounds import Holes
-from exactlearn.augmentation.optimism import Optimism, Reading
 from exactlearn.augmentation.open_families import OpenFamilies
+from exactlearn.augmentation.optimism import Optimism, Reading
+from exactlearn.solvers.cluster_search import FEW, violated_clusters
 from exactlearn.solvers.clusters import Counted, Support
-from exactlearn.solvers.cluster_search import violated_clusters
+from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.linear_program import LinearProgram
 from exactlearn.solvers.multipliers import Multipliers
 
@@ -33,10 +34,16 @@ MOST_ROUNDS = 200
 ENTERING = 5
 """Readings of each child that enter between two linear programs."""
 
+LEAST_PRICE = 1e-7
+"""Reduced cost from which a reading enters."""
+
 SMOOTHING = 0.4
 """Weight of the best prices so far where the next ones are tried: the last ones jump about."""
 
-TAIL, LEAST_GAIN = 8, 0.05
+MOST_CLUSTERS = 20
+"""Clusters that enter between two linear programs."""
+
+TAIL, LEAST_GAIN = 20, 0.1
 """Rounds in which such a part of the gap must be closed."""
 
 
@@ -60,7 +67,11 @@ class Agreed:
 
 
 def agree(
-    program: "Agreement", optimism: Optimism, target: float, pause: Callable[[], None]
+    program: "Agreement",
+    optimism: Optimism,
+    multipliers: Multipliers,
+    target: float,
+    pause: Callable[[], None],
 ) -> Agreed:
     """Find prices with a low bound, which the optimism then has.
 
@@ -70,13 +81,14 @@ def agree(
         The readings known.
     optimism
         The bounds of the families at a node.
+    multipliers
+        Clusters with multipliers to begin with.
     target
         Stop when the bound is at most this.
     pause
         Called each round; what it raises passes through.
     """
     program.restrict(optimism)
-    multipliers = Multipliers.none(optimism.families.n_variables)
     best, best_prices = optimism.bound(multipliers), optimism.holes.prices
     trace = [best]
     while True:
@@ -88,13 +100,15 @@ def agree(
             bound = optimism.bound(solved.multipliers)
             if bound < best:
                 best, best_prices, multipliers = bound, prices, solved.multipliers
-            entered = _enter(program, optimism, solved.multipliers)
+            entered = _enter(program, optimism, solved)
             if entered:
                 break
-        found = violated_clusters(solved.support, optimism.families.n_variables, 10)
+        found = program.violated(solved.support)
         program.add_clusters(found)
         trace.append(best)
         if best <= target or (not entered and not len(found)) or len(trace) > MOST_ROUNDS:
+            break
+        if not len(found) and best - solved.optimum < LEAST_GAIN * (best - target):
             break
         if len(trace) > TAIL and trace[-TAIL] - best < LEAST_GAIN * (best - target):
             break
@@ -102,11 +116,13 @@ def agree(
     return Agreed(best, multipliers, solved.shares)
 
 
-def _enter(program: "Agreement", optimism: Optimism, multipliers: Multipliers) -> bool:
-    """Let the best readings of each child enter; tell whether any is new."""
+def _enter(program: "Agreement", optimism: Optimism, solved: "Solved") -> bool:
+    """Let the best readings of each child enter that raise the optimum; tell whether any does."""
     entered = False
-    for number in optimism.best(multipliers, ENTERING):
-        entered |= program.add(number, *optimism.read(number))
+    for number in optimism.best(solved.multipliers, ENTERING):
+        reading = optimism.read(number)
+        if program.gain(reading, solved) > LEAST_PRICE:
+            entered |= program.add(reading)
     return entered
 
 
@@ -116,6 +132,10 @@ class Solved:
 
     Parameters
     ----------
+    optimum
+        The objective.
+    values
+        Duals of the variables, shape (n,).
     prices
         Duals of the links, shape (n, holes, states).
     multipliers
@@ -126,6 +146,8 @@ class Solved:
         The families chosen in part.
     """
 
+    optimum: float
+    values: NDArray[np.float64]
     prices: NDArray[np.float64]
     multipliers: Multipliers
     shares: NDArray[np.float64]
@@ -154,7 +176,7 @@ class Agreement:
         self._lp = LinearProgram()
         self._lp.add_rows(np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), _NO_ITEMS)
         # the complement of z: one less than the states of a hole are not its state
-        others = self.states - 1.0
+        others = (self.states - 1).astype(np.float64)
         self._lp.add_rows(others, others, np.zeros(h + 1, np.int64), _NO_ITEMS)
         columns = int(self.states.sum())
         self._lp.add_columns(
@@ -165,44 +187,65 @@ class Agreement:
         self._n_rows = n + h
         self._links: dict[tuple[int, int, int], int] = {}
         self._cluster_rows: list[int] = []
-        self._number: list[int] = []
         self._readings: list[Reading] = []
-        self._known: set[tuple[int, Reading]] = set()
+        self._known: set[tuple[int, bytes]] = set()
 
-    def add(self, number: int, reading: Reading, score: float) -> bool:
-        """Add a family with a reading and its score; tell whether that is new."""
-        if (number, reading) in self._known:
+    def add(self, reading: Reading) -> bool:
+        """Add a family with what it reads; tell whether that is new."""
+        key = reading.number, reading.states.tobytes()
+        if key in self._known:
             return False
-        self._known.add((number, reading))
-        child = int(self.families.child[number])
-        rows = [child, *(self._link(child, hole, state) for hole, state in reading)]
-        inside = self.families.has[number]
-        for row, cluster in zip(self._cluster_rows, self.clusters.clusters, strict=True):
-            if cluster[child] and (cluster & inside).sum() == 1:
-                rows.append(row)
-        items = np.array(rows, np.int64)
-        self._lp.add_columns(np.array([score]), np.array([0, len(items)], np.int64), items)
-        self._number.append(number)
+        self._known.add(key)
+        child = int(self.families.child[reading.number])
+        read = zip(reading.holes.tolist(), reading.states.tolist(), strict=True)
+        rows = [child, *(self._link(child, hole, state) for hole, state in read)]
+        met = np.flatnonzero(self._satisfied(np.array([reading.number]))[:, 0])
+        items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
+        self._lp.add_columns(np.array([reading.score]), np.array([0, len(items)]), items)
         self._readings.append(reading)
         return True
 
-    def add_clusters(self, clusters: NDArray[np.bool_]) -> None:
-        """Add the inequalities of clusters, shape (k, n)."""
-        offset = int(self._state_first[-1])
-        number = np.array(self._number, np.int64)
-        child, has = self.families.child[number], self.families.has[number]
-        for cluster in clusters:
-            satisfied = cluster[child] & ((has & cluster).sum(axis=1) == 1)
-            items = offset + np.flatnonzero(satisfied)
-            self._lp.add_rows(
-                np.ones(1), np.full(1, np.inf), np.array([0, len(items)], np.int64), items
-            )
-            self._cluster_rows.append(self._n_rows)
-            self._n_rows += 1
+    def gain(self, reading: Reading, solved: Solved) -> float:
+        """Return the reduced cost of a reading."""
+        child = self.families.child[reading.number]
+        paid = float(solved.prices[child, reading.holes, reading.states].sum())
+        met = self._satisfied(np.array([reading.number]))[: len(solved.multipliers.values), 0]
+        reward = float(solved.multipliers.values @ met)
+        return reading.score - paid + reward - float(solved.values[child])
+
+    def violated(self, support: Support) -> Counted:
+        """Return clusters that a solution violates."""
+        n = self.families.n_variables
+        plain = violated_clusters(support, n, MOST_CLUSTERS)
+        if len(plain) >= FEW:
+            return Counted.of(plain)
+        return Counted.join(Counted.of(plain), counted_clusters(support, n, MOST_CLUSTERS))
+
+    def _satisfied(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which clusters some families satisfy, shape (clusters, families)."""
+        clusters, has = self.clusters.clusters, self.families.has[number]
+        inside = clusters[:, self.families.child[number]]
+        parents = clusters.astype(np.int64) @ has.T - inside
+        met: NDArray[np.bool_] = inside & (parents < self.clusters.counts[:, None])
+        return met
+
+    def add_clusters(self, clusters: Counted) -> None:
+        """Add the inequalities of clusters."""
+        before, k = len(self.clusters), len(clusters)
         self.clusters = Counted(
-            np.concatenate([self.clusters.clusters, clusters]),
-            np.concatenate([self.clusters.counts, np.ones(len(clusters), np.int64)]),
+            np.concatenate([self.clusters.clusters, clusters.clusters]),
+            np.concatenate([self.clusters.counts, clusters.counts]),
         )
+        row, column = np.nonzero(self._satisfied(self._numbers)[before:])
+        starts = np.searchsorted(row, np.arange(k + 1)).astype(np.int64)
+        items = column + int(self._state_first[-1])
+        self._lp.add_rows(clusters.counts.astype(float), np.full(k, np.inf), starts, items)
+        self._cluster_rows += range(self._n_rows, self._n_rows + k)
+        self._n_rows += k
+
+    @property
+    def _numbers(self) -> NDArray[np.int64]:
+        return np.array([reading.number for reading in self._readings], np.int64)
 
     def restrict(self, optimism: Optimism) -> None:
         """Allow the readings that a node allows."""
@@ -212,19 +255,22 @@ class Agreement:
         hole = np.repeat(np.arange(len(self.states)), self.states)
         state = np.arange(len(hole)) - self._state_first[hole]
         complement = np.where(filled[hole] == state, 0.0, 1.0)
-        column = np.array([c for c, reads in enumerate(self._readings) for _ in reads], np.int64)
-        read = np.array([pair for reads in self._readings for pair in reads], np.int64)
-        read = read.reshape(-1, 2)
-        wrong = (filled[read[:, 0]] >= 0) & (filled[read[:, 0]] != read[:, 1])
+        none = np.zeros(0, np.int64)
+        holes = np.concatenate([none, *(reading.holes for reading in self._readings)])
+        states = np.concatenate([none, *(reading.states for reading in self._readings)])
+        column = np.repeat(
+            np.arange(len(self._readings)), [len(reading.holes) for reading in self._readings]
+        )
+        wrong = (filled[holes] >= 0) & (filled[holes] != states)
         allowed = np.bincount(column[wrong], minlength=len(self._readings)) == 0
         upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
         self._lp.bound_columns(np.arange(len(upper)), upper)
         for number in self.anchor:
-            self.add(number, *optimism.read(number))
+            self.add(optimism.read(number))
 
     def solve(self) -> Solved:
         """Return an optimum over the readings that are allowed."""
-        _, values, duals = self._lp.solve(dual=False)
+        optimum, values, duals = self._lp.solve(dual=False)
         n, h, most = self.families.n_variables, len(self.states), int(self.states.max(initial=1))
         prices = np.zeros((n, h, most))
         if self._links:
@@ -237,6 +283,8 @@ class Agreement:
         at = np.arange(len(hole))
         shares[hole, at - self._state_first[hole]] = 1.0 - values[at]
         return Solved(
+            optimum,
+            duals[:n],
             prices,
             Multipliers(self.clusters.clusters, weights, self.clusters.counts),
             shares,
@@ -254,15 +302,14 @@ class Agreement:
         return row
 
     def _support(self, values: NDArray[np.float64]) -> Support:
-        number = np.array(self._number, np.int64)
-        x = np.bincount(number, values, len(self.families))
+        x = np.bincount(self._numbers, values, len(self.families))
         at = np.flatnonzero(x > 1e-7)
         members = self.families.members[at]
         present = members >= 0
         first = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
         return Support(
             self.families.child[at].astype(np.int64),
-            x[at],
+            x[at].astype(np.float64),
             first,
             members[present].astype(np.int64),
         )

@@ -22,6 +22,7 @@ from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.scores import score_family
+from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.multipliers import Multipliers
 
 TOLERANCE = 1e-9
@@ -63,14 +64,14 @@ def branch(task: Task, incumbent: Incumbent) -> None:
     TooLargeError
         When there are too many families.
     """
-    root, program, bound = _root(task, incumbent)
+    root, program, multipliers, bound = _root(task, incumbent)
     incumbent.prove(bound)
-    queue: list[tuple[float, int, Optimism]] = [(-bound, 0, root)]
+    queue: list[tuple[float, int, Optimism, Multipliers]] = [(-bound, 0, root, multipliers)]
     made = 1
     while queue and -queue[0][0] > _target(incumbent):
-        priority, _, node = heappop(queue)
+        priority, _, node, multipliers = heappop(queue)
         incumbent.prove(-priority)
-        agreed = agree(program, node, _target(incumbent), lambda: _pause(incumbent))
+        agreed = agree(program, node, multipliers, _target(incumbent), lambda: _pause(incumbent))
         if agreed.bound <= _target(incumbent):
             incumbent.nodes += 1
             continue
@@ -80,7 +81,7 @@ def branch(task: Task, incumbent: Incumbent) -> None:
             continue
         hole = _disputed(node, chosen, agreed)
         for state in range(_n_states(node, hole)):
-            heappush(queue, (-bound, made, node.fixed(hole, state)))
+            heappush(queue, (-bound, made, node.fixed(hole, state), agreed.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
 
@@ -95,21 +96,20 @@ def _pause(incumbent: Incumbent) -> None:
         raise LimitReachedError("feasible")
 
 
-def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, float]:
+def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multipliers, float]:
     """Return bounds and prices of the families that may be part of a better network."""
     families = OpenFamilies.of(task)
     optimism = Optimism.of(families, holes_of(task.dataset), EFFORTS[0])
     optimism.most_nodes = EFFORTS[1]
     optimism.fresh[:] = False
-    agreed = agree(
-        _program(task, families, optimism, incumbent),
-        optimism,
-        _target(incumbent),
-        lambda: _pause(incumbent),
-    )
+    multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: _pause(incumbent))
+    program = _program(task, families, optimism, incumbent)
+    program.add_clusters(multipliers.counted)
+    agreed = agree(program, optimism, multipliers, _target(incumbent), lambda: _pause(incumbent))
     optimism = optimism.take(_promising(optimism, agreed.bound, agreed.multipliers, incumbent))
     program = _program(task, optimism.families, optimism, incumbent)
-    return optimism, program, agreed.bound
+    program.add_clusters(agreed.multipliers.counted)
+    return optimism, program, agreed.multipliers, agreed.bound
 
 
 def _program(
@@ -117,9 +117,9 @@ def _program(
 ) -> Agreement:
     """Return a linear program that knows the incumbent."""
     readings = _readings(task, families, incumbent)
-    program = Agreement(families, optimism.holes, [number for number, _, _ in readings])
+    program = Agreement(families, optimism.holes, [reading.number for reading in readings])
     for reading in readings:
-        program.add(*reading)
+        program.add(reading)
     return program
 
 
@@ -137,19 +137,16 @@ def _promising(
     return kept
 
 
-def _readings(
-    task: Task, families: OpenFamilies, incumbent: Incumbent
-) -> list[tuple[int, Reading, float]]:
+def _readings(task: Task, families: OpenFamilies, incumbent: Incumbent) -> list[Reading]:
     """Return the incumbent's families with what they read, and their scores."""
     assert incumbent.parents is not None
     values, variable = incumbent.working_values, task.dataset.missing_cells[:, 1]
     completed = task.dataset.complete(values)
     found = []
     for child, parents in enumerate(incumbent.parents):
-        holes = np.flatnonzero(np.isin(variable, [child, *parents])).tolist()
-        reading = tuple((hole, int(values[hole])) for hole in holes)
+        holes = np.flatnonzero(np.isin(variable, [child, *parents]))
         score = score_family(completed, child, tuple(sorted(parents)), task.score)
-        found.append((families.number(child, parents), reading, score))
+        found.append(Reading(families.number(child, parents), holes, values[holes], score))
     return found
 
 
@@ -169,7 +166,7 @@ def _choose(task: Task, incumbent: Incumbent, node: Optimism) -> _Chosen:
             break
         node.refresh(np.array([numbers[child] for child in stale]))
         node.freshen(node.upper, stale)
-    readings = tuple(node.read(number)[0] for number in numbers)
+    readings = tuple(node.read(number) for number in numbers)
     chosen = _Chosen(result.parents, tuple(numbers), readings, result.score + node.paid_back)
     _offer(task, incumbent, node, chosen)
     return chosen
@@ -179,8 +176,7 @@ def _votes(node: Optimism, chosen: _Chosen) -> NDArray[np.int64]:
     """Count, for each hole and state, the chosen families that read it, shape (holes, states)."""
     votes = np.zeros(node.holes.prices.shape[1:], np.int64)
     for reading in chosen.readings:
-        for hole, state in reading:
-            votes[hole, state] += 1
+        votes[reading.holes, reading.states] += 1
     return votes
 
 

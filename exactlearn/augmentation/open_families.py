@@ -72,12 +72,12 @@ class OpenFamilies:
                 )
             lists.append(members)
         members = np.concatenate(lists)
-        child = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
+        children = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
         weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         compiled = task.score.compiled(float(weights.sum()))
-        grown = growth(compiled, sizes, dataset.cardinalities[child], weights)
-        return cls(dataset.names, child, members, grown)
+        grown = growth(compiled, sizes, dataset.cardinalities[children], weights)
+        return cls(dataset.names, children, members, grown)
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)

@@ -6,16 +6,35 @@ became cheaper by is added to it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import Holes, place_rows
+from exactlearn.augmentation.family_bounds import Holes, read_family
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.solvers.multipliers import Multipliers
 
-Reading = tuple[tuple[int, int], ...]
-"""Holes that a family reads, with the states."""
+
+class Reading(NamedTuple):
+    """What a family reads.
+
+    Attributes
+    ----------
+    number
+        The family.
+    holes, states
+        The holes of its columns in increasing order, and the state of each, shapes (k,).
+    score
+        What the family scores then.
+    """
+
+    number: int
+    holes: NDArray[np.int64]
+    states: NDArray[np.int64]
+    score: float
+
 
 AT_ONCE = 8
 """Families of a child that are bounded anew together with its best."""
@@ -126,9 +145,7 @@ class Optimism:
         reward = multipliers.adjusted_families(self.families.arrays(np.zeros(len(self.families))))
         while True:
             adjusted = self.upper + reward
-            tops = [
-                a + int(adjusted[a:b].argmax()) for a, b in zip(first[:-1], first[1:], strict=True)
-            ]
+            tops = [a + int(adjusted[a:b].argmax()) for a, b in pairwise(first)]
             stale = [child for child, top in enumerate(tops) if not self.fresh[top]]
             if not stale:
                 return adjusted
@@ -144,34 +161,14 @@ class Optimism:
         """Return the families of each child that are best with the multipliers."""
         adjusted, first = self.adjusted(multipliers), self.families.first
         found = []
-        for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
+        for a, b in pairwise(first.tolist()):
             found += (a + np.argsort(-adjusted[a:b], kind="stable")[:most]).tolist()
         return found
 
-    def read(self, number: int) -> tuple[Reading, float]:
-        """Return the best completion found for a family, and the score without prices.
-
-        What the node has filled is read as well.
-        """
+    def read(self, number: int) -> Reading:
+        """Return what a family reads at best; what the node has filled is read as well."""
         child, members = int(self.families.child[number]), self.families.members[number]
-        placed = place_rows(
-            number, child, members, self.holes, self.families.growth, self.most_nodes
+        return Reading(
+            number,
+            *read_family(number, child, members, self.holes, self.families.growth, self.most_nodes),
         )
-        columns = [child, *members[members >= 0].tolist()]
-        number, codes, prices = self.holes.number, self.holes.codes, self.holes.prices
-        reading = {int(number[v, u]): int(codes[v, u]) for v, u in self._filled(columns)}
-        paid = 0.0
-        for row, cell in zip(placed.rows.tolist(), placed.cells.tolist(), strict=True):
-            for v in columns:
-                states = int(self.holes.cardinalities[v])
-                if codes[v, row] < 0:
-                    hole = int(number[v, row])
-                    reading[hole] = cell % states
-                    paid += float(prices[child, hole, cell % states])
-                cell //= states
-        return tuple(sorted(reading.items())), placed.best + paid
-
-    def _filled(self, columns: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the holes of some variables that the node has filled, as (variable, row)."""
-        at, row = np.nonzero((self.holes.number[columns] >= 0) & (self.holes.codes[columns] >= 0))
-        return [(columns[k], u) for k, u in zip(at.tolist(), row.tolist(), strict=True)]
