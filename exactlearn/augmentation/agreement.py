@@ -43,8 +43,8 @@ SMOOTHING = 0.4
 MOST_CLUSTERS = 20
 """Clusters that enter between two linear programs."""
 
-TAIL, LEAST_GAIN = 20, 0.1
-"""Rounds in which such a part of the gap must be closed."""
+LEAST_GAIN = 0.1
+"""Part of the gap that is worth going on for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,8 @@ def agree(
     multipliers: Multipliers,
     target: float,
     pause: Callable[[], None],
+    *,
+    patience: int = 20,
 ) -> Agreed:
     """Find prices with a low bound, which the optimism then has.
 
@@ -87,6 +89,8 @@ def agree(
         Stop when the bound is at most this.
     pause
         Called each round; what it raises passes through.
+    patience
+        Rounds in which a tenth of the gap must be closed.
     """
     program.restrict(optimism)
     best, best_prices = optimism.bound(multipliers), optimism.holes.prices
@@ -110,7 +114,7 @@ def agree(
             break
         if not len(found) and best - solved.optimum < LEAST_GAIN * (best - target):
             break
-        if len(trace) > TAIL and trace[-TAIL] - best < LEAST_GAIN * (best - target):
+        if len(trace) > patience and trace[-patience] - best < LEAST_GAIN * (best - target):
             break
     optimism.price(best_prices)
     return Agreed(best, multipliers, solved.shares)

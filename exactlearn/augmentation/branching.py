@@ -8,6 +8,7 @@ chosen families disagree on with each of its states, best bound first. Families 
 of a better network, by the multipliers of the root, are left out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
@@ -27,6 +28,9 @@ from exactlearn.solvers.multipliers import Multipliers
 
 TOLERANCE = 1e-9
 """Relative difference of a bound and the incumbent below which a node is closed."""
+
+PATIENCE = 60
+"""Rounds at the root in which the program of readings must close a tenth of the gap."""
 
 EFFORTS = (20, 2_000, 20_000)
 """Nodes spent on a family's bound: first for all, then for those left, then where it matters."""
@@ -75,7 +79,8 @@ def branch(task: Task, incumbent: Incumbent) -> None:
         if agreed.bound <= _target(incumbent):
             incumbent.nodes += 1
             continue
-        chosen = _choose(task, incumbent, node)
+        kept = _promising(node, agreed, _target(incumbent), program.anchor)
+        chosen = _choose(task, incumbent, node, kept)
         bound = min(-priority, agreed.bound, chosen.bound)
         if bound <= _target(incumbent):
             continue
@@ -105,8 +110,15 @@ def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multip
     multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: _pause(incumbent))
     program = _program(task, families, optimism, incumbent)
     program.add_clusters(multipliers.counted)
-    agreed = agree(program, optimism, multipliers, _target(incumbent), lambda: _pause(incumbent))
-    optimism = optimism.take(_promising(optimism, agreed.bound, agreed.multipliers, incumbent))
+    agreed = agree(
+        program,
+        optimism,
+        multipliers,
+        _target(incumbent),
+        lambda: _pause(incumbent),
+        patience=PATIENCE,
+    )
+    optimism = optimism.take(_promising(optimism, agreed, incumbent.score, program.anchor))
     program = _program(task, optimism.families, optimism, incumbent)
     program.add_clusters(agreed.multipliers.counted)
     return optimism, program, agreed.multipliers, agreed.bound
@@ -124,16 +136,14 @@ def _program(
 
 
 def _promising(
-    optimism: Optimism, bound: float, multipliers: Multipliers, incumbent: Incumbent
+    optimism: Optimism, agreed: Agreed, target: float, anchor: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Tell which families may be part of a network that beats the incumbent, shape (m,)."""
+    """Tell which families may be part of a network that beats the target, and the anchor."""
     families = optimism.families
-    adjusted = optimism.adjusted(multipliers)
+    adjusted = optimism.adjusted(agreed.multipliers)
     lost = np.maximum.reduceat(adjusted, families.first[:-1])[families.child] - adjusted
-    kept: NDArray[np.bool_] = bound - lost > incumbent.score
-    if incumbent.parents is not None:  # every variable keeps one
-        for child, parents in enumerate(incumbent.parents):
-            kept[families.number(child, parents)] = True
+    kept: NDArray[np.bool_] = agreed.bound - lost > target
+    kept[list(anchor)] = True  # every variable keeps one, without a cycle
     return kept
 
 
@@ -150,13 +160,16 @@ def _readings(task: Task, families: OpenFamilies, incumbent: Incumbent) -> list[
     return found
 
 
-def _choose(task: Task, incumbent: Incumbent, node: Optimism) -> _Chosen:
-    """Solve a node's relaxation, and offer what its families' majority makes of the holes."""
-    families = node.families
+def _choose(task: Task, incumbent: Incumbent, node: Optimism, kept: NDArray[np.bool_]) -> _Chosen:
+    """Solve a node's relaxation, and offer what its families' majority makes of the holes.
+
+    Families that are not kept are in no selection above the target.
+    """
+    families, target = node.families, _target(incumbent)
     while True:
         _pause(incumbent)
         nodes = incumbent.nodes
-        result = task.solve(families.problem(node.upper), incumbent)
+        result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes + 1  # of this search, not of the searches inside
         assert result.parents is not None
         require_proof(result)
@@ -167,7 +180,8 @@ def _choose(task: Task, incumbent: Incumbent, node: Optimism) -> _Chosen:
         node.refresh(np.array([numbers[child] for child in stale]))
         node.freshen(node.upper, stale)
     readings = tuple(node.read(number) for number in numbers)
-    chosen = _Chosen(result.parents, tuple(numbers), readings, result.score + node.paid_back)
+    bound = max(result.score + node.paid_back, target)
+    chosen = _Chosen(result.parents, tuple(numbers), readings, bound)
     _offer(task, incumbent, node, chosen)
     return chosen
 

@@ -330,6 +330,39 @@ def place_rows(
 
 
 @kernel
+def read_family(
+    i: int,
+    child: int,
+    members: NDArray[np.int32],
+    table: Holes,
+    growth: Growth,
+    most_nodes: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
+    """Return the holes of a family, filled ones too, their best states, and the score unpaid.
+
+    The parameters are those of :func:`place_rows`; shapes (k,), in the order of the holes.
+    """
+    placed = place_rows(i, child, members, table, growth, most_nodes)
+    family, _ = lay_out(i, child, members, table, growth)
+    state = np.full(table.prices.shape[1], -1, np.int64)
+    for v in family.columns:
+        for u in range(len(table.weights)):
+            if table.number[v, u] >= 0:
+                state[table.number[v, u]] = table.codes[v, u]
+    score = placed.best
+    for k in range(len(placed.rows)):
+        cell = placed.cells[k]
+        for v in family.columns:
+            hole = table.number[v, placed.rows[k]]
+            if hole >= 0 and table.codes[v, placed.rows[k]] < 0:
+                state[hole] = cell % table.cardinalities[v]
+                score += table.prices[child, hole, state[hole]]
+            cell //= table.cardinalities[v]
+    holes = np.flatnonzero(state >= 0)
+    return holes, state[holes], score
+
+
+@kernel
 def bound_families(
     which: NDArray[np.int64],
     children: NDArray[np.int32],
