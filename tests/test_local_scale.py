@@ -13,6 +13,7 @@ from exactlearn.augmentation.pair import total_score
 from exactlearn.augmentation.set_families import (
     best_without,
     bound_changes,
+    envelope,
     listed_families,
     rewarded,
 )
@@ -103,6 +104,21 @@ def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_networ
             assert total - multipliers.total >= best[tuple(store.values.tolist())] - 1e-8
 
 
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_an_envelope_is_each_familys_best_score_after_one_of_the_changes(seed):
+    rng, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    singles = store.single_changes(distinct=True)
+    changes = singles[np.sort(rng.choice(len(singles), int(rng.integers(1, 5)), replace=False))]
+    expected = np.full(len(store.scores), -np.inf)
+    for change in changes:
+        with store.changed(change[None]):
+            expected = np.maximum(expected, store.scores)
+    found = envelope(store.sets, store.rows, store.families, store.scores, changes)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
 def test_one_change_stands_for_those_in_equal_rows():
     codes = np.array([[0, -1], [0, -1], [1, -1], [1, 1], [0, 0]], np.int8)
     data = Dataset(codes, ("a", "b"), (("0", "1"), ("0", "1", "2")))
@@ -147,7 +163,8 @@ def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, monkeypatch):
 def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
     _, data, values, score, rules = case(seed)
     store = FamilyStore.of_all(data, values, score, rules)
-    start = good_network(Task(data, score, rules).families(values), None, effort=10**4, seed=0)
+    problem = Task(data, score, rules).families(values)
+    start, _ = good_network(problem, None, effort=10**4, shakes=1, seed=0)
     *_, dag = store.ascend(start)
     reached = total_score(data.complete(store.values), dag, score)
     position = np.argsort(np.array(topological_order(start)))
@@ -182,13 +199,13 @@ def test_a_good_network_is_feasible_and_no_worse_than_its_start(seed):
     _, data, values, score, rules = case(seed, n=5, rows=60)
     problem = Task(data, score, rules).families(values)
     complete = data.complete(values)
-    first = good_network(problem, None, effort=10**4, seed=0)
-    again = good_network(problem, first, effort=10**4, seed=1)
-    best = solve(problem).score
-    scores = [total_score(complete, dag, score) for dag in (first, again)]
-    assert scores[0] <= scores[1] + 1e-9 <= best + 2e-9
-    assert topological_order(again)
-    assert good_network(problem, None, effort=10**4, seed=0) == first
+    first, scored = good_network(problem, None, effort=10**4, shakes=1, seed=0)
+    again, improved = good_network(problem, first, effort=10**4, shakes=2, seed=1)
+    assert scored == pytest.approx(total_score(complete, first, score), abs=1e-9)
+    assert improved == pytest.approx(total_score(complete, again, score), abs=1e-9)
+    assert scored <= improved + 1e-9 <= solve(problem).score + 2e-9
+    assert len(topological_order(again)) == 5
+    assert good_network(problem, None, effort=10**4, shakes=1, seed=0)[0] == first
 
 
 def holed_chain(seed, rows=60, cells=20):
@@ -214,7 +231,7 @@ def test_a_fitted_start_is_the_most_probable_completion_of_a_network():
     task = Task(data, BDeu(), FamilyRules(2))
     values = fitted_completion(task, mode_completion(data))
     problem = task.families(mode_completion(data))
-    parents = good_network(problem, None, effort=10**6, seed=0)
+    parents, _ = good_network(problem, None, effort=10**6, shakes=1, seed=0)
     network = fit_complete(data.complete(mode_completion(data)), parents)
     assert values.tolist() == most_probable_completion(network, data).tolist()
 

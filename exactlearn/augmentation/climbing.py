@@ -28,6 +28,9 @@ EFFORT = 10**7
 EFFORT_EACH = 1_000
 """The same for each candidate, where there are many."""
 
+SHAKES = 20
+"""How often, for each variable, it continues from a shaken copy of its best order."""
+
 TABLES, TABLES_EACH = 1_000_000, 2
 """Tables counted where not all families can be: for all variables together, or, if more, for each
 pair of a variable with another."""
@@ -117,7 +120,7 @@ def _rise_once(
     problem.require_feasible()
     effort = max(EFFORT, EFFORT_EACH * problem.n_candidates)
     start = None if pair is None else pair.parents
-    parents = good_network(problem, start, effort=effort, seed=task.seed)
+    parents, _ = good_network(problem, start, effort=effort, shakes=SHAKES, seed=task.seed)
     found = task.pair(parents, store.values)
     incumbent.offer(found)
     for dag in store.ascend(parents):

@@ -1,6 +1,6 @@
 """The families of an incomplete table under a completion that moves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.ascent import choose, in_order, sweep
 from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.network_search import Dag, positions
 from exactlearn.augmentation.set_families import (
     SetFamilies,
     all_families,
@@ -24,7 +25,6 @@ from exactlearn.augmentation.tabulation import (
 from exactlearn.candidates import n_families
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.graph import topological_order
 from exactlearn.scores import Score
 from exactlearn.solvers import Problem
 
@@ -140,23 +140,28 @@ class FamilyStore:
         first = np.unique(key, axis=0, return_index=True)[1]
         return np.asarray(changes[np.sort(first)], np.int64)
 
-    def ascend(self, parents: Sequence[Sequence[int]]) -> Iterator[tuple[tuple[int, ...], ...]]:
+    def ascend(self, parents: Dag) -> Iterator[Dag]:
         """Change single cells while that raises the best network of a network's order.
 
         Yields the best network of the order after each sweep over the cells; the last sweep found
         nothing more to change.
         """
-        order = topological_order(tuple(tuple(p) for p in parents))
-        position = np.empty(len(order), np.int64)
-        position[list(order)] = np.arange(len(order))
-        usable = in_order(self.sets, self.families, position)
-        chosen = np.array(
-            [choose(self.sets, self.families, usable, i, -2) for i in range(len(order))]
-        )
+        usable, chosen = self._chosen_in_order(parents)
         changed = 1
         while changed:
             changed = sweep(self.sets, self.rows, self.families, usable, chosen, self.cells)
             yield tuple(self.parent_set(f) for f in chosen.tolist())
+
+    def best_in_order(self, parents: Dag) -> Dag:
+        """Return the best network of a network's order."""
+        return tuple(self.parent_set(f) for f in self._chosen_in_order(parents)[1].tolist())
+
+    def _chosen_in_order(self, parents: Dag) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return the families that fit a network's order, and the best one of each variable."""
+        usable = in_order(self.sets, self.families, positions(parents))
+        n = self.dataset.n_variables
+        chosen = [choose(self.sets, self.families, usable, i, -2) for i in range(n)]
+        return usable, np.array(chosen)
 
 
 def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:

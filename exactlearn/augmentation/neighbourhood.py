@@ -2,9 +2,12 @@
 
 The neighbourhood is the exact method's problem restricted to the completions near the current one
 (Adel and de Campos, "Approximate algorithm"). Its completions are enumerated, but hardly any is
-solved: cluster multipliers of the current completion's linear relaxation bound what each change of
-a cell can bring (:func:`~exactlearn.augmentation.set_families.bound_changes`). What they cannot
-exclude gets multipliers of its own, which exclude others as well, and is solved as the last resort.
+solved. Cluster multipliers of the current completion's linear relaxation bound what each change of
+a cell can bring (:func:`~exactlearn.augmentation.set_families.bound_changes`). Changes that are
+left are taken together: where every family has the best score that any of them gives it, a network
+scores at least what it scores after each of them. If even the best network of these scores is no
+better than the pair, none of the changes is; otherwise they are halved. What excludes a group has
+multipliers that may exclude others.
 """
 
 from collections.abc import Iterator
@@ -13,25 +16,31 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.ascent import in_order
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
+from exactlearn.augmentation.network_search import Dag, good_network, positions
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.set_families import (
     best_without,
     bound_changes,
+    envelope,
     rewarded,
     selection_problem,
 )
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.solvers import Problem
 from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.root import root_multipliers
+from exactlearn.solvers.root import solve_root
 
 SOLVED_AT_ONCE = 14
-"""Variables up to which a neighbour is solved, which is as fast as to bound it."""
+"""Variables up to which a group is solved, which is as fast as to bound it."""
+
+EFFORT = 10**6
+"""Candidates that the search for a group's network looks at, about."""
 
 MOST_TRIED = 4
-"""Multipliers, the latest ones, that are tried on the families of one neighbour."""
+"""Multipliers, the latest ones, that are tried on the families of one group."""
 
 
 def better_pair(
@@ -74,9 +83,10 @@ def better_pair(
         require_tabulated(task.dataset, task.rules)
         store = FamilyStore.of_all(task.dataset, pair.values, task.score, task.rules)
     clusters = None if multipliers is None else multipliers.counted
-    found = root_multipliers(task.families(pair.values), clusters=clusters, enough=pair.target)
-    search = Search(task, incumbent, pair, store)
-    search.keep(found)
+    problem = task.families(pair.values)
+    found = solve_root(problem.select(problem.allowed), pair.target, clusters=clusters)
+    search = Search(task, incumbent, pair, store, found.bound <= pair.target)
+    search.keep(found.multipliers)
     for distance in range(1, t + 1):
         better = search.at_distance(distance)
         if better is not None:
@@ -94,6 +104,9 @@ class Search:
         As for :func:`better_pair`.
     store
         All families, under the pair's completion.
+    is_tight
+        Whether the linear relaxation proves that the pair's DAG is optimal: where it does not, it
+        will hardly exclude neighbours.
 
     Attributes
     ----------
@@ -106,6 +119,7 @@ class Search:
     incumbent: Incumbent
     pair: Pair
     store: FamilyStore
+    is_tight: bool
     bounding: list[tuple[Multipliers, NDArray[np.float64]]] = field(default_factory=list)
 
     def keep(self, multipliers: Multipliers) -> None:
@@ -125,24 +139,28 @@ class Search:
         return None
 
     def _with_last_change(self, changes: NDArray[np.int64]) -> Pair | None:
-        """Search the completions one of some changes away from the store's, the likeliest first."""
+        """Search the completions one of some changes away from the store's."""
         bounds = np.full(len(changes), np.inf)
-        for known in range(len(self.bounding)):
-            bounds = np.minimum(bounds, self._bounds(changes, known))
-            changes, bounds = _left(changes, bounds, self.pair.target)
-        while len(changes):
+        groups = [(changes, bounds, 0)]
+        while groups:
             self._pause()
-            at = int(bounds.argmax())
-            known = len(self.bounding)
-            with self.store.changed(changes[at : at + 1]):
-                better = self._here()
-            if better is not None:
-                return better
-            bounds[at] = -np.inf
-            changes, bounds = _left(changes, bounds, self.pair.target)
-            for new in range(known, len(self.bounding)):  # they may exclude other changes as well
+            changes, bounds, known = groups.pop()
+            for new in range(known, len(self.bounding)):
                 bounds = np.minimum(bounds, self._bounds(changes, new))
                 changes, bounds = _left(changes, bounds, self.pair.target)
+            if not len(changes):
+                continue
+            problem = self._promising(changes)
+            if problem is None or not problem.is_feasible:  # what may be better has a cycle
+                continue
+            parents, excluded = self._better_network(problem, patient=len(changes) == 1)
+            if excluded:
+                continue
+            better = None if parents is None else self._best_in_order(changes, parents)
+            if better is not None:
+                return better
+            known = len(self.bounding)
+            groups += [(changes[half], bounds[half], known) for half in _halves(changes, bounds)]
         return None
 
     def _bounds(self, changes: NDArray[np.int64], known: int) -> NDArray[np.float64]:
@@ -154,24 +172,10 @@ class Search:
         totals = bound_changes(sets, self.store.rows, families, scores, without, changes)
         return totals - multipliers.total
 
-    def _here(self) -> Pair | None:
-        """Return the best pair of the store's completion if it is better."""
-        problem = self._promising()
-        if problem is None or not problem.is_feasible:  # what may be better has a directed cycle
-            return None
-        if self._excluded(problem):
-            return None
-        result = self.task.solve(problem, self.incumbent, self.pair)
-        assert result.parents is not None
-        if result.score > self.pair.target:
-            return self.task.pair(result.parents, self.store.values)
-        require_proof(result)
-        return None
-
-    def _promising(self) -> Problem | None:
-        """Return the families that a better network may have under the store's completion."""
+    def _promising(self, changes: NDArray[np.int64]) -> Problem | None:
+        """Return the families, at their best, that a better network may have after some changes."""
         store, target = self.store, self.pair.target
-        scores = store.scores
+        scores = envelope(store.sets, store.rows, store.families, store.scores, changes)
         keep = np.ones(len(scores), np.bool_)
         for multipliers, rewards in self.bounding[:1] + self.bounding[1:][-MOST_TRIED:]:
             adjusted = scores + rewards
@@ -184,19 +188,53 @@ class Search:
         names = self.task.dataset.names
         return selection_problem(names, store.sets.members, store.families, keep, scores)
 
+    def _better_network(self, problem: Problem, *, patient: bool) -> tuple[Dag | None, bool]:
+        """Return a network that scores more than the pair, if found, and whether there is none.
+
+        What multipliers show on the way is kept. Only with patience, or where the relaxation does
+        not help, the problem is solved as the last resort.
+        """
+        task, target = self.task, self.pair.target
+        parents, score = good_network(
+            problem, self.pair.parents, effort=EFFORT, shakes=1, seed=task.seed
+        )
+        if score > target:
+            return parents, False
+        if problem.n_variables > SOLVED_AT_ONCE:
+            if self._excluded(problem):
+                return None, True
+            if self.is_tight and not patient:
+                return None, False
+        result = task.solve(problem, self.incumbent, self.pair)
+        if result.score > target:
+            return result.parents, False
+        require_proof(result)
+        return None, True
+
     def _excluded(self, problem: Problem) -> bool:
         """Tell whether multipliers exclude that a problem's best network is better; keep them."""
-        target = self.pair.target
-        if problem.n_variables <= SOLVED_AT_ONCE:
-            return False
-        nearby = self.bounding[-1][0]
+        target, nearby = self.pair.target, self.bounding[-1][0]
         tighter = nearby.lowered(problem, target)
-        if tighter.bound(problem) > target:
-            tighter = root_multipliers(problem, clusters=nearby.counted, enough=target)
+        if tighter.bound(problem) > target and self.is_tight:
+            tighter = solve_root(problem, target, clusters=nearby.counted).multipliers
         if tighter.bound(problem) > target:
             return False
         self.keep(tighter)
         return True
+
+    def _best_in_order(self, changes: NDArray[np.int64], parents: Dag) -> Pair | None:
+        """Return the best pair after one of some changes, within an order, if it is better."""
+        store = self.store
+        usable = in_order(store.sets, store.families, positions(parents))
+        scores = np.where(usable, store.scores, -np.inf)
+        without = best_without(store.sets, store.families, scores)
+        args = store.sets, store.rows, store.families
+        totals = bound_changes(*args, scores, without, changes)
+        at = int(totals.argmax())
+        if not totals[at] > self.pair.target:
+            return None
+        with store.changed(changes[at : at + 1]):
+            return self.task.pair(store.best_in_order(parents), store.values)
 
     def _pause(self) -> None:
         if self.incumbent.out_of_time:
@@ -209,6 +247,20 @@ def _left(
     """Return the changes whose bound exceeds the target, and their bounds."""
     kept = bounds > target
     return np.ascontiguousarray(changes[kept]), bounds[kept]
+
+
+def _halves(changes: NDArray[np.int64], bounds: NDArray[np.float64]) -> list[NDArray[np.int64]]:
+    """Split changes by variable, those of one variable by bound; the more promising half last."""
+    if len(changes) == 1:
+        return []
+    variable = changes[:, 1]
+    order = np.arange(len(changes)) if variable[0] != variable[-1] else np.argsort(bounds)
+    middle = len(changes) // 2
+    if variable[0] != variable[-1]:  # where a variable begins, close to the middle
+        starts = np.flatnonzero(np.diff(variable)) + 1
+        middle = int(starts[np.abs(starts - middle).argmin()])
+    halves = [order[:middle], order[middle:]]
+    return sorted(halves, key=lambda half: float(bounds[half].max()))
 
 
 def _prefixes(

@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.graph import topological_order
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
 from exactlearn.solvers.ordering import OrderSearch
 
-SHAKES = 20
-"""How often, for each variable, a search continues from a shaken copy of its best order."""
+Dag = tuple[tuple[int, ...], ...]
+"""Parents of each variable."""
 
 
 def good_network(
-    problem: Problem, start: Sequence[Sequence[int]] | None, *, effort: int, seed: int
-) -> tuple[tuple[int, ...], ...]:
+    problem: Problem, start: Sequence[Sequence[int]] | None, *, effort: int, shakes: int, seed: int
+) -> tuple[Dag, float]:
     """Search among the orders of the variables; proves nothing.
 
     Parameters
@@ -27,15 +28,17 @@ def good_network(
         the search begins with a greedy order.
     effort
         About how many candidates to look at, in all components together.
+    shakes
+        How often, for each variable, the search continues from a shaken copy of its best order.
     seed
         Seed of all randomness.
 
     Returns
     -------
     tuple
-        Parents of each variable. The same problem, start and seed give the same.
+        Parents of each variable, and their score. The same arguments give the same.
     """
-    position = None if start is None else _positions(start)
+    position = None if start is None else positions(start)
     chosen = np.zeros(problem.n_variables, np.int64)
     no_values = np.zeros(0, np.int64)
     for component in split(problem):
@@ -48,16 +51,17 @@ def good_network(
         else:
             order = np.argsort(position[component.variables])
         share = effort * component.n_candidates // problem.n_candidates
-        found = search.improve(order, no_values, share, SHAKES * component.n_variables)
+        found = search.improve(order, no_values, share, shakes * component.n_variables)
         if found is None:  # an order may leave a variable without a candidate
             order = search.greedy_order(no_values, np.zeros(component.n_candidates))
-            found = search.improve(order, no_values, share, SHAKES * component.n_variables)
+            found = search.improve(order, no_values, share, shakes * component.n_variables)
         assert found is not None, "the greedy order places every variable"
         chosen[component.variables] = component.candidate[found[0]]
-    return tuple(problem.parent_set(int(c)) for c in chosen)
+    return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
 
 
-def _positions(parents: Sequence[Sequence[int]]) -> np.ndarray:
+def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return the position of each variable in an order of a network, parents first."""
     order = topological_order(tuple(tuple(p) for p in parents))
     position = np.empty(len(order), np.int64)
     position[list(order)] = np.arange(len(order))

@@ -242,3 +242,36 @@ def bound_changes(
                 best[child[f]] = score
         total[c] = best.sum()
     return total
+
+
+@kernel
+def envelope(
+    sets: Sets,
+    rows: Rows,
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    changes: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return each family's best score after any one of some changes, shape (families,).
+
+    The parameters are those of :func:`bound_changes`; there is one change at least.
+    """
+    child, family, parents = families.child, families.family, families.parents
+    holding = families.holding
+    change, best = np.zeros(len(sets.values)), np.full(len(scores), -np.inf)
+    n_held, n_variables = np.zeros(len(child), np.int64), 0
+    for c in range(len(changes)):
+        u, v, state = changes[c]
+        is_new = c == 0 or v != changes[c - 1, 1]
+        if c > 0 and is_new:
+            forget(sets, changes[c - 1, 1], change)
+        n_variables += is_new
+        gains(sets, rows, u, v, state, change)
+        for at in range(families.holding_first[v], families.holding_first[v + 1]):
+            f = holding[at]
+            n_held[f] += is_new
+            best[f] = max(best[f], scores[f] + change[family[f]] - change[parents[f]])
+    for f in range(len(best)):
+        if n_held[f] < n_variables:  # some change leaves it as it is
+            best[f] = max(best[f], scores[f])
+    return best

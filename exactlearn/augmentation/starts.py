@@ -38,7 +38,7 @@ def fitted_completion(task: Task, values: NDArray[np.int64]) -> NDArray[np.int64
     """
     problem = task.families(values)
     problem.require_feasible()
-    parents = good_network(problem, None, effort=EFFORT, seed=task.seed)
+    parents, _ = good_network(problem, None, effort=EFFORT, shakes=1, seed=task.seed)
     network = fit_complete(task.dataset.complete(values), parents)
     return most_probable_completion(network, task.dataset)
 
