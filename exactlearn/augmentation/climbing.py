@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.family_store import FamilyStore
-from exactlearn.augmentation.neighbourhood import better_pair
+from exactlearn.augmentation.neighbourhood import better_pair, quick_better_pair
 from exactlearn.augmentation.network_search import good_network
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
@@ -59,15 +59,15 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -
     pair: Pair | None = None
     while True:
         pair = _rise(task, incumbent, store, pair, task.families)
-        proven = _with_best_dag(task, incumbent, pair)
-        if proven is pair:
+        better = quick_better_pair(task, incumbent, pair, store)
+        if better is None:
+            better = _better_dag(task, incumbent, pair)
+        if better is None:
             better = better_pair(task, incumbent, pair, t, store=store)
-            if better is None:
-                return pair
-            store.move_to(better.values)
-            pair = better
-        else:
-            pair = proven
+        if better is None:
+            return pair
+        store.move_to(better.values)
+        pair = better
         incumbent.offer(pair)
 
 
@@ -130,13 +130,13 @@ def _rise_once(
     return found
 
 
-def _with_best_dag(task: Task, incumbent: Incumbent, pair: Pair) -> Pair:
-    """Return the pair with the proven best DAG for its completion."""
+def _better_dag(task: Task, incumbent: Incumbent, pair: Pair) -> Pair | None:
+    """Return the pair with a better DAG, or ``None`` when its own is proven the best."""
     result = task.solve(task.families(pair.values), incumbent, pair)
     assert result.parents is not None
     require_proof(result)
     found = task.pair(result.parents, pair.values)
-    return found if found.score > pair.target else pair
+    return found if found.score > pair.target else None
 
 
 def _also(problem: Problem, task: Task, pair: Pair) -> Problem:

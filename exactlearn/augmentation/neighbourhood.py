@@ -94,6 +94,16 @@ def better_pair(
     return None
 
 
+def quick_better_pair(
+    task: Task, incumbent: Incumbent, pair: Pair, store: FamilyStore
+) -> Pair | None:
+    """Return a better pair one cell away if a search that proves nothing finds one.
+
+    The parameters and errors are those of :func:`better_pair`.
+    """
+    return Search(task, incumbent, pair, store, False).by_variable()
+
+
 @dataclass(eq=False)
 class Search:
     """The search around one pair.
@@ -126,6 +136,20 @@ class Search:
         """Bound neighbours with multipliers from now on."""
         sets, families = self.store.sets, self.store.families
         self.bounding.append((multipliers, rewarded(multipliers, sets.members, families)))
+
+    def by_variable(self) -> Pair | None:
+        """Try the changes of one variable after another together, without proofs."""
+        singles = self.store.single_changes(distinct=True)
+        for variable in np.unique(singles[:, 1]):
+            self._pause()
+            changes = np.ascontiguousarray(singles[singles[:, 1] == variable])
+            problem = self._promising(changes)
+            assert problem is not None, "nothing bounds it"
+            parents, score = self._good_network(problem)
+            better = self._best_in_order(changes, parents) if score > self.pair.target else None
+            if better is not None:
+                return better
+        return None
 
     def at_distance(self, distance: int) -> Pair | None:
         """Search the completions in which just so many cells differ."""
@@ -195,9 +219,7 @@ class Search:
         not help, the problem is solved as the last resort.
         """
         task, target = self.task, self.pair.target
-        parents, score = good_network(
-            problem, self.pair.parents, effort=EFFORT, shakes=1, seed=task.seed
-        )
+        parents, score = self._good_network(problem)
         if score > target:
             return parents, False
         if problem.n_variables > SOLVED_AT_ONCE:
@@ -210,6 +232,12 @@ class Search:
             return result.parents, False
         require_proof(result)
         return None, True
+
+    def _good_network(self, problem: Problem) -> tuple[Dag, float]:
+        """Return a good network of a problem, from the pair's order on, and its score."""
+        return good_network(
+            problem, self.pair.parents, effort=EFFORT, shakes=1, seed=self.task.seed
+        )
 
     def _excluded(self, problem: Problem) -> bool:
         """Tell whether multipliers exclude that a problem's best network is better; keep them."""
