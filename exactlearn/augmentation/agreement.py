@@ -167,14 +167,23 @@ class Agreement:
         All families.
     holes
         The holes.
-    anchor
-        Families, one for each variable and without a cycle, that always have a reading.
+    anchor, values
+        Families, one for each variable and without a cycle, and states of all holes: together they
+        are a solution at every node, when the node's own states take the place of theirs.
     """
 
-    def __init__(self, families: OpenFamilies, holes: Holes, anchor: Sequence[int]) -> None:
+    def __init__(
+        self,
+        families: OpenFamilies,
+        holes: Holes,
+        anchor: Sequence[int],
+        values: NDArray[np.int64],
+    ) -> None:
         self.anchor = anchor
+        self.values = values
         self.families = families
         self.states = _states(holes)
+        self._shape = holes.prices.shape
         self.clusters = Counted.none(families.n_variables)
         n, h = families.n_variables, len(self.states)
         self._lp = LinearProgram()
@@ -269,13 +278,14 @@ class Agreement:
         allowed = np.bincount(column[wrong], minlength=len(self._readings)) == 0
         upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
         self._lp.bound_columns(np.arange(len(upper)), upper)
+        common = np.where(filled >= 0, filled, self.values)
         for number in self.anchor:
-            self.add(optimism.read(number))
+            self.add(optimism.read_as(number, common))
 
     def solve(self) -> Solved:
         """Return an optimum over the readings that are allowed."""
         optimum, values, duals = self._lp.solve(dual=False)
-        n, h, most = self.families.n_variables, len(self.states), int(self.states.max(initial=1))
+        n, h, most = self._shape
         prices = np.zeros((n, h, most))
         if self._links:
             child, hole, state = np.array(list(self._links), np.int64).T

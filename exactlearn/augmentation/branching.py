@@ -22,7 +22,6 @@ from exactlearn.augmentation.optimism import Optimism, Reading
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
-from exactlearn.scores import score_family
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.multipliers import Multipliers
 
@@ -108,7 +107,7 @@ def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multip
     optimism.most_nodes = EFFORTS[1]
     optimism.fresh[:] = False
     multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: _pause(incumbent))
-    program = _program(task, families, optimism, incumbent)
+    program = _program(families, optimism, incumbent)
     program.add_clusters(multipliers.counted)
     agreed = agree(
         program,
@@ -119,20 +118,16 @@ def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multip
         patience=PATIENCE,
     )
     optimism = optimism.take(_promising(optimism, agreed, incumbent.score, program.anchor))
-    program = _program(task, optimism.families, optimism, incumbent)
+    program = _program(optimism.families, optimism, incumbent)
     program.add_clusters(agreed.multipliers.counted)
     return optimism, program, agreed.multipliers, agreed.bound
 
 
-def _program(
-    task: Task, families: OpenFamilies, optimism: Optimism, incumbent: Incumbent
-) -> Agreement:
-    """Return a linear program that knows the incumbent."""
-    readings = _readings(task, families, incumbent)
-    program = Agreement(families, optimism.holes, [reading.number for reading in readings])
-    for reading in readings:
-        program.add(reading)
-    return program
+def _program(families: OpenFamilies, optimism: Optimism, incumbent: Incumbent) -> Agreement:
+    """Return a linear program to which the incumbent is a solution."""
+    assert incumbent.parents is not None
+    anchor = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]
+    return Agreement(families, optimism.holes, anchor, incumbent.working_values)
 
 
 def _promising(
@@ -145,19 +140,6 @@ def _promising(
     kept: NDArray[np.bool_] = agreed.bound - lost > target
     kept[list(anchor)] = True  # every variable keeps one, without a cycle
     return kept
-
-
-def _readings(task: Task, families: OpenFamilies, incumbent: Incumbent) -> list[Reading]:
-    """Return the incumbent's families with what they read, and their scores."""
-    assert incumbent.parents is not None
-    values, variable = incumbent.working_values, task.dataset.missing_cells[:, 1]
-    completed = task.dataset.complete(values)
-    found = []
-    for child, parents in enumerate(incumbent.parents):
-        holes = np.flatnonzero(np.isin(variable, [child, *parents]))
-        score = score_family(completed, child, tuple(sorted(parents)), task.score)
-        found.append(Reading(families.number(child, parents), holes, values[holes], score))
-    return found
 
 
 def _choose(task: Task, incumbent: Incumbent, node: Optimism, kept: NDArray[np.bool_]) -> _Chosen:

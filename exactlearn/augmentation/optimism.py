@@ -5,7 +5,7 @@ became cheaper by is added to it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -164,6 +164,13 @@ class Optimism:
         for a, b in pairwise(first.tolist()):
             found += (a + np.argsort(-adjusted[a:b], kind="stable")[:most]).tolist()
         return found
+
+    def read_as(self, number: int, values: NDArray[np.int64]) -> Reading:
+        """Return what a family reads when the holes have some states, shape (holes,)."""
+        codes = self.holes.codes.copy()
+        variable, row = np.nonzero(self.holes.number >= 0)
+        codes[variable, row] = values[self.holes.number[variable, row]]
+        return replace(self, holes=self.holes._replace(codes=codes)).read(number)
 
     def read(self, number: int) -> Reading:
         """Return what a family reads at best; what the node has filled is read as well."""
