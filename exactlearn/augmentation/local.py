@@ -4,8 +4,8 @@ Adel and de Campos, "Approximate algorithm": restrict the exact method to the co
 Hamming distance ``t`` of the current one, solve it, move there, and repeat until the completion
 stays (Theorem 4: the pair is then optimal among all DAGs and all completions within distance t).
 
-Between two such steps the climber alternates, which is cheaper and never lowers the score: the best
-DAG for the completion, then single cells for the DAG.
+Between two such steps the climber takes cheaper ones that never lower the score
+(:mod:`exactlearn.augmentation.climbing`).
 """
 
 from collections.abc import Iterator

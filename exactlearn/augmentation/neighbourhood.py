@@ -40,7 +40,7 @@ EFFORT = 10**6
 """Candidates that the search for a group's network looks at, about."""
 
 MOST_TRIED = 4
-"""Multipliers, the latest ones, that are tried on the families of one group."""
+"""Multipliers, the latest ones, that are tried on one group of changes."""
 
 
 def better_pair(
@@ -169,7 +169,7 @@ class Search:
         while groups:
             self._pause()
             changes, bounds, known = groups.pop()
-            for new in range(known, len(self.bounding)):
+            for new in range(max(known, len(self.bounding) - MOST_TRIED), len(self.bounding)):
                 bounds = np.minimum(bounds, self._bounds(changes, new))
                 changes, bounds = _left(changes, bounds, self.pair.target)
             if not len(changes):
