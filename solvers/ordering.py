@@ -20,7 +20,7 @@ from exactlearn.solvers.ordering_islands import HEAT, ISLANDS, ROUND, rounds
 from exactlearn.solvers.ordering_shakes import climb_with_shakes
 from exactlearn.solvers.placing import Lists, list_candidates, place_by_weight
 from exactlearn.solvers.progress import Progress
-from exactlearn.solvers.result import Status
+from exactlearn.solvers.result import ROUNDING, Status
 from exactlearn.threads import n_threads
 
 EFFORT = 2_000
@@ -184,5 +184,6 @@ def _last_moment(progress: Progress, k: int) -> float:
 
 def _take_bound(progress: Progress, k: int, bounding: Bounding, allowance: float) -> None:
     bounding.score = progress.scores[k]
-    closed = bounding.bound <= progress.scores[k] + allowance
+    score = progress.scores[k]
+    closed = bounding.bound <= score + max(allowance, ROUNDING * max(1.0, abs(score)))
     progress.prove(k, bounding.bound, closed=closed)
