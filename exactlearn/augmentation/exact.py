@@ -22,6 +22,7 @@ from exactlearn.augmentation.gadget import (
     without_choices,
 )
 from exactlearn.augmentation.local import alternate, starting_completions
+from exactlearn.augmentation.open_families import require_few_families
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
 from exactlearn.augmentation.task import LimitReachedError, Task
@@ -76,8 +77,14 @@ def augment_gadget(task: Task, incumbent: Incumbent, *, starts: int) -> Augmenta
 def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
     """Maximise over all DAGs and all completions by branching on the cells' values.
 
-    The parameters and errors are those of :func:`augment_exact`; any solver will do.
+    The parameters are those of :func:`augment_exact`; any solver will do.
+
+    Raises
+    ------
+    TooLargeError
+        When there are too many families to list.
     """
+    require_few_families(task.dataset.n_variables, task.rules.max_parents)
     return _run(_merged(task, incumbent), incumbent, starts, "branching", _branch)
 
 

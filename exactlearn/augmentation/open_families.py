@@ -49,19 +49,11 @@ class OpenFamilies:
 
         Raises
         ------
-        TooLargeError
-            When there are more than ``MAX_FAMILIES``.
         InfeasibleError
             When the rules leave a variable without any.
         """
         dataset, rules = task.dataset, task.rules
         n = dataset.n_variables
-        total = n * sum(comb(n - 1, size) for size in range(rules.max_parents + 1))
-        if total > MAX_FAMILIES:
-            raise TooLargeError(
-                f"{n} variables have {total:,} families of up to {rules.max_parents} parents, and "
-                f"the limit is {MAX_FAMILIES:,}; allow fewer parents, or use the method 't-local'"
-            )
         lists = []
         for child in range(n):
             members = parent_sets(n, child, rules.max_parents).members
@@ -148,6 +140,22 @@ class OpenFamilies:
         pieces = -(-len(which) // PIECE)
         found = in_order(work, pieces, lambda: None, n_threads(None))
         return np.concatenate([np.zeros(0), *found])
+
+
+def require_few_families(n: int, max_parents: int) -> None:
+    """Refuse more families than can be listed.
+
+    Raises
+    ------
+    TooLargeError
+        When ``n`` variables have more than ``MAX_FAMILIES``.
+    """
+    total = n * sum(comb(n - 1, size) for size in range(max_parents + 1))
+    if total > MAX_FAMILIES:
+        raise TooLargeError(
+            f"{n} variables have {total:,} families of up to {max_parents} parents, and the limit "
+            f"is {MAX_FAMILIES:,}; allow fewer parents, or use the method 't-local'"
+        )
 
 
 def holes_of(dataset: Dataset) -> Holes:

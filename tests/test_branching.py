@@ -1,0 +1,138 @@
+"""Bounds of families over all completions, prices of holes, and the search built on them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.agreement import Agreement, agree
+from exactlearn.augmentation.columns import merge_rows
+from exactlearn.augmentation.family_bounds import place_rows
+from exactlearn.augmentation.open_families import OpenFamilies, holes_of
+from exactlearn.augmentation.optimism import Optimism
+from exactlearn.augmentation.task import Task
+from exactlearn.errors import TooLargeError
+from exactlearn.scores import BIC, BDeu, score_family
+from exactlearn.solvers.multipliers import Multipliers
+from tests.augmentation_oracle import best_per_completion, random_table
+
+SCORES = [BDeu(1.0), BIC(), BDeu(8.0)]
+
+
+def random_task(seed, most_parents=2):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    data = random_table(rng, n, int(rng.integers(5, 14)), int(rng.integers(1, 7)), 3)
+    merged = merge_rows(data, incomplete=True).dataset
+    return Task(merged, SCORES[seed % 3], FamilyRules.of(most_parents)), rng
+
+
+def completions(data):
+    cells = data.missing_cells
+    for values in product(*(range(int(data.cardinalities[v])) for _, v in cells)):
+        yield np.array(values, np.int64), data.complete(np.array(values, np.int64))
+
+
+def priced(holes, rng, scale):
+    return holes._replace(prices=scale * rng.random(holes.prices.shape))
+
+
+def best_by_enumeration(task, child, parents, holes):
+    """Return the best score of a family over all completions, its prices paid."""
+    cells = task.dataset.missing_cells
+    own = [h for h, (_, v) in enumerate(cells) if v in (child, *parents)]
+    return max(
+        score_family(complete, child, parents, task.score)
+        - sum(holes.prices[child, h, values[h]] for h in own)
+        for values, complete in completions(task.dataset)
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_are_placed_as_the_best_completion_does(seed):
+    task, rng = random_task(seed, most_parents=3)
+    families = OpenFamilies.of(task)
+    holes = holes_of(task.dataset)
+    for table in (holes, priced(holes, rng, 1.0)):
+        for i in rng.permutation(len(families))[:8]:
+            child, members = int(families.child[i]), families.members[i]
+            parents = tuple(int(p) for p in members if p >= 0)
+            best = best_by_enumeration(task, child, parents, table)
+            for most_nodes in (0, 2, 10**6):
+                placed = place_rows(i, child, members, table, families.growth, most_nodes)
+                assert placed.best <= best + 1e-9 <= placed.bound + 2e-9
+            assert placed.bound == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_stay_valid_at_other_prices_and_in_filled_holes(seed):
+    task, rng = random_task(seed)
+    families = OpenFamilies.of(task)
+    node = Optimism.of(families, holes_of(task.dataset), 1000)
+    for _ in range(4):
+        node.price(rng.random(node.holes.prices.shape) * rng.integers(0, 3))
+        if rng.random() < 0.5:
+            variables, rows = np.nonzero(node.holes.codes < 0)
+            if len(rows):
+                hole = int(node.holes.number[variables[0], rows[0]])
+                states = task.dataset.cardinalities[variables[0]]
+                node = node.fixed(hole, int(rng.integers(states)))
+        some = rng.permutation(len(families))[:5]
+        exact = families.bounds(some, node.holes, 10**6)
+        assert (node.upper[some] >= exact - 1e-9).all()
+        assert np.isclose(node.upper[some], exact)[node.fresh[some]].all()
+        node.refresh(some)
+        np.testing.assert_allclose(node.upper[some], exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_prices_bound_every_pair_and_close_much_of_the_gap(seed):
+    task, _ = random_task(seed)
+    best = max(best_per_completion(task.dataset, task.score, task.rules).values())
+    found = augment(task.dataset, task.score, method="t-local", starts=1, max_parents=2)
+    families = OpenFamilies.of(task)
+    node = Optimism.of(families, holes_of(task.dataset), 1000)
+    anchor = [families.number(i, ps) for i, ps in enumerate(found.parents)]
+    program = Agreement(families, node.holes, anchor, found.values)
+    none = Multipliers.none(families.n_variables)
+    before = node.bound(none)
+    agreed = agree(program, node, none, best, lambda: None)
+    assert best - 1e-6 <= agreed.bound <= before + 1e-9
+    assert agreed.bound == pytest.approx(node.bound(agreed.multipliers), abs=1e-6)
+    if before - best > 1.0:
+        assert agreed.bound - best < 0.8 * (before - best)
+    hole_states = agreed.shares.sum(axis=1)
+    np.testing.assert_allclose(hole_states, 1.0, atol=1e-6)
+
+
+def test_eighteen_holes_in_one_column_are_no_obstacle():
+    rng = np.random.default_rng(3)
+    data = random_table(rng, 8, 60, 1, 3)
+    codes = data.codes.copy()
+    codes[rng.permutation(60)[:18], 0] = -1
+    data = type(data)(codes, data.names, data.states)
+    with pytest.raises(TooLargeError):
+        augment(data, BDeu(1.0), method="exact", max_parents=1)
+    result = augment(data, BDeu(1.0), method="branching", max_parents=1, time_limit=60)
+    assert result.status == "optimal"
+    local = augment(data, BDeu(1.0), method="t-local", starts=5, max_parents=1)
+    assert result.score >= local.score - 1e-9
+
+
+def test_a_limit_leaves_a_valid_bound():
+    rng = np.random.default_rng(5)
+    data = random_table(rng, 7, 60, 30, 3)
+    result = augment(data, BDeu(1.0), method="branching", time_limit=1.0)
+    assert result.status in ("feasible", "optimal")
+    assert result.bound >= result.score - 1e-9
+    longer = augment(data, BDeu(1.0), method="branching", time_limit=4.0)
+    assert longer.score <= result.bound + 1e-6
+    assert result.score <= longer.bound + 1e-6
+
+
+def test_too_many_families_are_refused():
+    rng = np.random.default_rng(0)
+    data = random_table(rng, 40, 10, 4, 2)
+    with pytest.raises(TooLargeError, match="families of up to 6 parents"):
+        augment(data, BDeu(1.0), method="branching", max_parents=6)
