@@ -14,15 +14,22 @@ if TYPE_CHECKING:
     from exactlearn.data import Dataset
     from exactlearn.discretise import discretise
     from exactlearn.errors import ExactlearnError
+    from exactlearn.evaluation.completing import (
+        draw_completions,
+        most_probable_completion,
+        posterior_cells,
+    )
     from exactlearn.evaluation.queries import Answer, query
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
     from exactlearn.formats.scores_file import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
+    from exactlearn.imputation import Imputer, Learning
     from exactlearn.missingness import hide
     from exactlearn.network import BayesianNetwork
     from exactlearn.parameters.complete import fit_complete
+    from exactlearn.parameters.em import EMResult, fit_em
     from exactlearn.pdg.compile import compile_network
     from exactlearn.pdg.decision_graph import DecisionGraph
     from exactlearn.pdg.refine import Refinement, refine
@@ -30,6 +37,8 @@ if TYPE_CHECKING:
     from exactlearn.solvers import Problem, Result, solve
     from exactlearn.solvers.certificate import Certificate
     from exactlearn.solvers.enumeration import enumerate_classes, enumerate_networks
+    from exactlearn.structure.result import StructuralEM
+    from exactlearn.structure.structural_em import structural_em
 
 __version__ = "0.1.0"
 
@@ -44,20 +53,28 @@ _HOME = {
     "Certificate": "exactlearn.solvers.certificate",
     "Dataset": "exactlearn.data",
     "DecisionGraph": "exactlearn.pdg.decision_graph",
+    "EMResult": "exactlearn.parameters.em",
     "ExactlearnError": "exactlearn.errors",
+    "Imputer": "exactlearn.imputation",
+    "Learning": "exactlearn.imputation",
     "PenalisedLikelihood": "exactlearn.scores",
     "Problem": "exactlearn.solvers",
     "Refinement": "exactlearn.pdg.refine",
     "Result": "exactlearn.solvers",
+    "StructuralEM": "exactlearn.structure.result",
     "augment": "exactlearn.augmentation",
     "candidate_parent_sets": "exactlearn.candidates",
     "compile_network": "exactlearn.pdg.compile",
     "discretise": "exactlearn.discretise",
+    "draw_completions": "exactlearn.evaluation.completing",
     "enumerate_classes": "exactlearn.solvers.enumeration",
     "enumerate_networks": "exactlearn.solvers.enumeration",
     "fit_complete": "exactlearn.parameters.complete",
+    "fit_em": "exactlearn.parameters.em",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.missingness",
+    "most_probable_completion": "exactlearn.evaluation.completing",
+    "posterior_cells": "exactlearn.evaluation.completing",
     "query": "exactlearn.evaluation.queries",
     "read_bif": "exactlearn.formats.bif",
     "read_dataset": "exactlearn.formats.table",
@@ -67,6 +84,7 @@ _HOME = {
     "refine": "exactlearn.pdg.refine",
     "score_family": "exactlearn.scores",
     "solve": "exactlearn.solvers",
+    "structural_em": "exactlearn.structure.structural_em",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
@@ -85,20 +103,28 @@ __all__ = [
     "Certificate",
     "Dataset",
     "DecisionGraph",
+    "EMResult",
     "ExactlearnError",
+    "Imputer",
+    "Learning",
     "PenalisedLikelihood",
     "Problem",
     "Refinement",
     "Result",
+    "StructuralEM",
     "augment",
     "candidate_parent_sets",
     "compile_network",
     "discretise",
+    "draw_completions",
     "enumerate_classes",
     "enumerate_networks",
     "fit_complete",
+    "fit_em",
     "gadget_problem",
     "hide",
+    "most_probable_completion",
+    "posterior_cells",
     "query",
     "read_bif",
     "read_dataset",
@@ -108,6 +134,7 @@ __all__ = [
     "refine",
     "score_family",
     "solve",
+    "structural_em",
     "write_bif",
     "write_dataset",
     "write_jkl",

@@ -12,6 +12,7 @@ from exactlearn.augmentation.family_bounds import place_rows
 from exactlearn.augmentation.open_families import OpenFamilies, holes_of
 from exactlearn.augmentation.optimism import Optimism
 from exactlearn.augmentation.task import Task
+from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import BIC, BDeu, score_family
 from exactlearn.solvers.multipliers import Multipliers
@@ -111,7 +112,7 @@ def test_eighteen_holes_in_one_column_are_no_obstacle():
     data = random_table(rng, 8, 60, 1, 3)
     codes = data.codes.copy()
     codes[rng.permutation(60)[:18], 0] = -1
-    data = type(data)(codes, data.names, data.states)
+    data = Dataset(codes, data.names, data.states)
     with pytest.raises(TooLargeError):
         augment(data, BDeu(1.0), method="exact", max_parents=1)
     result = augment(data, BDeu(1.0), method="branching", max_parents=1, time_limit=60)
@@ -133,6 +134,7 @@ def test_a_limit_leaves_a_valid_bound():
 
 def test_too_many_families_are_refused():
     rng = np.random.default_rng(0)
-    data = random_table(rng, 40, 10, 4, 2)
+    codes = rng.integers(-1, 2, (10, 40)).astype(np.int8)
+    data = Dataset(codes, tuple(f"v{i}" for i in range(40)), (("no", "yes"),) * 40)
     with pytest.raises(TooLargeError, match="families of up to 6 parents"):
         augment(data, BDeu(1.0), method="branching", max_parents=6)

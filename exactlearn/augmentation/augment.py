@@ -57,15 +57,18 @@ def augment(
     score
         The decomposable score to maximise.
     method
-        ``exact`` (completions linked directly in one integer program), ``branching`` (a search over
-        the cells' values), ``gadget`` (the paper's reduction), ``t-local`` (the hill-climber) or
-        ``mode`` (fill in each variable's most frequent state, then learn).
+        ``exact`` (completions linked directly in one integer program), ``gadget`` (the paper's
+        reduction), ``branching`` (a search over the cells' values that bounds families instead of
+        enumerating their completions), ``t-local`` (the hill-climber) or ``mode`` (fill in each
+        variable's most frequent state, then learn).
     max_parents
         Largest number of parents.
     t, starts
-        Radius and number of starts of the hill-climber.
+        Radius and number of starts of the hill-climber: the mode completion, the most probable one
+        of a network fitted to that, and random ones.
     solver
-        Solver inside: ``auto``, ``scip`` or ``dynamic``.
+        Solver inside: ``auto``, ``scip``, ``dynamic``, or ``ordering`` (``t-local`` only; nothing is
+        proven then).
     time_limit
         Seconds; when they are over, the best pair so far is returned.
     seed
@@ -85,7 +88,7 @@ def augment(
     OptionError
         When a method or an option is unknown.
     TooLargeError
-        When the exact methods, or a neighbourhood, have too many completions.
+        When ``exact`` or ``gadget`` have too many completions, or ``branching`` too many families.
     InfeasibleError
         When the constraints exclude every network.
     """
