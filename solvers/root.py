@@ -20,7 +20,6 @@ from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.dual_ascent import greedy_multipliers
 from exactlearn.solvers.families import Candidates, Families, families_without_choices
 from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.relaxation import Relaxation, Relaxed
 
 MOST_CUTS = 50
@@ -244,21 +243,3 @@ class CuttingPlanes:
             pool=self.pool,
             rounds=len(self.bounds) - 1,
         )
-
-
-def root_multipliers(
-    problem: Problem, *, clusters: Counted | None = None, enough: float = -np.inf
-) -> Multipliers:
-    """Return the multipliers of :func:`solve_root` for a problem's allowed candidates.
-
-    Parameters
-    ----------
-    problem
-        A problem without choices.
-    clusters
-        Clusters to begin with, such as those of a related problem.
-    enough
-        Stop as soon as the bound is at most this.
-    """
-    problem = problem.select(problem.allowed)
-    return solve_root(problem, clusters=clusters, enough=enough).multipliers

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exactlearn.augmentation.columns import all_completions, completions_within, merge_rows
+from exactlearn.augmentation.columns import all_completions, merge_rows
 from exactlearn.augmentation.completions import (
     FamilyRules,
     completion_problem,
@@ -28,38 +28,29 @@ def options_read(problem, candidate):
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("radius", [None, 1, 2])
-def test_candidate_scores_are_those_of_the_filled_table(seed, radius):
+def test_candidate_scores_are_those_of_the_filled_table(seed):
     rng = np.random.default_rng(seed)
     data = random_table(rng, 4, 12, 5)
     score = SCORES[seed % 4]
-    if radius is None:
-        rows = merge_rows(data, incomplete=True)
-        table, origin, columns = rows.dataset, rows.origin, all_completions(rows.dataset)
-    else:
-        values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
-        table, origin = data, np.arange(data.n_rows)
-        columns = completions_within(data, values, radius)
-    problem = completion_problem(table, columns, score, FamilyRules(2))
+    rows = merge_rows(data, incomplete=True)
+    columns = all_completions(rows.dataset)
+    problem = completion_problem(rows.dataset, columns, score, FamilyRules(2))
     for c in range(problem.n_candidates):
-        filled = columns.fill(options_read(problem, c))[origin].astype(np.int8)
+        filled = columns.fill(options_read(problem, c))[rows.origin].astype(np.int8)
         complete = Dataset(filled, data.names, data.states)
         expected = score_family(complete, int(problem.child[c]), problem.parent_set(c), score)
         assert problem.scores[c] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("radius", [None, 1, 2])
-def test_no_useful_candidate_is_lost(seed, radius):
+def test_no_useful_candidate_is_lost(seed):
     """Every combination of options has, in the list, a subset that scores at least as well."""
     rng = np.random.default_rng(seed)
     data = random_table(rng, 3, 10, 4)
     score = SCORES[seed % 4]
-    values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
-    columns = all_completions(data) if radius is None else completions_within(data, values, radius)
+    columns = all_completions(data)
     problem = completion_problem(data, columns, score, FamilyRules(2))
     for options in np.ndindex(*columns.n_options):
-        distance = columns.distance[columns.first[:-1] + options]
         complete = Dataset(columns.fill(options).astype(np.int8), data.names, data.states)
         for child in range(3):
             best: dict[tuple[int, ...], float] = {}
@@ -68,8 +59,6 @@ def test_no_useful_candidate_is_lost(seed, radius):
                     best[problem.parent_set(c)] = problem.scores[c]
             for members in parent_sets(3, child, 2).members:
                 ps = tuple(int(v) for v in members if v >= 0)
-                if distance[[child, *ps]].sum() > columns.radius:
-                    continue
                 within = [s for q, s in best.items() if set(q) <= set(ps)]
                 assert max(within) >= score_family(complete, child, ps, score) - 1e-9
 
@@ -105,9 +94,8 @@ def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
     codes = np.full((60, 3), -1, np.int8)
     codes[:2] = [[0, 0, 0], [1, 1, 1]]
     data = Dataset(codes, ("a", "b", "c"), (("0", "1"),) * 3)
-    with pytest.raises(TooLargeError, match=r"limit is 20,000,000; use the t-local method"):
-        require_enumerable(data, None, 2)
-    require_enumerable(data, 1, 2)
+    with pytest.raises(TooLargeError, match=r"limit is 20,000,000; use the method 'branching' or"):
+        require_enumerable(data, 2)
 
 
 def test_parent_sets_are_all_subsets():

@@ -27,7 +27,7 @@ from exactlearn.graph import topological_order
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
-from exactlearn.solvers.root import root_multipliers
+from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
@@ -89,7 +89,7 @@ def test_all_allowed_families_are_there_once():
 def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network(seed):
     _, data, values, score, rules = case(seed)
     store = FamilyStore.of_all(data, values, score, rules)
-    multipliers = root_multipliers(Task(data, score, rules).families(values))
+    multipliers = cluster_multipliers(Task(data, score, rules).families(values))
     rewards = rewarded(multipliers, store.sets.members, store.families)
     scores = store.scores + rewards
     without = best_without(store.sets, store.families, scores)

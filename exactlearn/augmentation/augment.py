@@ -67,8 +67,8 @@ def augment(
         Radius and number of starts of the hill-climber: the mode completion, the most probable one
         of a network fitted to that, and random ones.
     solver
-        Solver inside: ``auto``, ``scip``, ``dynamic``, or ``ordering`` (``t-local`` only; nothing is
-        proven then).
+        Solver inside: ``auto``, ``scip``, ``dynamic``, or ``ordering`` (``t-local`` only, and
+        nothing is proven then).
     time_limit
         Seconds; when they are over, the best pair so far is returned.
     seed

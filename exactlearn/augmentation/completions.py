@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.columns import Columns, n_options
+from exactlearn.augmentation.columns import Columns
 from exactlearn.augmentation.families import Table, score_completions
 from exactlearn.augmentation.growth import growth
-from exactlearn.augmentation.option_ranks import combination_counts, combinations_at
+from exactlearn.augmentation.option_ranks import combinations_at
 from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
@@ -105,15 +105,13 @@ def completion_problem(
     return _assemble(dataset, columns, parts, rules)
 
 
-def require_enumerable(dataset: Dataset, radius: int | None, max_parents: int) -> None:
+def require_enumerable(dataset: Dataset, max_parents: int) -> None:
     """Refuse what cannot be enumerated, before any of it is built.
 
     Parameters
     ----------
     dataset
         The incomplete table.
-    radius
-        Largest distance from a base completion; ``None`` for all completions.
     max_parents
         Largest size of a parent set.
 
@@ -123,11 +121,12 @@ def require_enumerable(dataset: Dataset, radius: int | None, max_parents: int) -
         When the families have more than ``MAX_COMPLETIONS`` completions together.
     """
     n = dataset.n_variables
-    histogram = _options_by_distance(dataset, radius)
+    cells = (dataset.codes == MISSING).sum(axis=0)
+    n_options = dataset.cardinalities.astype(np.float64) ** cells
     total, largest = 0.0, (0.0, 0, 0)
     for child in range(n):
         members = parent_sets(n, child, max_parents).members
-        counts = combination_counts(members, child, histogram)
+        counts = _n_combinations(members, child, n_options)
         total += float(counts.sum())
         f = int(counts.argmax())
         largest = max(largest, (float(counts[f]), child, f))
@@ -138,20 +137,19 @@ def require_enumerable(dataset: Dataset, radius: int | None, max_parents: int) -
     told = ", ".join(dataset.names[v] for v in family)
     raise TooLargeError(
         f"the families have {total:.3g} completions to enumerate ({count:.3g} of them for "
-        f"{{{told}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the t-local method with a "
-        "small t, allow fewer parents, or hide less in one column"
+        f"{{{told}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the method 'branching' or "
+        "'t-local', allow fewer parents, or hide less in one column"
     )
 
 
-def _options_by_distance(dataset: Dataset, radius: int | None) -> NDArray[np.float64]:
-    """Count each column's options at distances 0, ..., radius, shape (variables, radius + 1)."""
-    cells = (dataset.codes == MISSING).sum(axis=0).tolist()
-    states = dataset.cardinalities.tolist()
-    within = [
-        [float(n_options(c, r, e)) for e in ([None] if radius is None else range(radius + 1))]
-        for c, r in zip(cells, states, strict=True)
-    ]
-    return np.diff(np.array(within), axis=1, prepend=0.0)
+def _n_combinations(
+    members: NDArray[np.int32], child: int, n_options: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Count the completions of each family, which may be astronomically many."""
+    counts: NDArray[np.float64] = n_options[child] * np.where(
+        members >= 0, n_options[members], 1.0
+    ).prod(axis=1)
+    return counts
 
 
 def _children(
@@ -165,7 +163,7 @@ def _children(
         members = sets.members
         q = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         _require_small_tables(dataset.names[child], float(q.max()) * states)
-        counts = combination_counts(members, child, columns.histogram.astype(np.float64))
+        counts = _n_combinations(members, child, columns.n_options.astype(np.float64))
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         scores, keep = score_completions(
             table, child, sets, rules.allowed(child, members),

@@ -61,7 +61,7 @@ def augment_exact(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentat
             "a tiny table, or the method 't-local'"
         )
     work = _merged(task, incumbent)
-    require_enumerable(work.dataset, None, task.rules.max_parents)
+    require_enumerable(work.dataset, task.rules.max_parents)
     return _run(work, incumbent, starts, "exact", _solve_linked)
 
 
@@ -70,7 +70,7 @@ def augment_gadget(task: Task, incumbent: Incumbent, *, starts: int) -> Augmenta
 
     The parameters and errors are those of :func:`augment_exact`; any solver will do.
     """
-    require_enumerable(task.dataset, None, task.rules.max_parents)
+    require_enumerable(task.dataset, task.rules.max_parents)
     return _run(task, incumbent, starts, "gadget", _solve_gadget)
 
 
@@ -101,7 +101,7 @@ def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
 
 def reduction(task: Task) -> tuple[Problem, Problem]:
     """Return the problem with one choice per missing cell, and its reduction to a plain one."""
-    require_enumerable(task.dataset, None, task.rules.max_parents)
+    require_enumerable(task.dataset, task.rules.max_parents)
     columns = all_completions(task.dataset)
     linked = completion_problem(task.dataset, columns, task.score, task.rules)
     by_cell = read_by_cell(linked, columns, task.dataset)

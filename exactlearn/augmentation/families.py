@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from exactlearn.augmentation.growth import Growth, gain
 from exactlearn.augmentation.option_ranks import (
     Options,
-    fill_completions_left,
     next_combination,
     rank_without,
 )
@@ -187,28 +186,6 @@ def _score_moved(
 
 
 @kernel
-def _find_subsets(
-    f: int,
-    count: int,
-    sets: ParentSets,
-    family: Family,
-    histogram: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    left: NDArray[np.int64],
-) -> None:
-    """Fill in, for each parent dropped, the smaller set's row and its counts of combinations."""
-    smaller = np.zeros(count, np.int64)
-    for dropped in range(1, count):
-        rows[dropped] = subset_without(sets, f, count - 1, dropped - 1, family.columns[0])
-        size = 0
-        for p in range(count):
-            if p != dropped:
-                smaller[size] = family.columns[p]
-                size += 1
-        fill_completions_left(smaller, size, histogram, left[dropped])
-
-
-@kernel
 def score_completions(
     table: Table,
     child: int,
@@ -251,24 +228,24 @@ def score_completions(
     )  # fmt: skip
     digits = np.zeros(width, np.int64)
     subset = np.zeros(width, np.int64)
-    left = np.zeros((width, width + 1, options.histogram.shape[1]), np.int64)
     for f in range(len(sets.members)):
         count, base = _lay_out(f, child, sets, table, growth, family)
         base += _count_base(f, count, family, table, counts, growth)
-        _find_subsets(f, count, sets, family, options.histogram, subset, left)
+        for p in range(1, count):
+            subset[p] = subset_without(sets, f, count - 1, p - 1, child)
         digits[:] = 0
-        spent, index = 0, combination_first[f]
-        while spent >= 0:
+        more, index = True, combination_first[f]
+        while more:
             changed = _move_rows(count, digits, family, table, counts, options)
             score = base + _score_moved(f, changed, family, table, counts, growth)
             beaten = -np.inf
             for p in range(1, count):
-                rank = rank_without(p, count, family.columns, digits, options, left[p])
+                rank = rank_without(p, count, family.columns, digits, options)
                 beaten = max(beaten, best[combination_first[subset[p]] + rank])
             scores[index] = score
             keep[index] = allowed[f] and score > beaten + TIE
             best[index] = max(beaten, score) if allowed[f] else beaten
             index += 1
-            spent = next_combination(family.columns, count, digits, spent, options)
+            more = next_combination(family.columns, count, digits, options)
         _clear(child, table, counts)
     return scores, keep
