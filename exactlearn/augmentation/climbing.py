@@ -36,8 +36,8 @@ TABLES, TABLES_EACH = 1_000_000, 2
 pair of a variable with another."""
 
 
-def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -> Pair:
-    """Climb from a completion to a t-local optimum.
+def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None) -> Pair:
+    """Climb from a completion to a t-local optimum, or by cheap steps only.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -
     values
         The completion to begin with.
     t
-        Radius of the neighbourhood.
+        Radius of the neighbourhood; without it nothing is proven.
 
     Raises
     ------
@@ -60,9 +60,9 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int) -
     while True:
         pair = _rise(task, incumbent, store, pair, task.families)
         better = quick_better_pair(task, incumbent, pair, store)
-        if better is None:
+        if better is None and t is not None:
             better = _better_dag(task, incumbent, pair)
-        if better is None:
+        if better is None and t is not None:
             better = better_pair(task, incumbent, pair, t, store=store)
         if better is None:
             return pair
@@ -157,5 +157,6 @@ def _also(problem: Problem, task: Task, pair: Pair) -> Problem:
 
 
 def _pause(incumbent: Incumbent) -> None:
-    if incumbent.out_of_time:
+    """Stop at the time limit, but not before there is any pair."""
+    if incumbent.parents is not None and incumbent.out_of_time:
         raise LimitReachedError("feasible")

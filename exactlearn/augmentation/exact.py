@@ -21,7 +21,7 @@ from exactlearn.augmentation.gadget import (
     read_by_cell,
     without_choices,
 )
-from exactlearn.augmentation.local import alternate, starting_completions
+from exactlearn.augmentation.local import best_climb
 from exactlearn.augmentation.open_families import require_few_families
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
@@ -114,9 +114,9 @@ def _run(
     status: AugmentationStatus
     try:
         with interruptible():
-            for values in starting_completions(task, starts):
-                alternate(task, incumbent, values)
-            if task.dataset.is_complete:
+            complete = task.dataset.is_complete
+            incumbent.confirm(best_climb(task, incumbent, starts, 1 if complete else None))
+            if complete:
                 status, message = "optimal", ""
                 incumbent.prove(incumbent.score)
             else:

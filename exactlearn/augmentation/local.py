@@ -20,13 +20,12 @@ from exactlearn.augmentation.family_store import fits
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
-from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.starts import (
     fitted_completion,
     mode_completion,
     random_completions,
 )
-from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
+from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
 from exactlearn.threads import n_threads
@@ -67,7 +66,7 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
     provable = task.solver != "ordering" and fits(task.dataset, task.rules)
     try:
         with interruptible():
-            incumbent.confirm(_best_climb(task, incumbent, starts, t if provable else None))
+            incumbent.confirm(best_climb(task, incumbent, starts, t if provable else None))
     except LimitReachedError as limit:
         status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
@@ -79,18 +78,19 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
     return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
 
 
-def _best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Pair:
+def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Pair:
     """Climb from every start, several at once; return the first of the best pairs.
 
-    Without a radius, DAGs are not proven best.
+    Without a radius, nothing is proven.
     """
+    tabulated = fits(task.dataset, task.rules) and task.solver != "ordering"
 
     def work(values: NDArray[np.int64]) -> Pair:
-        if t is None:
-            return climb_in_orders(task, incumbent, values)
-        return climb(task, incumbent, values, t)
+        if tabulated:
+            return climb(task, incumbent, values, t)
+        return climb_in_orders(task, incumbent, values)
 
-    completions = list(starting_completions(task, starts, fitted=t is not None))
+    completions = list(starting_completions(task, starts, fitted=tabulated))
     if len(completions) == 1:
         return work(completions[0])
     with ThreadPoolExecutor(min(n_threads(None), len(completions))) as pool:
@@ -121,22 +121,6 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     return Augmentation.of(incumbent, status, "mode", message=result.message)
 
 
-def alternate(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Pair:
-    """Alternate the best DAG for the completion and single cells for the DAG until both stay."""
-    pair: Pair | None = None
-    while True:
-        result = task.solve(task.families(values), incumbent, pair)
-        assert result.parents is not None
-        settled = settle(task.dataset, values, result.parents, task.score)
-        found = task.pair(result.parents, settled)
-        incumbent.offer(found)
-        require_proof(result)
-        stays = np.array_equal(settled, values)
-        if stays or (pair is not None and found.score <= pair.target):
-            return found if stays else _optimal_for(task, incumbent, found)
-        values, pair = settled, found
-
-
 def starting_completions(
     task: Task, starts: int, *, fitted: bool = False
 ) -> Iterator[NDArray[np.int64]]:
@@ -151,13 +135,3 @@ def starting_completions(
         yield fitted_completion(task, first)
         left -= 1
     yield from islice(random_completions(task.dataset, task.seed), left)
-
-
-def _optimal_for(task: Task, incumbent: Incumbent, pair: Pair) -> Pair:
-    """Return the pair of a completion with its proven best DAG."""
-    result = task.solve(task.families(pair.values), incumbent, pair)
-    assert result.parents is not None
-    require_proof(result)
-    found = task.pair(result.parents, pair.values)
-    incumbent.offer(found)
-    return found
