@@ -1,8 +1,10 @@
-"""The t-local climber: seconds a start, and cost per cell as the table grows.
+"""Augmentation: the climber's seconds a start and cost per cell, the exact methods' seconds and gap.
 
     python -m benchmarks.augmentation [CASE ...] --data-dir FOLDER --starts 1 --t 1
+    python -m benchmarks.augmentation asia16 asia32 --data-dir FOLDER --method branching \
+        --method exact --time-limit 60
 
-FOLDER holds ``uci``, ``lucas`` and ``bif``. Each case is climbed with BDeu (equivalent sample size
+FOLDER holds ``uci``, ``lucas`` and ``bif``. Each case is solved with BDeu (equivalent sample size
 1) and at most three parents; the first line compiles on a small table. ``cpu`` is processor time of
 all threads for all starts, ``s/start`` wall seconds for one, ``ms/cell`` processor milliseconds for
 a missing cell and start, and ``right`` the share of hidden cells that get their true value back.
@@ -10,7 +12,8 @@ a missing cell and start, and ``right`` the share of hidden cells that get their
 
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +21,7 @@ import click
 import numpy as np
 
 from benchmarks.measuring import machine
-from exactlearn.augmentation import Augmentation, augment
+from exactlearn.augmentation import METHODS, Augmentation, augment
 from exactlearn.data import Dataset
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.table import read_dataset
@@ -81,7 +84,27 @@ def synthetic_network(n: int) -> BayesianNetwork:
     )
 
 
-CASES: dict[str, Callable[[Path], Case]] = {
+def bif(folder: Path, name: str) -> BayesianNetwork:
+    """Return a network of the folder."""
+    return read_bif(folder / "bif" / f"{name}.bif.gz")
+
+
+SMALL: dict[str, Callable[[Path], Case]] = {
+    "asia16": lambda folder: sampled(bif(folder, "asia"), 100, "mcar:2"),
+    "asia32": lambda folder: sampled(bif(folder, "asia"), 100, "mcar:4"),
+    "asia64": lambda folder: sampled(bif(folder, "asia"), 100, "mcar:8"),
+    "asia16-mnar": lambda folder: sampled(bif(folder, "asia"), 100, "mnar:2"),
+    "asia32-mnar": lambda folder: sampled(bif(folder, "asia"), 100, "mnar:4"),
+    "asia64-mnar": lambda folder: sampled(bif(folder, "asia"), 100, "mnar:8"),
+    "lucas24": lambda folder: sampled(read_bif(folder / "lucas" / "lucas.bif"), 200, "mcar:2"),
+    "lucas60": lambda folder: sampled(read_bif(folder / "lucas" / "lucas.bif"), 200, "mcar:5"),
+    "survey36": lambda folder: sampled(bif(folder, "survey"), 200, "mcar:6"),
+    "child20": lambda folder: sampled(bif(folder, "child"), 200, "mcar:1"),
+    "alarm37": lambda folder: sampled(bif(folder, "alarm"), 500, "mcar:1"),
+}
+"""Cases for the exact methods; the last three have variables of up to six states."""
+
+LARGE: dict[str, Callable[[Path], Case]] = {
     "spect3": lambda folder: spect(folder, 0.03),
     "spect5": lambda folder: spect(folder, 0.05),
     "spect10": lambda folder: spect(folder, 0.1),
@@ -98,7 +121,7 @@ CASES: dict[str, Callable[[Path], Case]] = {
     "lucas2000": lambda folder: sampled(
         read_bif(folder / "lucas" / "lucas.bif"), 2000, "mcar:0.05"
     ),
-    "andes": lambda folder: sampled(read_bif(folder / "bif" / "andes.bif.gz"), 1000, "mcar:0.05"),
+    "andes": lambda folder: sampled(bif(folder, "andes"), 1000, "mcar:0.05"),
     "synthetic1000": lambda folder: sampled(synthetic_network(1000), 1000, "mcar:0.02"),
 }
 
@@ -117,15 +140,19 @@ def accuracy(case: Case, result: Augmentation) -> str:
     return f"{(case.complete.codes[cells[:, 0], cells[:, 1]] == result.values).mean():.3f}"
 
 
-def compile_first() -> None:
+def compile_first(methods: Sequence[str]) -> None:
     """Run once on a small table, so that what is timed is compiled."""
     table = synthetic_network(8).sample(30, np.random.default_rng(0))
-    augment(hidden_cells(table, 5).holed, BDeu(), method="t-local", starts=2)
+    for method in methods:
+        augment(hidden_cells(table, 5).holed, BDeu(), method=method, starts=2)
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(CASES)))
+@click.argument("names", nargs=-1, type=click.Choice([*SMALL, *LARGE]))
 @click.option("--data-dir", envvar="EXACTLEARN_DATA", required=True, type=Path)
+@click.option(
+    "--method", "methods", multiple=True, default=("t-local",), type=click.Choice(METHODS)
+)
 @click.option("--starts", default=1, show_default=True)
 @click.option("--t", default=1, show_default=True)
 @click.option("--time-limit", type=float, default=None, help="Seconds for each case.")
@@ -133,17 +160,18 @@ def compile_first() -> None:
 def main(
     names: tuple[str, ...],
     data_dir: Path,
+    methods: tuple[str, ...],
     starts: int,
     t: int,
     time_limit: float | None,
     trace: bool,
 ) -> None:
-    """Climb each case and print what it took."""
-    compile_first()
+    """Solve each case by each method and print what it took; without names, the large ones."""
+    compile_first(methods)
     click.echo(f"# {machine()}; BDeu(1), k = 3, t = {t}, {starts} start(s)")
     click.echo(
-        f"{'case':14}{'vars':>5}{'rows':>6}{'cells':>7}{'cpu':>9}{'s/start':>9}{'ms/cell':>9}"
-        f"{'score':>14}  {'right':6}status"
+        f"{'case':14}{'method':10}{'vars':>5}{'rows':>6}{'cells':>7}{'cpu':>9}{'s/start':>9}{'ms/cell':>9}"
+        f"{'score':>14}{'gap %':>8}  {'right':6}status"
     )
     best = [-np.inf]
 
@@ -152,20 +180,20 @@ def main(
             best[0] = event.score
             click.echo(f"{event.seconds:9.2f} {event.score:14.4f}", err=True)
 
-    for name in names or tuple(CASES):
-        case = CASES[name](data_dir)
+    for name, method in product(names or tuple(LARGE), methods):
+        case = (SMALL | LARGE)[name](data_dir)
         best[0] = -np.inf
         began = processor_seconds()
         result = augment(
-            case.holed, BDeu(), method="t-local", t=t, starts=starts, time_limit=time_limit,
+            case.holed, BDeu(), method=method, t=t, starts=starts, time_limit=time_limit,
             on_event=tell,
         )  # fmt: skip
         cpu, cells = processor_seconds() - began, len(case.holed.missing_cells)
         click.echo(
-            f"{name:14}{case.holed.n_variables:5}{case.holed.n_rows:6}{cells:7}{cpu:9.2f}"
+            f"{name:14}{method:10}{case.holed.n_variables:5}{case.holed.n_rows:6}{cells:7}{cpu:9.2f}"
             f"{result.seconds / starts:9.2f}{1e3 * cpu / max(1, cells) / starts:9.2f}"
-            f"{result.score:14.3f}  {accuracy(case, result):6}{result.status}"
-            f"{': ' + result.message if result.message else ''}"
+            f"{result.score:14.3f}{100 * result.gap:8.3f}  {accuracy(case, result):6}"
+            f"{result.status}{': ' + result.message if result.message else ''}"
         )
         sys.stdout.flush()
 
