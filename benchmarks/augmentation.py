@@ -1,4 +1,4 @@
-"""Augmentation: the climber's seconds a start and cost per cell, the exact methods' seconds and gap.
+"""Augmentation: the climber's seconds a start, the exact methods' seconds and gap.
 
     python -m benchmarks.augmentation [CASE ...] --data-dir FOLDER --starts 1 --t 1
     python -m benchmarks.augmentation asia16 asia32 --data-dir FOLDER --method branching \
