@@ -71,7 +71,7 @@ def agree(
     optimism: Optimism,
     multipliers: Multipliers,
     target: float,
-    pause: Callable[[], None],
+    pause: Callable[[float], None],
     *,
     patience: int = 20,
 ) -> Agreed:
@@ -88,7 +88,7 @@ def agree(
     target
         Stop when the bound is at most this.
     pause
-        Called each round; what it raises passes through.
+        Called each round with the bound so far; what it raises passes through.
     patience
         Rounds in which a tenth of the gap must be closed.
     """
@@ -96,7 +96,7 @@ def agree(
     best, best_prices = optimism.bound(multipliers), optimism.holes.prices
     trace = [best]
     while True:
-        pause()
+        pause(best)
         solved = program.solve()
         entered = False
         for prices in (SMOOTHING * best_prices + (1.0 - SMOOTHING) * solved.prices, solved.prices):

@@ -74,7 +74,7 @@ def branch(task: Task, incumbent: Incumbent) -> None:
     while queue and -queue[0][0] > _target(incumbent):
         priority, _, node, multipliers = heappop(queue)
         incumbent.prove(-priority)
-        agreed = agree(program, node, multipliers, _target(incumbent), lambda: _pause(incumbent))
+        agreed = agree(program, node, multipliers, _target(incumbent), lambda _: _pause(incumbent))
         if agreed.bound <= _target(incumbent):
             incumbent.nodes += 1
             continue
@@ -92,6 +92,11 @@ def branch(task: Task, incumbent: Incumbent) -> None:
 
 def _target(incumbent: Incumbent) -> float:
     return incumbent.score + TOLERANCE * max(1.0, abs(incumbent.score))
+
+
+def _prove(incumbent: Incumbent, bound: float) -> None:
+    incumbent.prove(bound)
+    _pause(incumbent)
 
 
 def _pause(incumbent: Incumbent) -> None:
@@ -114,7 +119,7 @@ def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multip
         optimism,
         multipliers,
         _target(incumbent),
-        lambda: _pause(incumbent),
+        lambda bound: _prove(incumbent, bound),
         patience=PATIENCE,
     )
     optimism = optimism.take(_promising(optimism, agreed, incumbent.score, program.anchor))
