@@ -22,6 +22,7 @@ COMMANDS = {
     "simulate": "Draw rows from a network and hide cells.",
     "convert": "Convert a model, a table or scores to another format.",
     "verify": "Check the proof of an optimum, with exact numbers.",
+    "reproduce": "Repeat the experiments of a paper.",
     "instances": "List, show or copy the bundled instances.",
 }
 """Each command with its line in the overview; its module is ``exactlearn.commands.NAME``."""

@@ -1,0 +1,1 @@
+"""The published experiments, repeated: one module per paper."""
