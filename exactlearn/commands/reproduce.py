@@ -1,6 +1,6 @@
 """``exactlearn reproduce``: the tables of a paper, ours beside the published figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from exactlearn.errors import OptionError
 from exactlearn.imputation.learning import Learning
 from exactlearn.report import number, percent, plain_table
 from exactlearn.reproduce import augmentation
+from exactlearn.reproduce.experiment import Experiment
 from exactlearn.reproduce.repetitions import Plan, repeat, summary
 from exactlearn.suggestion import suggestion
 
@@ -25,6 +26,7 @@ _HEAD = ("table", "experiment", "method", "n", "accuracy", "published", "differs
 @click.argument("paper", type=click.Choice(list(PAPERS)))
 @output_options
 @click.option("--tables", metavar="1,2,...", help="Only these tables of the paper.")
+@click.option("--only", metavar="TEXT", help="Only experiments whose name has this in it.")
 @click.option(
     "--repetitions", type=click.IntRange(1), default=100, show_default=True, help="Of each row."
 )
@@ -40,6 +42,7 @@ def command(
     paper: str,
     output: Output,
     tables: str | None,
+    only: str | None,
     repetitions: int,
     data_dir: Path | None,
     starts: int,
@@ -51,14 +54,7 @@ def command(
     tells whether a method's accuracy differs from the first one's of the same tables (paired t-test
     at 5 %).
     """
-    chosen = PAPERS[paper]()
-    known = sorted({experiment.table for experiment in chosen})
-    if tables is not None:
-        wanted = [table.strip() for table in tables.split(",")]
-        for table in wanted:
-            if table not in known:
-                raise OptionError(f"--tables: no table {table!r}{suggestion(table, known)}")
-        chosen = tuple(experiment for experiment in chosen if experiment.table in wanted)
+    chosen = _chosen(PAPERS[paper](), tables, only)
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
     plan = Plan(
@@ -76,6 +72,21 @@ def command(
         output.wrote(output.path)
     notes = sorted({f"{row['experiment']}: {row['note']}" for row in rows if row["note"]})
     output.answer({"rows": rows}, plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:]), *notes)
+
+
+def _chosen(
+    experiments: Sequence[Experiment], tables: str | None, only: str | None
+) -> list[Experiment]:
+    known = sorted({experiment.table for experiment in experiments})
+    wanted = known if tables is None else [table.strip() for table in tables.split(",")]
+    for table in wanted:
+        if table not in known:
+            raise OptionError(f"--tables: no table {table!r}{suggestion(table, known)}")
+    found = [e for e in experiments if e.table in wanted and (only or "") in e.name]
+    if not found:
+        told = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
+        raise OptionError(f"--only: no experiment has {only!r} in its name; there are {told}")
+    return found
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

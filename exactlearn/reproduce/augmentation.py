@@ -2,8 +2,9 @@
 
 Tables 1, 2, 3 and 5 of "Learning Bayesian networks with incomplete data by augmentation". All
 removed cells of a repetition hold one value, each value in turn; at most three parents, and t = 1.
-The exact method is ``branching``, which proves the optimum of the paper's in less time. Table 4 (smoking cessation) is left out: its data are not public. The networks of Table 1 for
-breast and prostate cancer are not public either; LUCAS, CANCER, EARTHQUAKE and SURVEY stand in.
+The exact method is ``branching``, which proves the optimum of the paper's in less time. Table 4
+(smoking cessation) is left out: its data are not public. The networks of Table 1 for breast and
+prostate cancer are not public either; LUCAS, CANCER, EARTHQUAKE and SURVEY stand in.
 """
 
 from collections.abc import Callable
