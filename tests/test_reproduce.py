@@ -79,21 +79,20 @@ def test_data_that_are_not_there_are_asked_for():
 
 
 def test_the_command_prints_ours_beside_the_published_figures(tmp_path):
-    folder = tmp_path / "tables"
-    arguments = (
-        "reproduce",
-        "augmentation",
-        "--tables",
-        "1",
-        "--repetitions",
-        "1",
-        "--starts",
-        "1",
-    )
-    told = json.loads(run(*arguments, "--json", "-q", "-o", folder))
-    asia = [row for row in told["rows"] if row["experiment"] == "asia, value 0"]
-    assert [row["published"] for row in asia] == [0.8438, 0.79, 0.4375]
+    folder, once = tmp_path / "tables", ("--repetitions", "1", "--starts", "1", "-q")
+    arguments = ("reproduce", "augmentation", *once, "-o", folder, "--only", "asia, value 0")
+    told = json.loads(run(*arguments, "--json"))
+    assert [row["published"] for row in told["rows"]] == [0.8438, 0.79, 0.4375]
     assert all(0 <= row["accuracy"] <= 1 for row in told["rows"])
     assert json.loads((folder / "tables.json").read_text()) == told
-    assert "stands in for breast cancer" in run(*arguments, "-q", "-o", folder)
+    done = (folder / "repetitions.json").read_text()
+    assert "84.38 %" in run(*arguments)
+    assert (folder / "repetitions.json").read_text() == done
+    told = run("reproduce", "augmentation", *once, "--only", "cancer, value 1")
+    assert "stands in for prostate cancer" in told
+
+
+def test_what_is_not_there_is_refused():
     assert "no table '7'" in fails("reproduce", "augmentation", "--tables", "7")
+    told = fails("reproduce", "augmentation", "--tables", "5", "--only", "cart")
+    assert "no experiment has 'cart' in its name; there are \"car, labels 'unacc'\"" in told
