@@ -141,8 +141,9 @@ def _promising(
     """Tell which families may be part of a network that beats the target, and the anchor."""
     families = optimism.families
     adjusted = optimism.adjusted(agreed.multipliers)
-    lost = np.maximum.reduceat(adjusted, families.first[:-1])[families.child] - adjusted
-    kept: NDArray[np.bool_] = agreed.bound - lost > target
+    best = np.maximum.reduceat(adjusted, families.first[:-1])
+    bound = agreed.multipliers.total_of(best) + optimism.paid_back
+    kept: NDArray[np.bool_] = bound - (best[families.child] - adjusted) > target
     kept[list(anchor)] = True  # every variable keeps one, without a cycle
     return kept
 
