@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 
 from exactlearn.kernel import kernel, overwrite
@@ -49,7 +48,8 @@ def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
 
 def test_a_kernel_compiles_once_for_all_constants():
     assert both_ways(3) == (4, 2)
-    assert shifted.signatures == [(numba.int64, numba.int64)]
+    # the caller may come from the disk, where its callee then lies, too
+    assert len(list(shifted.folder.rglob("*.nbc"))) == 1
 
 
 def test_a_vector_is_overwritten_also_where_it_has_strides():
