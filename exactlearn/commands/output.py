@@ -58,7 +58,7 @@ class Output:
 
         if not is_compiled(undominated if scored else score_sets):
             self.note(
-                "First run: compiling the kernels, once, about a minute (counted in the seconds)"
+                "First run: compiling the kernels, once, a minute or two (counted in the seconds)"
             )
 
     def detail(self, text: str) -> None:
