@@ -3,7 +3,8 @@
 Such inequalities (Cussens 2011, "Bayesian network learning with cutting planes") are few, yet they
 close much of what cluster inequalities leave: for three variables and count two, one of them at
 most has both others as parents. Each positive candidate with k parents or more gives seeds, which
-are its child with k of the parents; walks grow them.
+are its child with k of the parents; walks grow them. Where only whole candidates have so many,
+their arcs close a circuit, which plain clusters cut off.
 """
 
 import numpy as np
