@@ -7,7 +7,8 @@
 FOLDER holds ``uci``, ``lucas`` and ``bif``. Each case is solved with BDeu (equivalent sample size
 1) and at most three parents; the first line compiles on a small table. ``cpu`` is processor time of
 all threads for all starts, ``s/start`` wall seconds for one, ``ms/cell`` processor milliseconds for
-a missing cell and start (of other methods: for all starts), and ``right`` the share of hidden cells that get their true value back.
+a missing cell and start (of other methods: for all starts), and ``right`` the share of hidden cells
+that get their true value back.
 """
 
 import resource
