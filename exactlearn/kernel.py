@@ -11,19 +11,22 @@ import inspect
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+"""How numba compiles a kernel: without the interpreter lock, and dividing as numpy does."""
+
 _settings: Any = numba.config
-_jit: Any = numba.njit
 _unliteral: Any = numba.types.unliteral
 
 
@@ -34,38 +37,50 @@ def kernel(function: F) -> F:
     """
     fingerprint = _fingerprint(function)
     with _cache_folder(function, fingerprint) as folder:
-        compiled = _jit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(
-            function
-        )
+        compiled: Any = _Kernel(function, targetoptions=_OPTIONS)
+        compiled.enable_caching()
     compiled.fingerprint, compiled.folder = fingerprint, folder
-    _compile_once_for_all_constants(compiled)
     return cast(F, compiled)
 
 
 def is_compiled(function: Callable[..., Any]) -> bool:
     """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
     folder: Path = cast(Any, function).folder
-    return next(folder.rglob("*.nbi"), None) is not None
+    return next(folder.rglob(f"*.{function.__name__}-*.nbi"), None) is not None
 
 
-def _compile_once_for_all_constants(compiled: Any) -> None:
-    """Let a kernel's type not depend on constants that another kernel passes to it.
+class _Kernel(CPUDispatcher):
+    """A compiled function that can be interrupted, and compiles once for all constants."""
 
-    Otherwise numba compiles the kernel once more for each constant.
-    """
-    template_for = compiled.get_call_template
+    def __call__(self, *arguments: Any) -> Any:
+        """Call; Ctrl-C comes out as such.
 
-    def get_call_template(types: Iterable[Any], keywords: dict[str, Any]) -> Any:
-        keywords = {name: _unliteral(t) for name, t in keywords.items()}
-        return template_for(tuple(map(_unliteral, types)), keywords)
+        Numba boxes several arrays by Python code that goes on after an exception, so that a
+        signal taken there would come out as a `SystemError`, which nobody expects.
+        """
+        try:
+            return super().__call__(*arguments)
+        except SystemError as error:
+            cause = error.__cause__
+            while cause is not None and not isinstance(cause, KeyboardInterrupt):
+                cause = cause.__cause__
+            if cause is None:
+                raise
+            raise cause from None
 
-    compiled.get_call_template = get_call_template
+    def get_call_template(self, types: Any, keywords: Any) -> Any:
+        """Let the type not depend on constants that another kernel passes.
+
+        Otherwise numba compiles once more for each constant.
+        """
+        keywords = {name: _unliteral(t) for name, t in dict(keywords).items()}
+        return super().get_call_template(tuple(map(_unliteral, types)), keywords)
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:
     """Hash what a kernel is compiled from: source file, kernels called, constants read."""
     digest = hashlib.sha256(_source(inspect.getfile(function)))
-    digest.update(f"{numba.__version__} {sys.version}".encode())
+    digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
         known = getattr(value, "fingerprint", None)

@@ -1,10 +1,12 @@
 """Cached kernels must never outlive what they were compiled from."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from exactlearn.kernel import kernel, overwrite
 
@@ -23,6 +25,14 @@ def shifted(x, by):
 @kernel
 def both_ways(x):
     return shifted(x, 1), shifted(x, -1)
+
+
+@kernel
+def long_pair(n):
+    total = 0.0
+    for k in range(n):
+        total += np.sin(k)
+    return np.full(2, total), np.arange(3)
 
 
 def run(folder: Path) -> str:
@@ -49,10 +59,23 @@ def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
 def test_a_kernel_compiles_once_for_all_constants():
     assert both_ways(3) == (4, 2)
     # the caller may come from the disk, where its callee then lies, too
-    assert len(list(shifted.folder.rglob("*.nbc"))) == 1
+    assert len(list(shifted.folder.rglob("*.shifted-*.nbc"))) == 1
 
 
 def test_a_vector_is_overwritten_also_where_it_has_strides():
     target = np.zeros((3, 2))
     overwrite(target[:, 1], np.arange(3.0))
     assert target.tolist() == [[0, 0], [0, 1], [0, 2]]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+def test_an_interrupt_inside_a_kernel_is_one():
+    long_pair(1)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(5):
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            with pytest.raises(KeyboardInterrupt):
+                long_pair(3_000_000)
+    finally:
+        signal.signal(signal.SIGALRM, before)
