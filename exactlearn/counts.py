@@ -29,7 +29,7 @@ def require_complete(dataset: Dataset) -> None:
 
 def total_weight(dataset: Dataset) -> float:
     """Return the number of observations N: the total weight of the rows."""
-    return float(dataset.n_rows if dataset.weights is None else dataset.weights.sum())
+    return float(dataset.row_weights.sum())
 
 
 def n_configurations(dataset: Dataset, variables: Sequence[int]) -> float:
@@ -95,7 +95,7 @@ def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float
         When a cell is missing.
     """
     require_complete(dataset)
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     used = np.flatnonzero(weights > 0)
     columns = np.ascontiguousarray(dataset.codes[used].T.astype(np.int16))
     order = np.lexsort(columns[::-1])

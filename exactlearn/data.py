@@ -158,6 +158,11 @@ class Dataset:
         """Number of states of each variable, shape (variables,)."""
         return np.array([len(s) for s in self.states], np.int64)
 
+    @property
+    def row_weights(self) -> NDArray[np.float64]:
+        """Weight of each row, 1 where none was given, shape (rows,)."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
     @cached_property
     def missing_cells(self) -> NDArray[np.int64]:
         """The missing cells as (row, variable), in row-major order, shape (cells, 2)."""

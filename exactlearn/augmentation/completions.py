@@ -155,7 +155,7 @@ def _n_combinations(
 def _children(
     dataset: Dataset, columns: Columns, score: Score, rules: FamilyRules
 ) -> Iterator[_ChildCandidates]:
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     table = Table(columns.base, weights, dataset.cardinalities)
     compiled = score.compiled(float(weights.sum()))
     for child, states in enumerate(dataset.cardinalities.tolist()):

@@ -65,7 +65,7 @@ class OpenFamilies:
             lists.append(members)
         members = np.concatenate(lists)
         children = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
-        weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+        weights = dataset.row_weights
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         compiled = task.score.compiled(float(weights.sum()))
         grown = growth(compiled, sizes, dataset.cardinalities[children], weights)
@@ -164,7 +164,7 @@ def holes_of(dataset: Dataset) -> Holes:
     cells = dataset.missing_cells
     number = np.full(codes.shape, -1)
     number[cells[:, 1], cells[:, 0]] = np.arange(len(cells))
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     states = int(dataset.cardinalities.max(initial=0))
     prices = np.zeros((dataset.n_variables, len(cells), states))
     return Holes(codes, weights, dataset.cardinalities, number, prices)

@@ -61,7 +61,7 @@ def settle(
     score
         The score.
     """
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     kind, a, _ = score.compiled(float(weights.sum()))
     codes = np.ascontiguousarray(dataset.complete(values).codes.T.astype(np.int16))
     tables = _empty_tables(codes, weights, dataset.cardinalities, parents)

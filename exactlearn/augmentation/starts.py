@@ -17,7 +17,7 @@ EFFORT = 10**6
 
 def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
     """Fill each cell with the most frequent observed state of its variable; ties to the first."""
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     modes = np.zeros(dataset.n_variables, np.int64)
     for variable, r in enumerate(dataset.cardinalities):
         seen = dataset.codes[:, variable] >= 0

@@ -79,7 +79,7 @@ class Sets(NamedTuple):
 
 def rows_of(dataset: Dataset, values: NDArray[np.int64]) -> Rows:
     """Return the completed table as kernels take it."""
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     codes = np.ascontiguousarray(dataset.complete(values).codes.astype(np.int16))
     return Rows(codes, weights, dataset.cardinalities)
 

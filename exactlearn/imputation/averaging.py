@@ -81,6 +81,6 @@ def averaged_posterior(
 def _sample(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Draw as many rows as there are, with replacement; equal ones become one row with weight."""
     times = np.bincount(rng.integers(0, dataset.n_rows, dataset.n_rows), minlength=dataset.n_rows)
-    weights = times if dataset.weights is None else times * dataset.weights
+    weights = times * dataset.row_weights
     drawn = times > 0
-    return replace(dataset, codes=dataset.codes[drawn], weights=weights[drawn].astype(np.float64))
+    return replace(dataset, codes=dataset.codes[drawn], weights=weights[drawn])

@@ -17,7 +17,7 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     >>> independent(table).tables[0].round(2).tolist()
     [0.33, 0.67]
     """
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     tables = []
     for codes, r in zip(dataset.codes.T, dataset.cardinalities.tolist(), strict=True):
         seen = codes != MISSING

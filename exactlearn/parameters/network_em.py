@@ -75,7 +75,7 @@ class NetworkEM:
     ) -> None:
         self.families = checked_families(dataset, parents, alpha)
         self.dataset, self.alpha = dataset, alpha
-        weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+        weights = dataset.row_weights
         self.total_weight = float(weights.sum())
         if self.total_weight <= 0:
             raise DataError("the table has no rows of positive weight: nothing to learn from")

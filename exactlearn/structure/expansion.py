@@ -82,7 +82,7 @@ def expand(
         raise OptionError(f"{completions} completions of a row: list at least 1")
     if (network.names, network.states) != (dataset.names, dataset.states):
         raise OptionError("the network must have the table's variables and states, in its order")
-    weights = np.ones(dataset.n_rows) if dataset.weights is None else dataset.weights
+    weights = dataset.row_weights
     codes = dataset.codes.astype(np.int16)
     holes = (codes < 0).any(axis=1)
     labels, first = group_rows(codes[holes].astype(np.int32))
