@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.family_bounds import Holes
 from exactlearn.augmentation.open_families import OpenFamilies
-from exactlearn.augmentation.optimism import Optimism, Reading
+from exactlearn.augmentation.optimism import Adjusted, Optimism, Reading
 from exactlearn.solvers.cluster_search import FEW, violated_clusters
 from exactlearn.solvers.clusters import Counted, Support
 from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.linear_program import LinearProgram
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.relaxation import best_candidates
 
 MOST_ROUNDS = 200
 """Linear programs that are solved for one node."""
@@ -93,7 +94,7 @@ def agree(
         Rounds in which a tenth of the gap must be closed.
     """
     program.restrict(optimism)
-    best, best_prices = optimism.bound(multipliers), optimism.holes.prices
+    best, best_prices = optimism.adjusted(multipliers).total, optimism.holes.prices
     trace = [best]
     while True:
         pause(best)
@@ -101,10 +102,10 @@ def agree(
         entered = False
         for prices in (SMOOTHING * best_prices + (1.0 - SMOOTHING) * solved.prices, solved.prices):
             optimism.price(prices)
-            bound = optimism.bound(solved.multipliers)
-            if bound < best:
-                best, best_prices, multipliers = bound, prices, solved.multipliers
-            entered = _enter(program, optimism, solved)
+            adjusted = optimism.adjusted(solved.multipliers)
+            if adjusted.total < best:
+                best, best_prices, multipliers = adjusted.total, prices, solved.multipliers
+            entered = _enter(program, optimism, adjusted, solved)
             if entered:
                 break
         found = program.violated(solved.support)
@@ -120,10 +121,10 @@ def agree(
     return Agreed(best, multipliers, solved.shares)
 
 
-def _enter(program: "Agreement", optimism: Optimism, solved: "Solved") -> bool:
+def _enter(program: "Agreement", optimism: Optimism, adjusted: Adjusted, solved: "Solved") -> bool:
     """Let the best readings of each child enter that raise the optimum; tell whether any does."""
     entered = False
-    for number in optimism.best(solved.multipliers, ENTERING):
+    for number in best_candidates(optimism.families.first, adjusted.scores, ENTERING).tolist():
         reading = optimism.read(number)
         if program.gain(reading, solved) > LEAST_PRICE:
             entered |= program.add(reading)
@@ -182,7 +183,7 @@ class Agreement:
         self.anchor = anchor
         self.values = values
         self.families = families
-        self.states = _states(holes)
+        self.states = holes.states
         self._shape = holes.prices.shape
         self.clusters = Counted.none(families.n_variables)
         n, h = families.n_variables, len(self.states)
@@ -262,9 +263,7 @@ class Agreement:
 
     def restrict(self, optimism: Optimism) -> None:
         """Allow the readings that a node allows."""
-        filled = np.full(len(self.states), -1)
-        variable, row = np.nonzero(optimism.holes.number >= 0)
-        filled[optimism.holes.number[variable, row]] = optimism.holes.codes[variable, row]
+        filled = optimism.holes.filled
         hole = np.repeat(np.arange(len(self.states)), self.states)
         state = np.arange(len(hole)) - self._state_first[hole]
         complement = np.where(filled[hole] == state, 0.0, 1.0)
@@ -330,11 +329,3 @@ class Agreement:
 
 
 _NO_ITEMS = np.zeros(0, np.int64)
-
-
-def _states(holes: Holes) -> NDArray[np.int64]:
-    """Return the number of states of each hole."""
-    variable, row = np.nonzero(holes.number >= 0)
-    states = np.zeros(len(variable), np.int64)
-    states[holes.number[variable, row]] = holes.cardinalities[variable]
-    return states

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.agreement import Agreed, Agreement, agree
-from exactlearn.augmentation.open_families import OpenFamilies, holes_of
+from exactlearn.augmentation.family_bounds import Holes
+from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism, Reading
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.settle import settle
@@ -31,8 +32,8 @@ TOLERANCE = 1e-9
 PATIENCE = 60
 """Rounds at the root in which the program of readings must close a tenth of the gap."""
 
-EFFORTS = (20, 2_000, 20_000)
-"""Nodes spent on a family's bound: first for all, then for those left, then where it matters."""
+FIRST_EFFORT, EFFORT = 20, 2_000
+"""Nodes spent on a family's bound: on all families once, then where it matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,6 @@ class _Chosen:
     ----------
     parents
         Parents of each variable.
-    numbers
-        Number of each variable's family.
     readings
         What each family reads.
     bound
@@ -52,7 +51,6 @@ class _Chosen:
     """
 
     parents: tuple[tuple[int, ...], ...]
-    numbers: tuple[int, ...]
     readings: tuple[Reading, ...]
     bound: float
 
@@ -84,7 +82,7 @@ def branch(task: Task, incumbent: Incumbent) -> None:
         if bound <= _target(incumbent):
             continue
         hole = _disputed(node, chosen, agreed)
-        for state in range(_n_states(node, hole)):
+        for state in range(int(node.holes.states[hole])):
             heappush(queue, (-bound, made, node.fixed(hole, state), agreed.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
@@ -108,8 +106,8 @@ def _pause(incumbent: Incumbent) -> None:
 def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multipliers, float]:
     """Return bounds and prices of the families that may be part of a better network."""
     families = OpenFamilies.of(task)
-    optimism = Optimism.of(families, holes_of(task.dataset), EFFORTS[0])
-    optimism.most_nodes = EFFORTS[1]
+    optimism = Optimism.of(families, Holes.of(task.dataset), FIRST_EFFORT)
+    optimism.most_nodes = EFFORT
     optimism.fresh[:] = False
     multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: _pause(incumbent))
     program = _program(families, optimism, incumbent)
@@ -139,11 +137,9 @@ def _promising(
     optimism: Optimism, agreed: Agreed, target: float, anchor: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Tell which families may be part of a network that beats the target, and the anchor."""
-    families = optimism.families
     adjusted = optimism.adjusted(agreed.multipliers)
-    best = np.maximum.reduceat(adjusted, families.first[:-1])
-    bound = agreed.multipliers.total_of(best) + optimism.paid_back
-    kept: NDArray[np.bool_] = bound - (best[families.child] - adjusted) > target
+    loss = adjusted.best[optimism.families.child] - adjusted.scores
+    kept: NDArray[np.bool_] = adjusted.total - loss > target
     kept[list(anchor)] = True  # every variable keeps one, without a cycle
     return kept
 
@@ -169,7 +165,7 @@ def _choose(task: Task, incumbent: Incumbent, node: Optimism, kept: NDArray[np.b
         node.freshen(node.upper, stale)
     readings = tuple(node.read(number) for number in numbers)
     bound = max(result.score + node.paid_back, target)
-    chosen = _Chosen(result.parents, tuple(numbers), readings, bound)
+    chosen = _Chosen(result.parents, readings, bound)
     _offer(task, incumbent, node, chosen)
     return chosen
 
@@ -183,9 +179,8 @@ def _votes(node: Optimism, chosen: _Chosen) -> NDArray[np.int64]:
 
 
 def _offer(task: Task, incumbent: Incumbent, node: Optimism, chosen: _Chosen) -> None:
-    values = _votes(node, chosen).argmax(axis=1)
-    variable, row = np.nonzero((node.holes.number >= 0) & (node.holes.codes >= 0))
-    values[node.holes.number[variable, row]] = node.holes.codes[variable, row]
+    filled = node.holes.filled
+    values = np.where(filled >= 0, filled, _votes(node, chosen).argmax(axis=1))
     settled = settle(task.dataset, values, chosen.parents, task.score)
     incumbent.offer(task.pair(chosen.parents, settled))
 
@@ -195,12 +190,4 @@ def _disputed(node: Optimism, chosen: _Chosen, agreed: Agreed) -> int:
     votes = _votes(node, chosen)
     dissent = (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
     dissent += len(votes) * (1.0 - agreed.shares.max(axis=1))
-    variable, row = np.nonzero(node.holes.codes < 0)
-    is_open = np.zeros(len(votes), np.bool_)
-    is_open[node.holes.number[variable, row]] = True
-    return int(np.where(is_open, dissent, -inf).argmax())
-
-
-def _n_states(node: Optimism, hole: int) -> int:
-    variable, _ = np.nonzero(node.holes.number == hole)
-    return int(node.holes.cardinalities[variable[0]])
+    return int(np.where(node.holes.filled < 0, dissent, -inf).argmax())

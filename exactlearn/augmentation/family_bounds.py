@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.growth import Growth, gain
+from exactlearn.data import Dataset
 from exactlearn.kernel import kernel
 
 ROUNDING = 1e-10
@@ -37,7 +38,9 @@ class Holes(NamedTuple):
     cardinalities
         Number of states of each variable, shape (variables,).
     number
-        Number of each hole, -1 elsewhere, shape (variables, rows).
+        Number of each hole, filled ones too, -1 elsewhere, shape (variables, rows).
+    variables, rows
+        Where each hole is, shapes (holes,).
     prices
         What the family of a child pays for reading a hole as a state, shape (variables, holes,
         most states).
@@ -47,7 +50,38 @@ class Holes(NamedTuple):
     weights: NDArray[np.float64]
     cardinalities: NDArray[np.int64]
     number: NDArray[np.int64]
+    variables: NDArray[np.int64]
+    rows: NDArray[np.int64]
     prices: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "Holes":
+        """Number the missing cells of a table; reading them costs nothing."""
+        rows, variables = dataset.missing_cells.T.copy()
+        codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
+        number = np.full(codes.shape, -1)
+        number[variables, rows] = np.arange(len(rows))
+        most = int(dataset.cardinalities.max(initial=0))
+        prices = np.zeros((dataset.n_variables, len(rows), most))
+        return cls(
+            codes, dataset.row_weights, dataset.cardinalities, number, variables, rows, prices
+        )
+
+    @property
+    def states(self) -> NDArray[np.int64]:
+        """Number of states of each hole, shape (holes,)."""
+        return self.cardinalities[self.variables]
+
+    @property
+    def filled(self) -> NDArray[np.int64]:
+        """State of each hole, -1 where it is open, shape (holes,)."""
+        return self.codes[self.variables, self.rows].astype(np.int64)
+
+    def fill(self, values: NDArray[np.int64]) -> "Holes":
+        """Return the holes with other states, -1 where they shall be open, shape (holes,)."""
+        codes = self.codes.copy()
+        codes[self.variables, self.rows] = values
+        return self._replace(codes=codes)
 
 
 class Placement(NamedTuple):
@@ -119,34 +153,31 @@ def _add(family: _Family, cell: int, w: float) -> None:
 
 
 @kernel
-def lay_out(
-    i: int, child: int, members: NDArray[np.int32], table: Holes, growth: Growth
-) -> tuple[_Family, float]:
-    """Return family number ``i`` with an empty table, and the score of no rows at all."""
+def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the columns of a family, child first; parents are padded with -1."""
     count = 1
     while count <= len(members) and members[count - 1] >= 0:
         count += 1
     columns = np.empty(count, np.int64)
     columns[0] = child
-    q = 1
     for p in range(1, count):
         columns[p] = members[p - 1]
+    return columns
+
+
+@kernel
+def _lay_out(
+    i: int, child: int, members: NDArray[np.int32], table: Holes, growth: Growth
+) -> tuple[_Family, float]:
+    """Return family number ``i`` with an empty table, and the score of no rows at all."""
+    columns = columns_of(child, members)
+    r, q = table.cardinalities[child], 1
+    for p in range(1, len(columns)):
         q *= table.cardinalities[columns[p]]
-    r = table.cardinalities[child]
     alphas = np.array([growth.a / (q * r), growth.a / q])
     f, g = growth.tables[growth.rows[i, 0]], growth.tables[growth.rows[i, 1]]
     family = _Family(columns, r, f, g, alphas, growth.kind, growth.a, np.zeros(q * r), np.zeros(q))
     return family, -growth.b * q * (r - 1)
-
-
-@kernel
-def key_of(columns: NDArray[np.int64], table: Holes, row: int) -> int:
-    """Return the number of a row's class: digits of base (states + 1), 0 for a hole."""
-    key = 0
-    for p in range(len(columns) - 1, -1, -1):
-        v = columns[p]
-        key = key * (table.cardinalities[v] + 1) + table.codes[v, row] + 1
-    return key
 
 
 @kernel
@@ -284,7 +315,7 @@ def place_rows(
     most_nodes
         Nodes of the search after which what is left is bounded.
     """
-    family, score = lay_out(i, child, members, table, growth)
+    family, score = _lay_out(i, child, members, table, growth)
     counted, rows, n_cells = _count(family, table)
     score += counted
     opened = _open_rows(family, table, rows, n_cells)
@@ -343,16 +374,16 @@ def read_family(
     The parameters are those of :func:`place_rows`; shapes (k,), in the order of the holes.
     """
     placed = place_rows(i, child, members, table, growth, most_nodes)
-    family, _ = lay_out(i, child, members, table, growth)
+    columns = columns_of(child, members)
     state = np.full(table.prices.shape[1], -1, np.int64)
-    for v in family.columns:
+    for v in columns:
         for u in range(len(table.weights)):
             if table.number[v, u] >= 0:
                 state[table.number[v, u]] = table.codes[v, u]
     score = placed.best
     for k in range(len(placed.rows)):
         cell = placed.cells[k]
-        for v in family.columns:
+        for v in columns:
             hole = table.number[v, placed.rows[k]]
             if hole >= 0 and table.codes[v, placed.rows[k]] < 0:
                 state[hole] = cell % table.cardinalities[v]
@@ -370,8 +401,8 @@ def bound_families(
     table: Holes,
     growth: Growth,
     most_nodes: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return bound and best score found of some families, shapes (which,).
+) -> NDArray[np.float64]:
+    """Return bounds on the best score of some families, shape (which,).
 
     Parameters
     ----------
@@ -382,9 +413,8 @@ def bound_families(
     table, growth, most_nodes
         As in :func:`place_rows`.
     """
-    bounds, best = np.empty(len(which)), np.empty(len(which))
+    bounds = np.empty(len(which))
     for t in range(len(which)):
         i = which[t]
-        placed = place_rows(i, children[i], members[i], table, growth, most_nodes)
-        bounds[t], best[t] = placed.bound, placed.best
-    return bounds, best
+        bounds[t] = place_rows(i, children[i], members[i], table, growth, most_nodes).bound
+    return bounds

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from exactlearn.augmentation.family_bounds import Holes, bound_families
 from exactlearn.augmentation.growth import Growth, growth
 from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.augmentation.task import Task
-from exactlearn.data import Dataset
+from exactlearn.candidates import n_families
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.solvers.families import Families
 from exactlearn.solvers.problem import Problem, offsets
@@ -99,12 +98,13 @@ class OpenFamilies:
         grown = Growth(g.kind, g.a, g.b, g.tables, g.rows[keep])
         return OpenFamilies(self.names, self.child[keep], self.members[keep], grown)
 
-    def arrays(self, scores: NDArray[np.float64]) -> Families:
-        """Return the families with scores as what relaxations take."""
+    @cached_property
+    def flat(self) -> Families:
+        """The families without scores, as relaxations take them."""
         present = self.members >= 0
         return Families(
             self.first,
-            scores,
+            np.zeros(len(self)),
             self.child.astype(np.int64),
             offsets(present.sum(axis=1)),
             self.members[present].astype(np.int64),
@@ -112,13 +112,12 @@ class OpenFamilies:
 
     def problem(self, scores: NDArray[np.float64]) -> Problem:
         """Return the selection of one family for each variable."""
-        present = self.members >= 0
         return Problem(
             names=self.names,
             first=self.first,
             scores=scores,
-            member_first=offsets(present.sum(axis=1)),
-            members=self.members[present],
+            member_first=self.flat.member_first,
+            members=self.flat.members.astype(np.int32),
         )
 
     def number(self, child: int, parents: tuple[int, ...]) -> int:
@@ -135,7 +134,7 @@ class OpenFamilies:
 
         def work(piece: int, _: None) -> NDArray[np.float64]:
             own = which[piece * PIECE : (piece + 1) * PIECE]
-            return bound_families(own, self.child, self.members, holes, self.growth, most_nodes)[0]
+            return bound_families(own, self.child, self.members, holes, self.growth, most_nodes)
 
         pieces = -(-len(which) // PIECE)
         found = in_order(work, pieces, lambda: None, n_threads(None))
@@ -150,21 +149,9 @@ def require_few_families(n: int, max_parents: int) -> None:
     TooLargeError
         When ``n`` variables have more than ``MAX_FAMILIES``.
     """
-    total = n * sum(comb(n - 1, size) for size in range(max_parents + 1))
+    total = n_families(n, max_parents)
     if total > MAX_FAMILIES:
         raise TooLargeError(
             f"{n} variables have {total:,} families of up to {max_parents} parents, and the limit "
             f"is {MAX_FAMILIES:,}; allow fewer parents, or use the method 't-local'"
         )
-
-
-def holes_of(dataset: Dataset) -> Holes:
-    """Return the holes of a table, which cost nothing to read."""
-    codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
-    cells = dataset.missing_cells
-    number = np.full(codes.shape, -1)
-    number[cells[:, 1], cells[:, 0]] = np.arange(len(cells))
-    weights = dataset.row_weights
-    states = int(dataset.cardinalities.max(initial=0))
-    prices = np.zeros((dataset.n_variables, len(cells), states))
-    return Holes(codes, weights, dataset.cardinalities, number, prices)

@@ -36,6 +36,25 @@ class Reading(NamedTuple):
     score: float
 
 
+@dataclass(frozen=True, eq=False)
+class Adjusted:
+    """Bounds of families with the multipliers of clusters, each child's best one being fresh.
+
+    Parameters
+    ----------
+    scores
+        Bound plus multipliers of each family, shape (m,).
+    best
+        The best of each child, shape (n,).
+    total
+        What they prove: no network with any completion that the node allows scores more.
+    """
+
+    scores: NDArray[np.float64]
+    best: NDArray[np.float64]
+    total: float
+
+
 AT_ONCE = 8
 """Families of a child that are bounded anew together with its best."""
 
@@ -75,12 +94,11 @@ class Optimism:
 
     def price(self, prices: NDArray[np.float64]) -> None:
         """Change the prices."""
-        old, n = self.holes.prices, self.families.n_variables
+        old, n = self.holes.prices[:, self.still_open], self.families.n_variables
+        new, variable = prices[:, self.still_open], self.holes.variables[self.still_open]
         cheaper, changed = np.zeros((n, n)), np.zeros((n, n), np.bool_)
-        variable, row = np.nonzero(self.holes.codes < 0)
-        number = self.holes.number[variable, row]
-        np.add.at(cheaper.T, variable, np.maximum(old - prices, 0.0).max(axis=2)[:, number].T)
-        np.logical_or.at(changed.T, variable, (old != prices).any(axis=2)[:, number].T)
+        np.add.at(cheaper.T, variable, np.maximum(old - new, 0.0).max(axis=2).T)
+        np.logical_or.at(changed.T, variable, (old != new).any(axis=2).T)
         child, has = self.families.child, self.families.has
         self.upper = np.minimum(self.upper + (cheaper[child] * has).sum(axis=1), self.free)
         self.fresh = self.fresh & ~(changed[child] & has).any(axis=1)
@@ -88,15 +106,14 @@ class Optimism:
 
     def fixed(self, hole: int, state: int) -> "Optimism":
         """Return the bounds with a hole filled, which takes its prices away."""
-        codes = self.holes.codes.copy()
-        variable, row = np.nonzero(self.holes.number == hole)
-        codes[variable, row] = state
+        values = self.holes.filled
+        values[hole] = state
         child = self.families.child
-        touched = self.families.has[:, variable[0]]
+        touched = self.families.has[:, self.holes.variables[hole]]
         refund = np.where(touched, self.holes.prices[child, hole, state], 0.0)
         return Optimism(
             self.families,
-            self.holes._replace(codes=codes),
+            self.holes.fill(values),
             self.free,
             self.upper + refund,
             self.fresh & ~touched,
@@ -115,12 +132,16 @@ class Optimism:
         )
 
     @property
+    def still_open(self) -> NDArray[np.int64]:
+        """The holes that the node has not filled."""
+        return np.flatnonzero(self.holes.filled < 0)
+
+    @property
     def paid_back(self) -> float:
         """What the prices of all open holes give back."""
-        variable, row = np.nonzero(self.holes.codes < 0)
-        total = self.holes.prices.sum(axis=0)[self.holes.number[variable, row]]
+        total = self.holes.prices[:, self.still_open].sum(axis=0)
         states = np.arange(total.shape[1])
-        total[states >= self.holes.cardinalities[variable][:, None]] = -np.inf
+        total[states >= self.holes.states[self.still_open, None]] = -np.inf
         return float(total.max(axis=1, initial=-np.inf).sum())
 
     def refresh(self, which: NDArray[np.int64]) -> None:
@@ -139,38 +160,22 @@ class Optimism:
             stale.append(top[~self.fresh[top]])
         self.refresh(np.concatenate(stale))
 
-    def adjusted(self, multipliers: Multipliers) -> NDArray[np.float64]:
-        """Return the bounds with the clusters' multipliers, each child's best one being fresh."""
+    def adjusted(self, multipliers: Multipliers) -> Adjusted:
+        """Return the bounds with the clusters' multipliers."""
         first = self.families.first
-        reward = multipliers.adjusted_families(self.families.arrays(np.zeros(len(self.families))))
+        reward = multipliers.adjusted_families(self.families.flat)
         while True:
-            adjusted = self.upper + reward
-            tops = [a + int(adjusted[a:b].argmax()) for a, b in pairwise(first)]
-            stale = [child for child, top in enumerate(tops) if not self.fresh[top]]
-            if not stale:
-                return adjusted
-            self.freshen(adjusted, stale)
-
-    def bound(self, multipliers: Multipliers) -> float:
-        """Return the bound on all networks and completions that the multipliers prove."""
-        adjusted = self.adjusted(multipliers)
-        best = np.maximum.reduceat(adjusted, self.families.first[:-1])
-        return multipliers.total_of(best) + self.paid_back
-
-    def best(self, multipliers: Multipliers, most: int) -> list[int]:
-        """Return the families of each child that are best with the multipliers."""
-        adjusted, first = self.adjusted(multipliers), self.families.first
-        found = []
-        for a, b in pairwise(first.tolist()):
-            found += (a + np.argsort(-adjusted[a:b], kind="stable")[:most]).tolist()
-        return found
+            scores = self.upper + reward
+            tops = np.array([a + scores[a:b].argmax() for a, b in pairwise(first)])
+            stale = np.flatnonzero(~self.fresh[tops])
+            if not len(stale):
+                best = scores[tops]
+                return Adjusted(scores, best, multipliers.total_of(best) + self.paid_back)
+            self.freshen(scores, stale.tolist())
 
     def read_as(self, number: int, values: NDArray[np.int64]) -> Reading:
         """Return what a family reads when the holes have some states, shape (holes,)."""
-        codes = self.holes.codes.copy()
-        variable, row = np.nonzero(self.holes.number >= 0)
-        codes[variable, row] = values[self.holes.number[variable, row]]
-        return replace(self, holes=self.holes._replace(codes=codes)).read(number)
+        return replace(self, holes=self.holes.fill(values)).read(number)
 
     def read(self, number: int) -> Reading:
         """Return what a family reads at best; what the node has filled is read as well."""
