@@ -56,7 +56,7 @@ class Holes(NamedTuple):
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Holes":
-        """Number the missing cells of a table; reading them costs nothing."""
+        """Return the missing cells of a table; reading them costs nothing."""
         rows, variables = dataset.missing_cells.T.copy()
         codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
         number = np.full(codes.shape, -1)
