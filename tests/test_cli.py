@@ -15,6 +15,9 @@ from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import bundled, folder
+from exactlearn.parameters.em import fit_em
+from exactlearn.pipeline import load_for
+from exactlearn.runs import Reading
 from tests.command_line import (
     ENVIRONMENT,
     ROOT,
@@ -235,7 +238,24 @@ def test_fit_complete_and_em(tables, tmp_path):
     assert em["iterations"] > 0
     assert em["log_likelihood"] > complete["log_likelihood"]  # fewer cells, fitted to them
     assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
-    assert "compile the network" in fails("fit", "cancer", tables / "holes.csv", "--method", "em")
+    told = fails("fit", tmp_path / "model.pdg.json", tables / "full.csv", "--method", "complete")
+    assert "fits a network" in told
+
+
+def test_fit_a_network_from_incomplete_data(tables, tmp_path):
+    written = tmp_path / "net.bif"
+    found = run_json("fit", "cancer", tables / "holes.csv", "-o", written)
+    assert found["iterations"] > 1
+    data = load_for(tables / "holes.csv", Reading(), read_bif(written))
+    expected = fit_em(data, read_bif(written).parents)
+    assert found["log_likelihood"] == expected.log_likelihood
+    one = ("--iterations", 1, "--smoothing", 0, "--method", "em")
+    assert run_json("fit", "cancer", tables / "holes.csv", *one)["iterations"] == 1
+
+    same = run_json("fit", "cancer", tables / "full.csv", "--method", "em")
+    counted = run_json("fit", "cancer", tables / "full.csv")
+    assert same["log_likelihood"] == pytest.approx(counted["log_likelihood"])
+    assert "only 'em' iterates" in fails("fit", "cancer", tables / "full.csv", "--tolerance", 1)
 
 
 def test_compile_and_query(tmp_path):

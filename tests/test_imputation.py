@@ -15,11 +15,13 @@ from exactlearn.imputation import MODES, Imputed, Imputer, Learning, averaging
 from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
 from exactlearn.imputation.classifiers import class_variable
 from exactlearn.imputation.independent import independent
+from exactlearn.imputation.learning import learned
 from exactlearn.imputation.methods import CLASSIFIERS, IMPUTERS, METHODS
 from exactlearn.imputation.one_hot import cell_probabilities, likeliest, one_hot
 from exactlearn.missingness import hide
 from exactlearn.network import BayesianNetwork
 from exactlearn.scores import BDeu
+from exactlearn.structure.structural_em import structural_em
 from tests.command_line import fails, run, run_json
 from tests.network_oracle import joint, random_network
 from tests.strategies import datasets, incomplete_datasets
@@ -221,6 +223,17 @@ class TestImputer:
         with pytest.raises(OptionError, match=told):
             Imputer(**options)
 
+    @pytest.mark.parametrize("learner", ["structural-em", "structural-em-hard"])
+    def test_structural_em_starts_as_often_as_told(self, learner):
+        table = holed(random_network(np.random.default_rng(4), 4), 25, 0.3, 4)
+        variant = "hard" if learner == "structural-em-hard" else "expected"
+        one, several = (
+            structural_em(table, BDeu(), variant=variant, max_parents=1, starts=s) for s in (1, 6)
+        )
+        assert one.score != several.score
+        how = replace(QUICK, learner=learner, starts=6)
+        assert learned(table, how).score == several.score
+
     def test_no_network_no_answer(self):
         with pytest.raises(OptionError, match="call fit first"):
             Imputer("mpe").transform(Dataset(np.array([[-1]]), ("a",), (("x", "y"),)))
@@ -293,6 +306,13 @@ class TestLibrary:
         assert clear.mean() > 0.8
         assert np.array_equal(found.values[clear], (filled > 0.5)[clear])
 
+    def test_blocks_of_rows_make_no_difference(self, monkeypatch):
+        rng = np.random.default_rng(3)
+        table = hide(random_network(rng, 4).sample(30, rng), "mcar:3", rng)
+        whole = IMPUTERS["knn"](table, Learning()).probabilities
+        monkeypatch.setattr("exactlearn.imputation.library.BLOCK", 7)
+        assert np.array_equal(IMPUTERS["knn"](table, Learning()).probabilities, whole)
+
     @pytest.mark.parametrize("name", CLASSIFIERS)
     def test_a_plain_class_is_learned(self, name):
         rng = np.random.default_rng(8)
@@ -309,6 +329,14 @@ class TestLibrary:
     def test_one_known_class_is_the_answer(self, name):
         table = Dataset(np.array([[0, 1], [1, 1], [0, -1]]), ("a", "b"), (("x", "y"),) * 2)
         assert METHODS[name](table, Learning()).values.tolist() == [1]
+
+    @pytest.mark.parametrize("name", [*IMPUTERS, *CLASSIFIERS])
+    def test_the_time_limit_is_kept_or_told(self, name):
+        table = Dataset(np.array([[0, 1], [1, 0], [1, -1]] * 5), ("a", "b"), (("x", "y"),) * 2)
+        found = METHODS[name](table, Learning(time_limit=0.0))
+        assert found.status == "feasible"
+        assert (found.values is None) == (name == "knn")
+        assert METHODS[name](table, Learning(time_limit=60.0)).status == "heuristic"
 
     @pytest.mark.parametrize("name", [*IMPUTERS, *CLASSIFIERS])
     def test_weighted_rows_are_refused(self, name):

@@ -10,15 +10,7 @@ import click
 from exactlearn.augmentation import gadget_problem
 from exactlearn.commands.findings import Findings, writable
 from exactlearn.commands.learned import conclude, searched
-from exactlearn.commands.options import (
-    criterion_options,
-    output_options,
-    reading_options,
-    smoothing_option,
-    solver_options,
-    starts_option,
-    t_option,
-)
+from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output
 from exactlearn.instances import locate
 from exactlearn.pipeline import arc_constraints, learn_incomplete, load, score_of
@@ -40,7 +32,6 @@ SHOWN_CELLS = 40
 @click.argument("source", metavar="DATA.csv")
 @output_options
 @reading_options
-@criterion_options
 @click.option(
     "--method",
     type=click.Choice(get_args(MethodName)),
@@ -48,10 +39,7 @@ SHOWN_CELLS = 40
     show_default=True,
     help="How missing cells are completed.",
 )
-@t_option
-@starts_option
-@solver_options
-@smoothing_option
+@incomplete_options
 def command(
     source: str,
     output: Output,
@@ -59,8 +47,6 @@ def command(
     criterion: Criterion,
     search: Search,
     method: MethodName,
-    t: int,
-    starts: int,
     smoothing: float,
 ) -> None:
     """Learn the network and the values of missing cells that maximise the score together.
@@ -72,7 +58,7 @@ def command(
     writable(output, with_data=True, completes=True)
     output.note_compiling()
     data = load(locate(source, ".csv"), reading)
-    search = replace(search, method=method, t=t, starts=starts)
+    search = replace(search, method=method)
     output.detail(size_told(data))
     reduction = partial(
         gadget_problem,

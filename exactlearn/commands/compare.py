@@ -8,15 +8,7 @@ import numpy as np
 
 from exactlearn.commands.comparing import Pair, Plan
 from exactlearn.commands.imputing import learner_option, networks_option
-from exactlearn.commands.options import (
-    criterion_options,
-    output_options,
-    reading_options,
-    smoothing_option,
-    solver_options,
-    starts_option,
-    t_option,
-)
+from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -37,7 +29,6 @@ from exactlearn.suggestion import suggestion
 @click.argument("source", metavar="[DATA.csv]", required=False)
 @output_options
 @reading_options
-@criterion_options
 @click.option(
     "--methods",
     default="exact,t-local,mode",
@@ -48,9 +39,6 @@ from exactlearn.suggestion import suggestion
 @click.option("--truth", metavar="COMPLETE.csv", help="The table before cells were hidden.")
 @learner_option
 @networks_option
-@t_option
-@starts_option
-@smoothing_option
 @click.option("--network", metavar="NETWORK.bif", help="Draw complete tables from a network.")
 @click.option(
     "--rows",
@@ -84,7 +72,7 @@ from exactlearn.suggestion import suggestion
     metavar="METHOD",
     help="With --hide or --network: test whether the accuracies differ from this method's.",
 )
-@solver_options
+@incomplete_options
 def command(
     source: str | None,
     output: Output,
@@ -94,8 +82,6 @@ def command(
     truth: str | None,
     learner: Learner,
     networks: int,
-    t: int,
-    starts: int,
     smoothing: float,
     network: str | None,
     rows: int,
@@ -118,7 +104,6 @@ def command(
     repeated = network is not None or spec is not None
     chosen = _methods(methods)
     _check(chosen, repeated=repeated, of_class=of_class, reference=reference)
-    search = replace(search, t=t, starts=starts)
     plan = Plan(chosen, criterion, search, learner, networks, smoothing, reference, output)
     output.note_compiling()
     if not repeated:

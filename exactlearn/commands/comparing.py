@@ -21,7 +21,9 @@ Pair = tuple[Dataset, Dataset | None]
 """An incomplete table, and its truth if it is known."""
 
 _HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
-_MEAN_HEAD = ("method", "tables", "proven", "accuracy", "log-loss", "score", "gap", "seconds")
+_MEAN_HEAD = (
+    "method", "tables", "proven", "limited", "accuracy", "log-loss", "score", "gap", "seconds"
+)  # fmt: skip
 _TEXTS = ("method", "status")
 
 
@@ -139,6 +141,7 @@ def _means(tables: Sequence[Sequence[Comparison]], reference: str | None) -> lis
             "method": method,
             "tables": len(compared),
             "proven": sum(c.status in ("optimal", "t-local") for c in compared),
+            "limited": sum(c.status == "feasible" for c in compared),
         }
         for key in ("accuracy", "score", "bound", "gap", "seconds", "log_loss"):
             mean = Mean.of(getattr(c, key) for c in compared)
@@ -181,6 +184,7 @@ def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["method"],
         str(row["tables"]),
         str(row["proven"]),
+        str(row["limited"] or ""),
         with_error("accuracy", percent),
         with_error("log_loss", lambda x: number(x, 3)),
         with_error("score", lambda x: number(x, 2)),

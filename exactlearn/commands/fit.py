@@ -1,17 +1,22 @@
-"""``exactlearn fit``: the parameters of a network, or of a decision graph from incomplete data."""
+"""``exactlearn fit``: the parameters of a network or a decision graph with a given structure."""
 
+from collections.abc import Mapping, Sequence
+from math import nan
 from time import monotonic
+from typing import Any
 
 import click
 
 from exactlearn.commands.options import output_options, reading_options
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.commands.refining import refined
+from exactlearn.commands.refining import refined, telling
+from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats.model import Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
+from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, fit_em
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import load_for
 from exactlearn.report import facts, number
@@ -26,28 +31,28 @@ from exactlearn.runs import GraphParameters, NetworkParameters, Reading
 @click.option(
     "--method",
     type=click.Choice(["complete", "em"]),
-    help="complete: a network from complete data; em: a decision graph from incomplete data.  "
-    "[default: what fits the model]",
+    help="complete: a network by counting, each family in the rows that observe it; em: a network "
+    "or a decision graph from all observed cells.  [default: complete for a network and a table "
+    "without missing cells, else em]",
 )
 @click.option(
     "--iterations",
     type=click.IntRange(0),
-    default=GraphParameters.iterations,
-    show_default=True,
-    help="em: most iterations.",
+    help=f"em: most iterations.  [default: {GraphParameters.iterations} for a decision graph, "
+    f"{MOST_ITERATIONS} for a network]",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
-    default=GraphParameters.tolerance,
-    show_default=True,
-    help="em: least gain of the log-likelihood to go on.",
+    help="em: least gain of the log-likelihood to go on, for a network of the smoothed one and "
+    f"per row.  [default: {TOLERANCE:g}]",
 )
 @click.option(
     "--smoothing",
     type=click.FloatRange(0),
     help="Pseudo-count of every parameter.  [default: "
-    f"{NetworkParameters.smoothing:g} for complete, {GraphParameters.smoothing:g} for em]",
+    f"{NetworkParameters.smoothing:g} for a network, {GraphParameters.smoothing:g} for a decision "
+    "graph]",
 )
 def command(
     source: str,
@@ -55,57 +60,75 @@ def command(
     output: Output,
     reading: Reading,
     method: str | None,
-    iterations: int,
-    tolerance: float,
+    iterations: int | None,
+    tolerance: float | None,
     smoothing: float | None,
 ) -> None:
     """Estimate the parameters of a model with a given structure.
 
-    -o writes the model with its new parameters, in the format that it had.
+    A network's own parameters do not count. -o writes the model with its new ones, in the format
+    that it had.
     """
     model = read_model(locate(source, ".bif"))
     is_network = isinstance(model, BayesianNetwork)
     require_suffix(output.path, (".bif",) if is_network else (".pdg.json",))
-    method = method or ("complete" if is_network else "em")
     dataset = load_for(locate(table, ".csv"), reading, model)
+    method = method or ("complete" if is_network and dataset.is_complete else "em")
+    told = {"iterations": iterations, "tolerance": tolerance, "smoothing": smoothing}
+    given: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
     begun = monotonic()
     fitted: Model
-    if method == "complete":
-        alpha = NetworkParameters.smoothing if smoothing is None else smoothing
-        fitted = fit_complete(dataset, _network(model).parents, alpha=alpha)
-        log_likelihood, iterations = fitted.log_likelihood(dataset), 1
+    log_likelihoods: Sequence[float]
+    if isinstance(model, DecisionGraph):
+        if method == "complete":
+            raise OptionError(
+                "--method complete fits a network (.bif); fit a decision graph with 'em'"
+            )
+        result = refined(model, dataset, GraphParameters(**given), output)
+        fitted, log_likelihoods = result.pdg, result.log_likelihoods
+    elif method == "em":
+        fitted, log_likelihoods = _by_em(model, dataset, given, output)
     else:
-        alpha = GraphParameters.smoothing if smoothing is None else smoothing
-        options = GraphParameters(iterations=iterations, tolerance=tolerance, smoothing=alpha)
-        result = refined(_decision_graph(model), dataset, options, output)
-        fitted = result.pdg
-        log_likelihood, iterations = result.log_likelihoods[-1], result.iterations
+        fitted = _counted(model, dataset, given)
+        log_likelihoods = (nan, fitted.log_likelihood(dataset))
     record = {
-        "log_likelihood": log_likelihood,
-        "iterations": iterations,
+        "log_likelihood": log_likelihoods[-1],
+        "iterations": len(log_likelihoods) - 1,
         "seconds": monotonic() - begun,
     }
     if output.path is not None:
         write_model(fitted, output.path)
         output.wrote(output.path)
-    told = facts(
-        log_likelihood=number(log_likelihood),
-        iterations=str(iterations),
+    facts_told = facts(
+        log_likelihood=number(record["log_likelihood"]),
+        iterations=str(record["iterations"]),
         seconds=number(record["seconds"], 2),
     )
-    output.answer(record, told)
+    output.answer(record, facts_told)
 
 
-def _network(model: Model) -> BayesianNetwork:
-    if isinstance(model, BayesianNetwork):
-        return model
-    raise OptionError("--method complete fits a network (.bif); fit a decision graph with 'em'")
+def _counted(network: BayesianNetwork, data: Dataset, given: Mapping[str, Any]) -> BayesianNetwork:
+    """Return the network with the smoothed frequencies of each family."""
+    for name in ("iterations", "tolerance"):
+        if name in given:
+            raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
+    alpha = given.get("smoothing", NetworkParameters.smoothing)
+    return fit_complete(data, network.parents, alpha=alpha)
 
 
-def _decision_graph(model: Model) -> DecisionGraph:
-    if isinstance(model, DecisionGraph):
-        return model
-    raise OptionError(
-        "--method em fits a decision graph (.pdg.json); compile the network to one first with "
-        "'exactlearn compile NETWORK.bif -o model.pdg.json'"
-    )
+def _by_em(
+    network: BayesianNetwork, data: Dataset, given: Mapping[str, Any], output: Output
+) -> tuple[BayesianNetwork, Sequence[float]]:
+    """Return the network with its parameters by EM, and the log-likelihoods on the way."""
+    with output.narration("EM") as narration:
+        result = fit_em(
+            data,
+            network.parents,
+            alpha=given.get("smoothing", NetworkParameters.smoothing),
+            tolerance=given.get("tolerance", TOLERANCE),
+            most_iterations=given.get("iterations", MOST_ITERATIONS),
+            on_iteration=telling(narration),
+        )
+    if not result.converged:
+        output.note(f"EM had not converged after {result.iterations} iterations")
+    return result.network, result.log_likelihoods

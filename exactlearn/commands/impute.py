@@ -1,7 +1,7 @@
 """``exactlearn impute``: the missing cells of a table filled by a network."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, get_args
@@ -10,15 +10,7 @@ import click
 
 from exactlearn.commands.imputing import learner_option, learning, networks_option
 from exactlearn.commands.learned import leave
-from exactlearn.commands.options import (
-    criterion_options,
-    output_options,
-    reading_options,
-    smoothing_option,
-    solver_options,
-    starts_option,
-    t_option,
-)
+from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
@@ -48,7 +40,6 @@ SHOWN_CELLS = 40
 @click.argument("source", metavar="DATA.csv")
 @output_options
 @reading_options
-@criterion_options
 @click.option(
     "--mode",
     type=click.Choice(get_args(Mode)),
@@ -70,10 +61,7 @@ SHOWN_CELLS = 40
 )
 @learner_option
 @networks_option
-@t_option
-@starts_option
-@solver_options
-@smoothing_option
+@incomplete_options
 def command(
     source: str,
     output: Output,
@@ -85,8 +73,6 @@ def command(
     draws: int,
     learner: Learner,
     networks: int,
-    t: int,
-    starts: int,
     search: Search,
     smoothing: float,
 ) -> None:
@@ -102,7 +88,6 @@ def command(
     data = load(path, reading) if given is None else load_for(path, reading, given)
     learned_from = data if train is None else load(locate(train, ".csv"), reading)
     output.detail(size_told(data))
-    search = replace(search, t=t, starts=starts)
     begun = monotonic()
     with output.narration(mode) as narration, terminated_as_interrupted():
         how = learning(learned_from, criterion, search, learner, networks, smoothing, narration)

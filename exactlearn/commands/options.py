@@ -5,6 +5,7 @@ A group's decorator adds its options and hands the command one argument in their
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -303,7 +304,7 @@ starts_option = click.option(
     type=click.IntRange(1),
     default=_SEARCH.starts,
     show_default=True,
-    help="t-local: starts, the most frequent states and then random ones.",
+    help="t-local and structural EM: starts, the most frequent states and then random ones.",
 )
 
 seed_option = click.option(
@@ -322,6 +323,19 @@ smoothing_option = click.option(
     show_default=True,
     help="Pseudo-count of every cell of a conditional table.",
 )
+
+
+def incomplete_options(command: F) -> F:
+    """Add what learning from missing cells needs: ``criterion``, ``search`` and ``smoothing``.
+
+    The :class:`Search` has ``t`` and ``starts``, too.
+    """
+
+    def build(search: Search, t: int, starts: int) -> Search:
+        return replace(search, t=t, starts=starts)
+
+    with_starts = option_group(command, "search", build, t_option, starts_option, smoothing_option)
+    return criterion_options(solver_options(with_starts))
 
 
 def output_options(command: F) -> F:

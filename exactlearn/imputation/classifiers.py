@@ -2,10 +2,12 @@
 
 Support vector machines with three kernels learn from the rows whose class is known; label
 propagation (Zhu and Ghahramani 2002) and label spreading (Zhou et al. 2004), which smooths with
-the graph's normalised Laplacian, use the others too.
+the graph's normalised Laplacian, use the others too. Each is one call of the library, which no time
+limit can end: an answer that came too late says so by the status ``feasible``.
 """
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -44,7 +46,7 @@ def class_variable(dataset: Dataset) -> int:
     return int(found[0])
 
 
-def impute_by_svm(dataset: Dataset, kernel: str) -> Imputed:
+def impute_by_svm(dataset: Dataset, kernel: str, time_limit: float | None = None) -> Imputed:
     """Classify the rows of unknown class by a support vector machine.
 
     Parameters
@@ -69,10 +71,10 @@ def impute_by_svm(dataset: Dataset, kernel: str) -> Imputed:
         machine = SVC(kernel=kernel).fit(features[known], labels[known])
         return machine.predict(features[~known])
 
-    return _classified(dataset, predicted)
+    return _classified(dataset, predicted, time_limit)
 
 
-def impute_by_labels(dataset: Dataset, spreading: bool) -> Imputed:
+def impute_by_labels(dataset: Dataset, spreading: bool, time_limit: float | None = None) -> Imputed:
     """Classify the rows of unknown class by letting labels pass between similar rows.
 
     Parameters
@@ -97,11 +99,14 @@ def impute_by_labels(dataset: Dataset, spreading: bool) -> Imputed:
         model = kind(kernel="rbf", gamma=REACH, max_iter=1000).fit(features, labels)
         return model.transduction_[labels == MISSING]
 
-    return _classified(dataset, predicted)
+    return _classified(dataset, predicted, time_limit)
 
 
-def _classified(dataset: Dataset, predicted: Callable[[Any, Any], Any]) -> Imputed:
+def _classified(
+    dataset: Dataset, predicted: Callable[[Any, Any], Any], time_limit: float | None
+) -> Imputed:
     """Give the unknown classes what is predicted, or the only class that is known."""
+    begun = monotonic()
     target = class_variable(dataset)
     require_plain_rows(dataset)
     labels = dataset.codes[:, target].astype(np.int64)
@@ -109,4 +114,6 @@ def _classified(dataset: Dataset, predicted: Callable[[Any, Any], Any]) -> Imput
     if len(known) == 1:
         return Imputed(values=np.repeat(known, (labels == MISSING).sum()))
     features = one_hot(dataset, [v for v in range(dataset.n_variables) if v != target])
-    return Imputed(values=np.asarray(predicted(features, labels), np.int64))
+    values = np.asarray(predicted(features, labels), np.int64)
+    late = time_limit is not None and monotonic() - begun > time_limit
+    return Imputed(values=values, status="feasible" if late else "heuristic")

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from exactlearn.augmentation import augment
 from exactlearn.data import Dataset
@@ -32,12 +32,15 @@ class Learning:
         The score to maximise.
     max_parents
         Largest number of parents.
-    t, starts
-        Radius and number of starts, for the learner ``t-local``.
+    t
+        Radius, for the learner ``t-local``.
+    starts
+        Number of starts, for ``t-local`` and structural EM.
     solver
         Solver of every network problem inside.
     time_limit
-        Seconds for the structure; the best so far is taken when they are over.
+        Seconds for the structure; the best so far is taken when they are over. Seconds for all
+        that a method of a library does.
     seed
         Seed of all that is random.
     required, forbidden
@@ -82,20 +85,7 @@ def augmented(dataset: Dataset, how: Learning) -> Imputed:
     OptionError, TooLargeError, InfeasibleError
         As :func:`~exactlearn.augmentation.augment`.
     """
-    found = augment(
-        dataset,
-        how.score,
-        method=how.learner,
-        max_parents=how.max_parents,
-        t=how.t,
-        starts=how.starts,
-        solver=how.solver,
-        time_limit=how.time_limit,
-        seed=how.seed,
-        required=how.required,
-        forbidden=how.forbidden,
-        on_event=how.on_event,
-    )
+    found = augment(dataset, how.score, method=how.learner, t=how.t, **_shared(how))
     return Imputed(
         values=None if found.parents is None else found.values,
         parents=found.parents,
@@ -132,19 +122,8 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
 
 
 def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
-    found = structural_em(
-        dataset,
-        how.score,
-        variant="hard" if how.learner == "structural-em-hard" else "expected",
-        max_parents=how.max_parents,
-        alpha=how.alpha,
-        solver=how.solver,
-        time_limit=how.time_limit,
-        seed=how.seed,
-        required=how.required,
-        forbidden=how.forbidden,
-        on_event=how.on_event,
-    )
+    variant = "hard" if how.learner == "structural-em-hard" else "expected"
+    found = structural_em(dataset, how.score, variant=variant, alpha=how.alpha, **_shared(how))
     return Imputed(
         values=None if found.parents is None else found.values,
         parents=found.parents,
@@ -152,3 +131,17 @@ def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
         score=found.score,
         status=found.status,
     )
+
+
+def _shared(how: Learning) -> dict[str, Any]:
+    """Return the options that augmentation and structural EM take alike."""
+    return {
+        "max_parents": how.max_parents,
+        "starts": how.starts,
+        "solver": how.solver,
+        "time_limit": how.time_limit,
+        "seed": how.seed,
+        "required": how.required,
+        "forbidden": how.forbidden,
+        "on_event": how.on_event,
+    }

@@ -6,9 +6,16 @@
   Groothuis-Oudshoorn 2011, "mice"), with the library's Bayesian ridge regression.
 - ``forest``: the same with random forests that classify (Stekhoven and Buehlmann 2012,
   "MissForest").
+
+A time limit is looked at before each block of rows, or column of a round. What the iterative ones
+have by then is their answer; cells that no neighbour voted on leave ``knn`` without any.
 """
 
-import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from math import inf
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +37,15 @@ SETTLED = 1e-3
 
 TREES = 100
 """Trees of each random forest, the library's default."""
+
+BLOCK = 256
+"""Rows whose neighbours are looked for between two looks at the clock."""
+
+Predict = Callable[
+    [NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], int], NDArray[np.float64]
+]
+"""Learns from indicators of all other variables and the states of one with so many states; returns
+the shares of its states for other indicators."""
 
 
 def require_library() -> None:
@@ -64,7 +80,11 @@ def require_plain_rows(dataset: Dataset) -> None:
         )
 
 
-def impute_knn(dataset: Dataset) -> Imputed:
+def _end(time_limit: float | None) -> float:
+    return inf if time_limit is None else monotonic() + time_limit
+
+
+def impute_knn(dataset: Dataset, time_limit: float | None = None) -> Imputed:
     """Let the nearest rows vote for each missing cell.
 
     Raises
@@ -78,11 +98,19 @@ def impute_knn(dataset: Dataset) -> Imputed:
     require_plain_rows(dataset)
     from sklearn.impute import KNNImputer
 
-    imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True)
-    return Imputed.of(cell_probabilities(imputer.fit_transform(one_hot(dataset)), dataset))
+    end = _end(time_limit)
+    indicators = one_hot(dataset)
+    imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True).fit(indicators)
+    shares = np.empty_like(indicators)
+    for begin in range(0, dataset.n_rows, BLOCK):
+        if monotonic() >= end:
+            return Imputed(values=None, status="feasible")
+        block = slice(begin, begin + BLOCK)
+        shares[block] = imputer.transform(indicators[block])
+    return Imputed.of(cell_probabilities(shares, dataset))
 
 
-def impute_iterative(dataset: Dataset) -> Imputed:
+def impute_iterative(dataset: Dataset, time_limit: float | None = None) -> Imputed:
     """Regress the indicators of each variable on those of all others by turns; the largest wins.
 
     For variables with two states this is the library's ``IterativeImputer`` on their codes. With
@@ -98,43 +126,10 @@ def impute_iterative(dataset: Dataset) -> Imputed:
     """
     require_library()
     require_plain_rows(dataset)
-    from threadpoolctl import threadpool_limits
-
-    indicators = one_hot(dataset)
-    holes = dataset.codes == MISSING
-    seen = np.maximum((~holes).sum(axis=0), 1).repeat(dataset.cardinalities)
-    shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / seen, indicators)
-    incomplete = holes.any(axis=0) & ~holes.all(axis=0)
-    fewest_first = np.argsort(holes.sum(axis=0), kind="stable")
-    # The matrices are small: on two threads the decompositions took fifty times the time.
-    with threadpool_limits(1):
-        for _ in range(ROUNDS):
-            before = shares.copy()
-            for variable in fewest_first[incomplete[fewest_first]]:
-                _regress(shares, dataset, int(variable))
-            if abs(shares - before).max(initial=0.0) < SETTLED:
-                break
-    return Imputed.of(cell_probabilities(shares, dataset))
+    return _in_turns(dataset, _regressed, time_limit)
 
 
-def _regress(shares: NDArray[np.float64], dataset: Dataset, variable: int) -> None:
-    """Replace the shares of one variable's missing cells by what all other variables predict."""
-    from sklearn.linear_model import BayesianRidge
-
-    first = first_states(dataset.cardinalities)
-    start, stop = int(first[variable]), int(first[variable + 1])
-    others = np.delete(shares, np.s_[start:stop], axis=1)
-    hidden = dataset.codes[:, variable] == MISSING
-    # Two shares add up to one: the second tells both.
-    states = range(start + 1 if stop - start == 2 else start, stop)
-    for state in states:
-        ridge = BayesianRidge().fit(others[~hidden], shares[~hidden, state])
-        shares[hidden, state] = ridge.predict(others[hidden])
-    if stop - start == 2:
-        shares[hidden, start] = 1 - shares[hidden, start + 1]
-
-
-def impute_forest(dataset: Dataset, seed: int = 0) -> Imputed:
+def impute_forest(dataset: Dataset, seed: int = 0, time_limit: float | None = None) -> Imputed:
     """Classify each column by a random forest on the indicators of all others by turns.
 
     Raises
@@ -146,27 +141,74 @@ def impute_forest(dataset: Dataset, seed: int = 0) -> Imputed:
     """
     require_library()
     require_plain_rows(dataset)
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.impute import IterativeImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
+    return _in_turns(dataset, partial(_voted, seed), time_limit)
 
-    classifier = make_pipeline(
-        OneHotEncoder(handle_unknown="ignore"),
-        RandomForestClassifier(n_estimators=TREES, random_state=seed),
-    )
-    codes = np.where(dataset.codes == MISSING, np.nan, dataset.codes.astype(np.float64))
-    imputer = IterativeImputer(
-        classifier,
-        initial_strategy="most_frequent",
-        max_iter=ROUNDS,
-        keep_empty_features=True,
-        random_state=seed,
-    )
-    with warnings.catch_warnings():
-        # Ending after the last round is no fault.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        filled = imputer.fit_transform(codes)
-    rows, variables = dataset.missing_cells.T
-    return Imputed(values=filled[rows, variables].astype(np.int64))
+
+def _in_turns(dataset: Dataset, predict: Predict, time_limit: float | None) -> Imputed:
+    """Predict the shares of each variable's missing cells from all others until they settle."""
+    from threadpoolctl import threadpool_limits
+
+    end = _end(time_limit)
+    indicators = one_hot(dataset)
+    holes = dataset.codes == MISSING
+    seen = np.maximum((~holes).sum(axis=0), 1).repeat(dataset.cardinalities)
+    shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / seen, indicators)
+    incomplete = holes.any(axis=0) & ~holes.all(axis=0)
+    fewest_first = np.argsort(holes.sum(axis=0), kind="stable")
+
+    def answer(status: str) -> Imputed:
+        return replace(Imputed.of(cell_probabilities(shares, dataset)), status=status)
+
+    # The matrices are small: on two threads the decompositions took fifty times the time.
+    with threadpool_limits(1):
+        for _ in range(ROUNDS):
+            before = shares.copy()
+            for variable in fewest_first[incomplete[fewest_first]]:
+                if monotonic() >= end:
+                    return answer("feasible")
+                _turn(shares, dataset, int(variable), predict)
+            if abs(shares - before).max(initial=0.0) < SETTLED:
+                break
+    return answer("heuristic")
+
+
+def _turn(shares: NDArray[np.float64], dataset: Dataset, variable: int, predict: Predict) -> None:
+    """Replace the shares of one variable's missing cells by what all other variables predict."""
+    first = first_states(dataset.cardinalities)
+    start, stop = int(first[variable]), int(first[variable + 1])
+    others = np.delete(shares, np.s_[start:stop], axis=1)
+    codes = dataset.codes[:, variable].astype(np.int64)
+    seen = codes != MISSING
+    shares[~seen, start:stop] = predict(others[seen], codes[seen], others[~seen], stop - start)
+
+
+def _regressed(
+    known: NDArray[np.float64], states: NDArray[np.int64], asked: NDArray[np.float64], n_states: int
+) -> NDArray[np.float64]:
+    """Predict each state's indicator by Bayesian ridge regression; of two states, the second's."""
+    from sklearn.linear_model import BayesianRidge
+
+    found = np.empty((len(asked), n_states))
+    # Two shares add up to one: the second tells both.
+    for state in range(1 if n_states == 2 else 0, n_states):
+        ridge = BayesianRidge().fit(known, (states == state).astype(np.float64))
+        found[:, state] = ridge.predict(asked)
+    if n_states == 2:
+        found[:, 0] = 1 - found[:, 1]
+    return found
+
+
+def _voted(
+    seed: int,
+    known: NDArray[np.float64],
+    states: NDArray[np.int64],
+    asked: NDArray[np.float64],
+    n_states: int,
+) -> NDArray[np.float64]:
+    """Predict the shares of the states by the votes of a random forest's trees."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(n_estimators=TREES, random_state=seed).fit(known, states)
+    found = np.zeros((len(asked), n_states))
+    found[:, forest.classes_] = forest.predict_proba(asked)
+    return found

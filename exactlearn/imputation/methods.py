@@ -25,6 +25,14 @@ def _structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed
     return _by_network("mpe", dataset, how.learned_by(learner))
 
 
+def _by_svm(kernel: str, dataset: Dataset, how: Learning) -> Imputed:
+    return impute_by_svm(dataset, kernel, how.time_limit)
+
+
+def _by_labels(spreading: bool, dataset: Dataset, how: Learning) -> Imputed:
+    return impute_by_labels(dataset, spreading, how.time_limit)
+
+
 NETWORK_METHODS: Mapping[str, Method] = {
     **{
         name: partial(lambda name, dataset, how: augmented(dataset, how.learned_by(name)), name)
@@ -39,18 +47,16 @@ NETWORK_METHODS: Mapping[str, Method] = {
 """Methods that learn a network."""
 
 IMPUTERS: Mapping[str, Method] = {
-    "knn": lambda dataset, how: impute_knn(dataset),
-    "iterative": lambda dataset, how: impute_iterative(dataset),
-    "forest": lambda dataset, how: impute_forest(dataset, how.seed),
+    "knn": lambda dataset, how: impute_knn(dataset, how.time_limit),
+    "iterative": lambda dataset, how: impute_iterative(dataset, how.time_limit),
+    "forest": lambda dataset, how: impute_forest(dataset, how.seed, how.time_limit),
 }
 """Imputers of scikit-learn."""
 
 CLASSIFIERS: Mapping[str, Method] = {
-    "svm-linear": lambda dataset, how: impute_by_svm(dataset, "linear"),
-    "svm-rbf": lambda dataset, how: impute_by_svm(dataset, "rbf"),
-    "svm-poly": lambda dataset, how: impute_by_svm(dataset, "poly"),
-    "label-propagation": lambda dataset, how: impute_by_labels(dataset, spreading=False),
-    "label-spreading": lambda dataset, how: impute_by_labels(dataset, spreading=True),
+    **{f"svm-{kernel}": partial(_by_svm, kernel) for kernel in ("linear", "rbf", "poly")},
+    "label-propagation": partial(_by_labels, False),
+    "label-spreading": partial(_by_labels, True),
 }
 """Classifiers of scikit-learn, for tables in which one variable is hidden in part."""
 
