@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exactlearn.bucket_layout import Buckets
 from exactlearn.kernel import kernel
-from exactlearn.pdg.merge import group_rows
+from exactlearn.pdg.key_table import group_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,11 @@ from exactlearn.pdg.compile import (
     max_error,
     normalised,
 )
+from exactlearn.pdg.equality import equal_values
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors
 from exactlearn.pdg.forest_climb import climb, order_size
-from exactlearn.pdg.merge import equal_values, group_rows, merge_equivalent
+from exactlearn.pdg.key_table import group_rows
+from exactlearn.pdg.merge import merge_equivalent
 from exactlearn.pdg.variable_forest import chained, components, variable_forest
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint, random_graph

@@ -1,60 +1,211 @@
-"""Local distributions over contexts, by collecting messages up a forest of variables.
+"""The smallest decision graph over a given forest, built without writing out any clique's table.
 
-With each family's table put at the lowest of its variables, the message of X is the sum over X of
-the tables at X times the messages of its children; what X contributes to it, divided by it, is
-the distribution of X given its context (THESIS, Algorithms 4.13 to 4.17, where these are the
-nodes of the fully expanded decision graph). Only sums and products of numbers >= 0 and one
-division occur, so zeros stay exact and every parameter keeps full relative precision.
+Going down the forest, the configurations of a variable's context are told apart only by the
+residuals of the families that reach across (`exactlearn.pdg.residuals`); going up again, each
+gets its distribution, and those with the same distribution and successors become one node
+(`exactlearn.pdg.merge`). Only sums and products of numbers >= 0 and one division occur, so zeros
+stay exact and every parameter keeps full relative precision.
 """
 
 from collections.abc import Sequence
-from math import prod
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.network import BayesianNetwork
+from exactlearn.errors import TooLargeError
+from exactlearn.kernel import kernel
+from exactlearn.pdg.key_table import index_rows
 from exactlearn.pdg.merge import merge_nodes, prune_unreached
+from exactlearn.pdg.residuals import Residuals, mask_of
 from exactlearn.pdg.variable_forest import VariableForest
 
-T = TypeVar("T", bound=np.generic)
-_Factor = tuple[tuple[int, ...], NDArray[np.float64]]
+
+class Fixing(NamedTuple):
+    """How the states of one variable change the residuals that a set's keys hold.
+
+    Attributes
+    ----------
+    columns
+        For each family with the variable, its place in the keys, -1 where it had no choice.
+    steps
+        For each of them, where its step begins in `Residuals.numbers` and `weights`.
+    """
+
+    columns: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+
+class Keys(NamedTuple):
+    """What tells apart the configurations above a set, and what they lead to.
+
+    Attributes
+    ----------
+    families
+        The families that reach across the border of the set.
+    keys
+        Numbers of their residuals, shape (keys, families).
+    values, labels
+        As `close` gives them.
+    """
+
+    families: tuple[int, ...]
+    keys: NDArray[np.int32]
+    values: NDArray[np.float64]
+    labels: NDArray[np.int32]
+
+
+def key_families(residuals: Residuals, inside: int) -> tuple[int, ...]:
+    """Return the families that reach across the border of a set and have several residuals."""
+    across = {
+        family
+        for variable in members_of(inside)
+        for family in residuals.touching[variable]
+        if residuals.families[family] & ~inside
+    }
+    return tuple(
+        f for f in sorted(across) if residuals.count(f, residuals.families[f] & ~inside) > 1
+    )
+
+
+def members_of(mask: int) -> list[int]:
+    """Return the variables of a bit mask in increasing order."""
+    members = []
+    while mask:
+        low = mask & -mask
+        members.append(low.bit_length() - 1)
+        mask ^= low
+    return members
+
+
+def fixing(
+    residuals: Residuals, inside: int, families: Sequence[int], variable: int
+) -> tuple[list[int], Fixing]:
+    """Return which families hold a variable of a set, and what fixing it first does to them."""
+    touched = residuals.touching[variable]
+    place = {family: i for i, family in enumerate(families)}
+    columns = [place.get(f, -1) for f in touched]
+    steps = [residuals.step(f, residuals.families[f] & ~inside, variable) for f in touched]
+    return touched, Fixing(np.array(columns, np.int64), np.array(steps, np.int64))
+
+
+def sources(
+    families: Sequence[int], touched: Sequence[int], below: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return where the keys of a set below come from: a touched family (from 0), or a key (-1-)."""
+    fresh = {family: i for i, family in enumerate(touched)}
+    kept = {family: i for i, family in enumerate(families)}
+    return np.array([fresh[f] if f in fresh else -1 - kept[f] for f in below], np.int64)
+
+
+@kernel
+def fix(
+    keys: NDArray[np.int32],
+    columns: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    r: int,
+    numbers: NDArray[np.int32],
+    factors: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Fix a variable in all ways, for all keys.
+
+    Returns
+    -------
+    weights
+        What the families give, shape (keys, r).
+    after
+        The touched families' residuals then, shape (keys, r, families); arbitrary where the
+        weight is zero.
+    """
+    n, width = len(keys), len(columns)
+    weights = np.ones((n, r))
+    after = np.empty((n, r, width), np.int32)
+    for i in range(n):
+        for t in range(width):
+            number = keys[i, columns[t]] if columns[t] >= 0 else 0
+            start = steps[t] + number * r
+            for x in range(r):
+                weights[i, x] *= factors[start + x]
+                after[i, x, t] = numbers[start + x]
+    return weights, after
+
+
+@kernel
+def keys_below(
+    keys: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    after: NDArray[np.int32],
+    source: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the keys of a set below, and for which key and state, where the weight is not zero."""
+    n, r = weights.shape
+    count = 0
+    for i in range(n):
+        for x in range(r):
+            count += weights[i, x] > 0
+    rows = np.empty((count, len(source)), np.int32)
+    places = np.empty(count, np.int64)
+    k = 0
+    for i in range(n):
+        for x in range(r):
+            if weights[i, x] > 0:
+                for j in range(len(source)):
+                    s = source[j]
+                    rows[k, j] = after[i, x, s] if s >= 0 else keys[i, -1 - s]
+                places[k] = i * r + x
+                k += 1
+    return rows, places
 
 
 class Expansion:
-    """The merged nodes of the variables of one tree, built from its leaves to its root.
+    """The nodes of the variables of one tree.
 
     Parameters
     ----------
-    network
-        The network to represent; its tables' rows are normalised first.
+    residuals
+        The network's residuals.
     forest
         A tree, covering one connected part, in which each family lies on one path from the root.
+    max_cells
+        Most cells to write out before merging.
+    keep
+        Whether to keep `keys`.
 
     Attributes
     ----------
     parameters, successors
         For each variable of the tree, as `exactlearn.pdg.decision_graph.assemble` takes them.
+    cells
+        Cells written out before merging.
+    keys
+        If kept: for each variable the keys that can occur, with their values and nodes, as
+        `close` gives those.
+
+    Raises
+    ------
+    TooLargeError
+        When there would be more than ``max_cells``; raised before they take memory.
     """
 
-    def __init__(self, network: BayesianNetwork, forest: VariableForest) -> None:
+    def __init__(
+        self,
+        residuals: Residuals,
+        forest: VariableForest,
+        max_cells: float = np.inf,
+        *,
+        keep: bool = False,
+    ) -> None:
         self.forest = forest
-        self.parameters: dict[int, NDArray[np.float64]] = {}
-        self.successors: dict[int, NDArray[np.int32]] = {}
-        self._cardinalities = tuple(network.cardinalities.tolist())
-        self._place = {v: i for i, v in enumerate(forest.order)}
-        self._factors: dict[int, list[_Factor]] = {v: [] for v in forest.order}
-        self._labels: dict[int, NDArray[np.int32]] = {}
-        for variable in forest.order:
-            axes, table = (*network.parents[variable], variable), network.tables[variable]
-            lowest = max(axes, key=self._place.__getitem__)
-            self._factors[lowest].append((axes, table / table.sum(axis=-1, keepdims=True)))
-        for variable in reversed(forest.order):
-            self._build_variable(variable)
-        self.parameters, self.successors = prune_unreached(
-            forest.order, forest.children, self.parameters, self.successors
-        )
+        self.keys: dict[int, Keys] = {}
+        self.cells = 0
+        self._residuals = residuals
+        self._max_cells = max_cells
+        self._weights: dict[int, NDArray[np.float64]] = {}
+        self._below: dict[int, list[NDArray[np.int32]]] = {}
+        self._go_down(keep)
+        self._go_up()
+        if keep:
+            self._drop_impossible_keys()
 
     @property
     def effective_size(self) -> int:
@@ -62,49 +213,114 @@ class Expansion:
         children = self.forest.children
         return sum(p.size * max(1, len(children[v])) for v, p in self.parameters.items())
 
-    def _build_variable(self, variable: int) -> None:
-        context = self.forest.contexts[variable]
-        clique = (*context, variable)
-        shape = tuple(self._cardinalities[v] for v in clique)
-        table = np.ones(shape)
-        for axes, values in self._factors[variable]:
-            table *= self._spread(values, axes, clique)
-        self._factors[variable].clear()
-        message = table.sum(axis=-1)
-        if self.forest.parents[variable] >= 0:
-            scaled = message / message.max()
-            self._factors[self.forest.parents[variable]].append((context, scaled))
-        self._add_nodes(variable, table.reshape(-1, shape[-1]), message.ravel())
+    def _go_down(self, keep: bool) -> None:
+        residuals, forest = self._residuals, self.forest
+        inside = subtree_masks(forest)
+        families = {v: key_families(residuals, inside[v]) for v in forest.order}
+        keys = {v: np.empty((1, 0), np.int32) for v in forest.order if forest.parents[v] < 0}
+        for v in forest.order:
+            r, mine = residuals.cardinalities[v], keys.pop(v)
+            if keep:
+                self.keys[v] = Keys(families[v], mine, np.empty(0), np.empty(0, np.int32))
+            self._count(len(mine) * r * max(1, len(forest.children[v])))
+            touched, (columns, steps) = fixing(residuals, inside[v], families[v], v)
+            weights, after = fix(mine, columns, steps, r, residuals.numbers, residuals.weights)
+            self._weights[v], self._below[v] = weights, []
+            for child in forest.children[v]:
+                source = sources(families[v], touched, families[child])
+                rows, places = keys_below(mine, weights, after, source)
+                labels, first, _ = index_rows(rows)
+                keys[child] = rows[first]
+                below = np.full(weights.size, -1, np.int32)
+                below[places] = labels
+                self._below[v].append(below.reshape(weights.shape))
 
-    def _add_nodes(
-        self, variable: int, table: NDArray[np.float64], message: NDArray[np.float64]
-    ) -> None:
-        """Merge the nodes of one variable; context configurations that cannot occur get none."""
-        possible = message > 0
-        parameters = table[possible] / message[possible, None]
-        successors = self._successors(variable)[possible]
-        merged = merge_nodes(parameters, successors)
-        labels = np.full(len(message), -1, np.int32)
-        labels[possible] = merged.labels
-        context = self.forest.contexts[variable]
-        self._labels[variable] = labels.reshape([self._cardinalities[v] for v in context])
-        self.parameters[variable] = parameters[merged.representatives]
-        self.successors[variable] = successors[merged.representatives]
+    def _count(self, cells: int) -> None:
+        self.cells += cells
+        if self.cells > self._max_cells:
+            raise TooLargeError(
+                f"more than {self._max_cells:,} cells before merging, over the forest of this order"
+            )
 
-    def _successors(self, variable: int) -> NDArray[np.int32]:
-        """Return the children's nodes for each context configuration and state."""
-        clique = (*self.forest.contexts[variable], variable)
-        shape = tuple(self._cardinalities[v] for v in clique)
-        children = self.forest.children[variable]
-        successors = np.empty((*shape, len(children)), np.int32)
-        for i, child in enumerate(children):
-            labels = self._labels.pop(child)
-            successors[..., i] = self._spread(labels, self.forest.contexts[child], clique)
-        return successors.reshape(prod(shape[:-1]), shape[-1], len(children))
+    def _go_up(self) -> None:
+        labels: dict[int, NDArray[np.int32]] = {}
+        values: dict[int, NDArray[np.float64]] = {}
+        parameters: dict[int, NDArray[np.float64]] = {}
+        successors: dict[int, NDArray[np.int32]] = {}
+        for v in reversed(self.forest.order):
+            below, weights = self._below[v], self._weights[v]
+            children = self.forest.children[v]
+            for child, at in zip(children, below, strict=True):
+                weights *= values[child][at]
+            nodes = np.empty((*weights.shape, len(children)), np.int32)
+            for i, (child, at) in enumerate(zip(children, below, strict=True)):
+                nodes[:, :, i] = labels[child][at]
+            values[v], labels[v], parameters[v], successors[v] = close(weights, nodes)
+            if self.keys:
+                self.keys[v] = self.keys[v]._replace(values=values[v], labels=labels[v])
+            else:
+                del self._below[v], self._weights[v]
+                for child in children:
+                    del values[child], labels[child]
+        self.parameters, self.successors = prune_unreached(
+            self.forest.order, self.forest.children, parameters, successors
+        )
 
-    def _spread(self, values: NDArray[T], axes: Sequence[int], clique: Sequence[int]) -> NDArray[T]:
-        """Return a view of a table over some variables that broadcasts over all of a clique."""
-        inside = sorted(range(len(axes)), key=lambda i: self._place[axes[i]])
-        present = set(axes)
-        shape = [self._cardinalities[v] if v in present else 1 for v in clique]
-        return values.transpose(inside).reshape(shape)
+    def _drop_impossible_keys(self) -> None:
+        reached = {v: np.zeros(len(k.values), np.bool_) for v, k in self.keys.items()}
+        for v in self.forest.order:
+            if self.forest.parents[v] < 0:
+                reached[v][0] = True
+            weights = self._weights.pop(v)
+            live = (weights > 0) & reached[v][:-1, None]
+            for child, at in zip(self.forest.children[v], self._below.pop(v), strict=True):
+                reached[child][at[live]] = True
+            families, keys, values, labels = self.keys[v]
+            possible = reached[v]
+            possible[-1] = True
+            self.keys[v] = Keys(families, keys[possible[:-1]], values[possible], labels[possible])
+
+
+def close(
+    weights: NDArray[np.float64], nodes: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
+    """Merge the keys of one variable into nodes.
+
+    Parameters
+    ----------
+    weights
+        Weight of each key and state with all that is below, shape (keys, states).
+    nodes
+        Children's nodes, shape (keys, states, children).
+
+    Returns
+    -------
+    values, labels
+        Weight of each key, and its node (-1 if it is impossible), both with one entry more at
+        the end, zero and -1, for keys that are not there.
+    parameters, successors
+        Of the nodes.
+    """
+    sums = weights.sum(axis=1)
+    largest = sums.max(initial=0.0)
+    values = np.zeros(len(sums) + 1)
+    values[:-1] = sums / (largest or 1.0)
+    labels = np.full(len(sums) + 1, -1, np.int32)
+    possible = np.flatnonzero(sums > 0)
+    if len(possible) < len(sums):
+        weights, nodes, sums = weights[possible], nodes[possible], sums[possible]
+    parameters = weights / sums[:, None]
+    merged = merge_nodes(parameters, nodes)
+    labels[possible] = merged.labels
+    kept = merged.representatives
+    return values, labels, parameters[kept], nodes[kept]
+
+
+def subtree_masks(forest: VariableForest) -> dict[int, int]:
+    """Return for each variable the mask of itself and all below."""
+    masks: dict[int, int] = {}
+    for v in reversed(forest.order):
+        masks[v] = mask_of([v])
+        for child in forest.children[v]:
+            masks[v] |= masks[child]
+    return masks

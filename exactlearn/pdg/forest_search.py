@@ -17,6 +17,7 @@ from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_climb import climb
+from exactlearn.pdg.residuals import Residuals
 from exactlearn.pdg.variable_forest import (
     VariableForest,
     chained,
@@ -71,13 +72,14 @@ def _built(
 ) -> list[Expansion]:
     """Build forests within the budget of cells, at least one; return them smallest first."""
     cardinalities = network.cardinalities.tolist()
+    residuals = Residuals(network)
     built: list[Expansion] = []
     cells = 0
     for forest in list(dict.fromkeys(forests))[:most]:
         cells += forest.expanded_size(cardinalities)
         if built and cells > MAX_CELLS:
             break
-        built.append(Expansion(network, forest))
+        built.append(Expansion(residuals, forest))
     return sorted(built, key=lambda expansion: expansion.effective_size)
 
 

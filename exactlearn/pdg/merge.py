@@ -12,12 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.equality import equal_values
 from exactlearn.pdg.forest import forest_order
-
-TOLERANCE = 1e-13
-"""Relative difference up to which two parameters count as equal: rounding, nothing more."""
+from exactlearn.pdg.key_table import group_rows
 
 
 class Merged(NamedTuple):
@@ -41,7 +39,8 @@ def merge_nodes(parameters: NDArray[np.float64], successors: NDArray[np.int32]) 
     Parameters
     ----------
     parameters
-        Shape (nodes, states); equal means within `TOLERANCE`, and zero only equals zero.
+        Shape (nodes, states); equal up to rounding (`exactlearn.pdg.equality`), and zero only
+        equals zero.
     successors
         Classes of the successors, shape (nodes, states, children); ignored at zero parameters.
     """
@@ -52,69 +51,6 @@ def merge_nodes(parameters: NDArray[np.float64], successors: NDArray[np.int32]) 
     if children:
         keys[parameters == 0, 1:] = -1
     return Merged(*group_rows(keys.reshape(nodes, -1)))
-
-
-def equal_values(values: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return the same number for values >= 0 that differ only by rounding, shape as ``values``."""
-    flat = values.ravel()
-    order = np.argsort(flat, kind="stable")
-    numbers = np.empty(len(flat), np.int32)
-    numbers[order] = _number_sorted(flat[order], TOLERANCE)
-    return numbers.reshape(values.shape)
-
-
-@kernel
-def _number_sorted(values: NDArray[np.float64], tolerance: float) -> NDArray[np.int32]:
-    """Give sorted values group numbers; no group reaches further than the tolerance."""
-    numbers = np.empty(len(values), np.int32)
-    number, smallest = 0, values[0] if len(values) else 0.0
-    for i in range(len(values)):
-        if values[i] > smallest * (1.0 + tolerance):
-            number += 1
-            smallest = values[i]
-        numbers[i] = number
-    return numbers
-
-
-@kernel
-def group_rows(keys: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Group equal rows of a table of integers by open addressing.
-
-    Returns
-    -------
-    The group of each row, numbered by first appearance, shape (rows,); and the first row of
-    each group.
-    """
-    n, width = keys.shape
-    size = 8
-    while size < 2 * n:
-        size *= 2
-    slots = np.full(size, -1, np.int32)
-    labels = np.empty(n, np.int32)
-    first = np.empty(n, np.int64)
-    groups = 0
-    for i in range(n):
-        mixed = np.uint64(1469598103934665603)
-        for j in range(width):
-            mixed = (mixed ^ np.uint64(np.uint32(keys[i, j]))) * np.uint64(1099511628211)
-            mixed ^= mixed >> np.uint64(29)
-        slot = np.int64(mixed & np.uint64(size - 1))
-        while True:
-            group = slots[slot]
-            if group < 0:
-                slots[slot] = groups
-                labels[i] = groups
-                first[groups] = i
-                groups += 1
-                break
-            j = 0
-            while j < width and keys[i, j] == keys[first[group], j]:
-                j += 1
-            if j == width:
-                labels[i] = group
-                break
-            slot = (slot + 1) & (size - 1)
-    return labels, first[:groups].copy()
 
 
 def prune_unreached(

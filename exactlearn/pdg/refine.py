@@ -19,8 +19,8 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.parameters.ascent import ascend
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.key_table import group_rows
 from exactlearn.pdg.layout import Layout
-from exactlearn.pdg.merge import group_rows
 
 
 class RefinementState(NamedTuple):

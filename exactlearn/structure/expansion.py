@@ -17,7 +17,7 @@ from exactlearn.bucket_space import Space, space_for
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.merge import group_rows
+from exactlearn.pdg.key_table import group_rows
 
 LARGEST_EXPANSION = 2**18
 """Most completions that all rows together stand for."""
