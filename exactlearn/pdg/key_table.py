@@ -66,17 +66,18 @@ def group_rows(keys: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.i
 
 
 @kernel
-def _slot(keys: NDArray[np.int32], row: int, size: int) -> int:
+def _slot(keys: NDArray[np.int32], row: int, size: int) -> np.int64:
     mixed = np.uint64(1469598103934665603)
     for j in range(keys.shape[1]):
         mixed = (mixed ^ np.uint64(np.uint32(keys[row, j]))) * np.uint64(1099511628211)
         mixed ^= mixed >> np.uint64(29)
-    return int(mixed & np.uint64(size - 1))
+    return np.int64(mixed & np.uint64(size - 1))
 
 
 @kernel
 def _equal(a: NDArray[np.int32], i: int, b: NDArray[np.int32], k: int) -> bool:
-    j, width = 0, a.shape[1]
+    width: int = a.shape[1]
+    j = 0
     while j < width and a[i, j] == b[k, j]:
         j += 1
     return j == width
