@@ -1,5 +1,7 @@
 """The t-local climber: its tables against recounting, its bounds and claims against brute force."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from exactlearn.augmentation.set_families import (
     rewarded,
 )
 from exactlearn.augmentation.starts import fitted_completion, mode_completion
+from exactlearn.augmentation.tabulation import table_cells
 from exactlearn.augmentation.task import Task
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
@@ -117,6 +120,13 @@ def test_an_envelope_is_each_familys_best_score_after_one_of_the_changes(seed):
             expected = np.maximum(expected, store.scores)
     found = envelope(store.sets, store.rows, store.families, store.scores, changes)
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 4])
+def test_cells_are_counted_without_listing_the_sets(largest):
+    states = np.array([2, 3, 5, 4])
+    sets = [s for m in range(largest + 1) for s in combinations(range(4), m)]
+    assert table_cells(states, largest) == sum(np.prod(states[list(s)]) for s in sets)
 
 
 def test_one_change_stands_for_those_in_equal_rows():

@@ -8,7 +8,7 @@ variable (:mod:`exactlearn.augmentation.tabulation`).
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.set_families import SetFamilies
+from exactlearn.augmentation.set_families import SetFamilies, best_after, best_family
 from exactlearn.augmentation.tabulation import Rows, Sets, change_cell, forget, gains, holds
 from exactlearn.kernel import kernel
 
@@ -36,34 +36,10 @@ def in_order(sets: Sets, families: SetFamilies, position: NDArray[np.int64]) -> 
 
 
 @kernel
-def choose(
-    sets: Sets,
-    families: SetFamilies,
-    usable: NDArray[np.bool_],
-    child: int,
-    without: int,
-) -> int:
-    """Return the first best usable family of a child that does not hold a variable, or -1."""
-    found, best = -1, -np.inf
-    for f in range(families.first[child], families.first[child + 1]):
-        score = sets.values[families.family[f]] - sets.values[families.parents[f]]
-        if usable[f] and score > best and not holds(sets, families.family[f], without):
-            found, best = f, score
-    return found
-
-
-@kernel
-def _score(sets: Sets, families: SetFamilies, f: int) -> float:
-    if f < 0:
-        return -np.inf
-    return float(sets.values[families.family[f]] - sets.values[families.parents[f]])
-
-
-@kernel
 def _raise_of(
     sets: Sets,
     families: SetFamilies,
-    usable: NDArray[np.bool_],
+    scores: NDArray[np.float64],
     chosen: NDArray[np.int64],
     v: int,
     change: NDArray[np.float64],
@@ -74,29 +50,19 @@ def _raise_of(
 
     ``stays`` remembers each child's best family without ``v``; -2 where it is not known yet.
     """
-    begin, end = families.holding_first[v], families.holding_first[v + 1]
-    child, family, parents = families.child, families.family, families.parents
-    holding, values = families.holding, sets.values
-    best[:] = -np.inf
-    for at in range(begin, end):
-        f = holding[at]
-        if usable[f]:
-            score = values[family[f]] + change[family[f]]
-            score -= values[parents[f]] + change[parents[f]]
-            best[child[f]] = max(best[child[f]], score)
-    total, last = 0.0, -1
-    for at in range(begin, end):
-        i = child[holding[at]]
-        if i == last:
-            continue
-        last = i
-        here = _score(sets, families, chosen[i])
+    for i in range(len(best)):
+        best[i] = -np.inf
+    best_after(families, scores, change, v, best)
+    total = 0.0
+    for i in range(len(best)):
+        here = scores[chosen[i]]
         if best[i] < here:
             if not holds(sets, families.family[chosen[i]], v):
                 continue
             if stays[i] == -2:
-                stays[i] = choose(sets, families, usable, i, v)
-            best[i] = max(best[i], _score(sets, families, stays[i]))
+                stays[i] = best_family(sets, families, scores, i, v)
+            if stays[i] >= 0:
+                best[i] = max(best[i], scores[stays[i]])
         total += best[i] - here
     return total
 
@@ -106,7 +72,7 @@ def sweep(
     sets: Sets,
     rows: Rows,
     families: SetFamilies,
-    usable: NDArray[np.bool_],
+    scores: NDArray[np.float64],
     chosen: NDArray[np.int64],
     cells: NDArray[np.int64],
 ) -> int:
@@ -116,10 +82,11 @@ def sweep(
     ----------
     sets, rows, families
         The tables, which are kept up to date.
-    usable
-        Families that fit an order, shape (families,); one of each child at least.
+    scores
+        Scores of the families, kept up to date, shape (families,); ``-inf`` for those that do not
+        fit an order, to which one of each child fits at least.
     chosen
-        Each child's best usable family, shape (variables,), kept up to date.
+        Each child's best family, shape (variables,), kept up to date.
     cells
         Row and variable of each cell, shape (cells, 2), in order of variables.
     """
@@ -135,18 +102,17 @@ def sweep(
         for state in range(rows.cardinalities[v]):
             if state != rows.codes[u, v]:
                 gains(sets, rows, u, v, state, change)
-                rise = _raise_of(sets, families, usable, chosen, v, change, stays, best)
+                rise = _raise_of(sets, families, scores, chosen, v, change, stays, best)
                 if rise > top:
                     top, to = rise, state
         if to >= 0:
             gains(sets, rows, u, v, to, change)
             change_cell(sets, rows, u, v, to, change)
-            last = -1
             for at in range(families.holding_first[v], families.holding_first[v + 1]):
-                i = families.child[families.holding[at]]
-                if i != last:
-                    chosen[i] = choose(sets, families, usable, i, -2)
-                last = i
+                f = families.holding[at]
+                scores[f] += change[families.family[f]] - change[families.parents[f]]
+            for i in range(n):
+                chosen[i] = best_family(sets, families, scores, i, -1)
             stays[:] = -2
             changed += 1
         forget(sets, v, change)

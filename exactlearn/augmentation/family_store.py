@@ -6,12 +6,13 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.ascent import choose, in_order, sweep
+from exactlearn.augmentation.ascent import in_order, sweep
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.network_search import Dag, positions
 from exactlearn.augmentation.set_families import (
     SetFamilies,
     all_families,
+    best_family,
     family_scores,
     listed_families,
 )
@@ -146,22 +147,27 @@ class FamilyStore:
         Yields the best network of the order after each sweep over the cells; the last sweep found
         nothing more to change.
         """
-        usable, chosen = self._chosen_in_order(parents)
+        scores = self.scores_in_order(parents)
+        chosen = self._best_families(scores)
         changed = 1
         while changed:
-            changed = sweep(self.sets, self.rows, self.families, usable, chosen, self.cells)
+            changed = sweep(self.sets, self.rows, self.families, scores, chosen, self.cells)
             yield tuple(self.parent_set(f) for f in chosen.tolist())
 
     def best_in_order(self, parents: Dag) -> Dag:
         """Return the best network of a network's order."""
-        return tuple(self.parent_set(f) for f in self._chosen_in_order(parents)[1].tolist())
+        chosen = self._best_families(self.scores_in_order(parents))
+        return tuple(self.parent_set(f) for f in chosen.tolist())
 
-    def _chosen_in_order(self, parents: Dag) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return the families that fit a network's order, and the best one of each variable."""
+    def scores_in_order(self, parents: Dag) -> NDArray[np.float64]:
+        """Return the scores of the families that fit a network's order, ``-inf`` for others."""
         usable = in_order(self.sets, self.families, positions(parents))
+        return np.where(usable, self.scores, -np.inf)
+
+    def _best_families(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return each variable's best family."""
         n = self.dataset.n_variables
-        chosen = [choose(self.sets, self.families, usable, i, -2) for i in range(n)]
-        return usable, np.array(chosen)
+        return np.array([best_family(self.sets, self.families, scores, i, -1) for i in range(n)])
 
 
 def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
@@ -185,7 +191,7 @@ def fits(dataset: Dataset, rules: FamilyRules) -> bool:
     """Tell whether all families that the rules allow can be tabulated."""
     n = dataset.n_variables
     k = min(rules.max_parents, n - 1)
-    if n_families(n, k) > MOST_FAMILIES:
-        return False
-    members, _ = all_families(n, rules)
-    return table_cells(dataset.cardinalities, members) <= MOST_CELLS
+    return (
+        n_families(n, k) <= MOST_FAMILIES
+        and table_cells(dataset.cardinalities, k + 1) <= MOST_CELLS
+    )

@@ -63,10 +63,10 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
     status: AugmentationStatus = "t-local"
     message = ""
-    provable = task.solver != "ordering" and fits(task.dataset, task.rules)
+    provable = is_tabulated(task)
     try:
         with interruptible():
-            incumbent.confirm(best_climb(task, incumbent, starts, t if provable else None))
+            incumbent.confirm(best_climb(task, incumbent, starts, t))
     except LimitReachedError as limit:
         status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
@@ -78,12 +78,17 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
     return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
 
 
+def is_tabulated(task: Task) -> bool:
+    """Tell whether all families are looked at, so that the climber can prove what it claims."""
+    return task.solver != "ordering" and fits(task.dataset, task.rules)
+
+
 def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Pair:
     """Climb from every start, several at once; return the first of the best pairs.
 
-    Without a radius, nothing is proven.
+    Without a radius, or where not all families are looked at, nothing is proven.
     """
-    tabulated = fits(task.dataset, task.rules) and task.solver != "ordering"
+    tabulated = is_tabulated(task)
 
     def work(values: NDArray[np.int64]) -> Pair:
         if tabulated:

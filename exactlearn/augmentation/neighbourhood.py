@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.ascent import in_order
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
-from exactlearn.augmentation.network_search import Dag, good_network, positions
+from exactlearn.augmentation.network_search import Dag, good_network
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.set_families import (
@@ -253,8 +252,7 @@ class Search:
     def _best_in_order(self, changes: NDArray[np.int64], parents: Dag) -> Pair | None:
         """Return the best pair after one of some changes, within an order, if it is better."""
         store = self.store
-        usable = in_order(store.sets, store.families, positions(parents))
-        scores = np.where(usable, store.scores, -np.inf)
+        scores = store.scores_in_order(parents)
         without = best_without(store.sets, store.families, scores)
         args = store.sets, store.rows, store.families
         totals = bound_changes(*args, scores, without, changes)

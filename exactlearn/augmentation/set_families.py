@@ -224,8 +224,6 @@ def bound_changes(
         Row, variable and new state of each change, shape (changes, 3), in order of variables.
     """
     n = len(families.first) - 1
-    child, family, parents = families.child, families.family, families.parents
-    holding = families.holding
     change = np.zeros(len(sets.values))
     total, best = np.empty(len(changes)), np.empty(n)
     for c in range(len(changes)):
@@ -235,13 +233,26 @@ def bound_changes(
         gains(sets, rows, u, v, state, change)
         for i in range(n):
             best[i] = without[v, i]
-        for at in range(families.holding_first[v], families.holding_first[v + 1]):
-            f = holding[at]
-            score = scores[f] + change[family[f]] - change[parents[f]]
-            if score > best[child[f]]:
-                best[child[f]] = score
+        best_after(families, scores, change, v, best)
         total[c] = best.sum()
     return total
+
+
+@kernel
+def best_after(
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    change: NDArray[np.float64],
+    v: int,
+    best: NDArray[np.float64],
+) -> None:
+    """Raise each child's best score to that of its families that hold ``v``, after a change."""
+    child, family, parents = families.child, families.family, families.parents
+    for at in range(families.holding_first[v], families.holding_first[v + 1]):
+        f = families.holding[at]
+        score = scores[f] + change[family[f]] - change[parents[f]]
+        if score > best[child[f]]:
+            best[child[f]] = score
 
 
 @kernel

@@ -84,9 +84,17 @@ def rows_of(dataset: Dataset, values: NDArray[np.int64]) -> Rows:
     return Rows(codes, weights, dataset.cardinalities)
 
 
-def table_cells(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> float:
-    """Return the number of cells of all tables over some sets, padded with -1."""
-    return float(_sizes(cardinalities, members).sum())
+def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
+    """Return the number of cells of the tables over all sets up to a size.
+
+    The tables of the sets of ``m`` variables have as many cells together as the ``m``-th elementary
+    symmetric polynomial of the numbers of states.
+    """
+    of_size = np.zeros(largest + 1)
+    of_size[0] = 1.0
+    for states in cardinalities:
+        of_size[1:] += states * of_size[:-1]
+    return float(of_size.sum())
 
 
 def tabulate(rows: Rows, members: NDArray[np.int32], score: Score) -> Sets:
