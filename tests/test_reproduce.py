@@ -6,34 +6,41 @@ import numpy as np
 import pytest
 
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.reproduce.augmentation import experiments, hide_labels
-from exactlearn.reproduce.experiment import Experiment
-from exactlearn.reproduce.repetitions import Plan, repeat, summary
+from exactlearn.imputation.learning import Learning
+from exactlearn.imputation.methods import METHODS
+from exactlearn.reproduce.augmentation import augmentation
+from exactlearn.reproduce.experiment import Experiment, Pool
+from exactlearn.reproduce.imputers import imputers
+from exactlearn.reproduce.repetitions import Plan, repeat
+from exactlearn.reproduce.sources import hide_labels
+from exactlearn.reproduce.summary import summary, verdicts
 from tests.augmentation_oracle import random_table
 from tests.command_line import fails, run
 
+experiments = augmentation().experiments
 
-def small(name="small"):
+
+def small(name="small", **options):
     def draw(_, rng):
         full = random_table(rng, 3, 20, 0, 2)
         return hide_labels(full, 0, 4, None, rng), full
 
     return Experiment(table="1", name=name, draw=draw, methods=("t-local", "mode"),
-                      published={"t-local": 80.0})  # fmt: skip
+                      published={"t-local": 80.0}, **options)  # fmt: skip
 
 
-def test_experiments_have_different_names_and_known_methods():
-    from exactlearn.imputation.methods import METHODS
-
-    found = experiments()
+@pytest.mark.parametrize("paper", [augmentation, imputers])
+def test_experiments_have_different_names_and_known_methods(paper):
+    found = paper().experiments
     assert len({e.key for e in found}) == len(found)
     assert {m for e in found for m in e.methods} <= set(METHODS)
-    assert [e.table for e in found] == sorted(e.table for e in found)
     assert all(set(e.published) <= set(e.methods) for e in found)
+    assert all(set(e.pool.published) <= set(e.methods) for e in found if e.pool)
+    assert set(paper().notes) <= {e.table for e in found}
 
 
 def test_tables_of_the_paper_hide_what_they_say(data_dir):
-    for experiment in experiments():
+    for experiment in experiments:
         holed, truth = experiment.draw(data_dir, np.random.default_rng(3))
         cells = holed.missing_cells
         hidden = truth.codes[cells[:, 0], cells[:, 1]]
@@ -45,6 +52,16 @@ def test_tables_of_the_paper_hide_what_they_say(data_dir):
             assert {truth.states[6][h] for h in hidden} == {experiment.name.split("'")[1]}
 
 
+def test_imputers_are_compared_on_shares_of_complete_tables(data_dir):
+    found = imputers().experiments
+    assert len(found) == 45
+    for experiment in found:
+        holed, truth = experiment.draw(data_dir, np.random.default_rng(3))
+        assert truth.is_complete
+        share = float(experiment.name.split()[1]) / 100
+        assert len(holed.missing_cells) == pytest.approx(share * holed.codes.size, rel=0.35)
+
+
 def test_what_is_done_is_not_done_again(tmp_path):
     record, told = tmp_path / "repetitions.json", []
     plan = Plan(repetitions=2, record=record)
@@ -54,7 +71,15 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert len(told) == 4
     repeat(Plan(repetitions=3, record=record), [small(), small("other")], told.append)
     assert len(told) == 4 + 2 + 6
-    assert set(json.loads(record.read_text())) == {"table 1: small", "table 1: other"}
+    only_mode = Plan(repetitions=3, record=record, methods=["mode"])
+    repeat(only_mode, [small("third")], told.append)
+    assert len(told) == 12 + 3
+    assert [row["method"] for row in summary(only_mode, [small("third")], only_mode.load())] == [
+        "mode"
+    ]
+    assert set(json.loads(record.read_text())) == {
+        "table 1: small", "table 1: other", "table 1: third",
+    }  # fmt: skip
     rows = summary(plan, [small()], first)
     assert [row["method"] for row in rows] == ["t-local", "mode"]
     assert rows[0]["published"] == 0.8
@@ -62,6 +87,63 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert rows[1]["accuracy"] == pytest.approx(
         np.mean([own[seed]["mode"]["accuracy"] for seed in ("0", "1")])
     )
+
+
+def test_other_starts_are_other_repetitions(tmp_path):
+    told = []
+    for starts in (1, 2):
+        how = Learning(starts=starts)
+        plan = Plan(repetitions=1, record=tmp_path / "repetitions.json", learning=how)
+        repeat(plan, [small()], told.append)
+    assert len(told) == 4
+
+
+def test_parts_are_pooled_beside_the_figure_for_all():
+    pool = Pool(name="both", published={"t-local": 50.0})
+    parts = [small("one", pool=pool), small("two", pool=pool), small("alone")]
+    plan = Plan(repetitions=3)
+    done = repeat(plan, parts, lambda told: None)
+    rows = summary(plan, parts, done)
+    assert [row["experiment"] for row in rows[::2]] == ["one", "two", "both", "alone"]
+    both = rows[4]
+    assert both["repetitions"] == 6
+    assert both["accuracy"] == pytest.approx((rows[0]["accuracy"] + rows[2]["accuracy"]) / 2)
+    off = (both["accuracy"] - 0.5) / both["accuracy_error"]
+    assert both["errors_off"] == pytest.approx(off)
+    assert rows[5]["ahead"] == pytest.approx(both["accuracy"] - rows[5]["accuracy"])
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path, monkeypatch):
+    calls = []
+
+    def interrupted_at_the_third(dataset, how):
+        calls.append(how.seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return METHODS["t-local"](dataset, how)
+
+    monkeypatch.setattr(
+        "exactlearn.reproduce.repetitions.METHODS",
+        {**METHODS, "posterior": interrupted_at_the_third},
+    )
+    words = ("reproduce", "imputers", "--tables", "ASIA", "--methods", "posterior", "-o", tmp_path)
+    told = json.loads(run(*words, "--json", status=130))
+    assert [row["repetitions"] for row in told["rows"]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "significant", "won"),
+    [(0.02, True, True), (-0.02, False, True), (-0.02, True, False)],
+)
+def test_a_verdict_is_about_the_best_rival(ahead, significant, won):
+    row = {"table": "a", "experiment": "b", "log_loss": None}
+    rows = [
+        {**row, "method": "ours", "accuracy": 0.8, "ahead": None, "significant": None},
+        {**row, "method": "weak", "accuracy": 0.1, "ahead": 0.7, "significant": True},
+        {**row, "method": "best", "accuracy": 0.8, "ahead": ahead, "significant": significant},
+    ]
+    (found,) = verdicts(rows, ["weak", "best"])
+    assert (found["rival"], found["won"]) == ("best", won)
 
 
 def test_a_broken_record_is_refused(tmp_path):
@@ -73,26 +155,35 @@ def test_a_broken_record_is_refused(tmp_path):
 
 
 def test_data_that_are_not_there_are_asked_for():
-    experiment = next(e for e in experiments() if e.table == "3")
+    experiment = next(e for e in experiments if e.table == "3")
     with pytest.raises(OptionError, match="--data-dir"):
         experiment.draw(None, np.random.default_rng(0))
 
 
 def test_the_command_prints_ours_beside_the_published_figures(tmp_path):
     folder, once = tmp_path / "tables", ("--repetitions", "1", "--starts", "1", "-q")
-    arguments = ("reproduce", "augmentation", *once, "-o", folder, "--only", "asia, value 0")
+    arguments = ("reproduce", "augmentation", *once, "-o", folder, "--only", "asia")
     told = json.loads(run(*arguments, "--json"))
-    assert [row["published"] for row in told["rows"]] == [0.8438, 0.79, 0.4375]
+    pooled = [row for row in told["rows"] if row["experiment"] == "asia"]
+    assert [row["published"] for row in pooled] == [0.8438, 0.79, 0.4375, None]
     assert all(0 <= row["accuracy"] <= 1 for row in told["rows"])
     assert json.loads((folder / "tables.json").read_text()) == told
     done = (folder / "repetitions.json").read_text()
-    assert "84.38 %" in run(*arguments)
+    printed = run(*arguments)
+    assert "84.38 %" in printed
+    assert "Table 1: " in printed
     assert (folder / "repetitions.json").read_text() == done
-    told = run("reproduce", "augmentation", *once, "--only", "cancer, value 1")
-    assert "stands in for prostate cancer" in told
+
+
+def test_imputers_are_judged_by_their_best_rival(tmp_path):
+    words = ("--tables", "ASIA", "--only", "MCAR 5", "--repetitions", 2, "-q")
+    told = run("reproduce", "imputers", *words, "--methods", "averaged,posterior,mode")
+    assert "of 1 cells" in told
 
 
 def test_what_is_not_there_is_refused():
     assert "no table '7'" in fails("reproduce", "augmentation", "--tables", "7")
     told = fails("reproduce", "augmentation", "--tables", "5", "--only", "cart")
     assert "no experiment has 'cart' in its name; there are \"car, labels 'unacc'\"" in told
+    told = fails("reproduce", "augmentation", "--tables", "5", "--methods", "svm")
+    assert "no method 'svm'; did you mean 'svm-rbf'" in told

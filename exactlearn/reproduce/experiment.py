@@ -7,9 +7,26 @@ from pathlib import Path
 import numpy as np
 
 from exactlearn.data import Dataset
+from exactlearn.imputation.learning import Learning
 
 Draw = Callable[[Path | None, np.random.Generator], tuple[Dataset, Dataset]]
 """Returns an incomplete table and its truth, from the folder of public data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """Experiments whose repetitions one published figure is about.
+
+    Parameters
+    ----------
+    name
+        What they are about together.
+    published
+        The figure for each method, in percent, where there is one.
+    """
+
+    name: str
+    published: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +43,10 @@ class Experiment:
         Names in :data:`exactlearn.imputation.methods.METHODS`; the first is the one under test.
     published
         The paper's figure for each of them, in percent, where it has one.
+    pool
+        What it is a part of; the parts follow each other.
     largest
         Most repetitions, where the paper made fewer than in its other experiments.
-    note
-        How the experiment differs from the paper's.
     """
 
     table: str
@@ -37,10 +54,32 @@ class Experiment:
     draw: Draw
     methods: tuple[str, ...]
     published: Mapping[str, float] = field(default_factory=dict)
+    pool: Pool | None = None
     largest: int | None = None
-    note: str = ""
 
     @property
     def key(self) -> str:
         """A name that no other experiment has."""
         return f"table {self.table}: {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """The experiments of a paper.
+
+    Parameters
+    ----------
+    experiments
+        In the order of the paper.
+    repetitions
+        How often each is repeated, unless told otherwise.
+    learning
+        How networks are learned.
+    notes
+        For each table what a reader must know beside it.
+    """
+
+    experiments: tuple[Experiment, ...]
+    repetitions: int
+    learning: Learning
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

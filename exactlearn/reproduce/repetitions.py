@@ -3,21 +3,25 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exactlearn.errors import FormatError
-from exactlearn.evaluation.metrics import Mean, PairedTest, imputation_accuracy
+from exactlearn.evaluation.metrics import Comparison
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import METHODS
+from exactlearn.report import strict
 from exactlearn.reproduce.experiment import Experiment
 
-Done = dict[str, dict[str, dict[str, dict[str, Any]]]]
-"""Experiment, repetition (its seed) and method to accuracy, status and seconds."""
+Runs = dict[str, dict[str, Any]]
+"""Method to what one repetition gave: accuracy, log-loss, status, seconds ..."""
+
+Done = dict[str, dict[str, Runs]]
+"""Experiment and repetition (its seed) to what its methods gave."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,8 @@ class Plan:
         File of what is done; without it everything is done anew.
     learning
         How networks are learned.
+    methods
+        Of each experiment's methods only these; all when empty.
     """
 
     repetitions: int
@@ -43,14 +49,16 @@ class Plan:
     data: Path | None = None
     record: Path | None = None
     learning: Learning = field(default_factory=Learning)
-
-    def count(self, experiment: Experiment) -> int:
-        """Return how often an experiment is repeated."""
-        return min(self.repetitions, experiment.largest or self.repetitions)
+    methods: Sequence[str] = ()
 
     def seeds(self, experiment: Experiment) -> range:
-        """Return the seeds of its repetitions."""
-        return range(self.seed, self.seed + self.count(experiment))
+        """Return the seeds of an experiment's repetitions."""
+        count = min(self.repetitions, experiment.largest or self.repetitions)
+        return range(self.seed, self.seed + count)
+
+    def methods_of(self, experiment: Experiment) -> list[str]:
+        """Return the methods of an experiment that are wanted."""
+        return [m for m in experiment.methods if not self.methods or m in self.methods]
 
     def load(self) -> Done:
         """Return what is done.
@@ -71,65 +79,57 @@ class Plan:
         return found
 
 
-def repeat(plan: Plan, experiments: Sequence[Experiment], tell: Callable[[str], None]) -> Done:
-    """Do what is not yet done; after each method the record is written.
+def repeat(
+    plan: Plan,
+    experiments: Sequence[Experiment],
+    tell: Callable[[str], None],
+    done: Done | None = None,
+) -> Done:
+    """Do what is not yet done: the first repetition of all experiments, then the second of all.
+
+    What was done with other starts is done again.
 
     Parameters
     ----------
     plan
-        How often, with what data, and where to keep it.
+        How often, with what data, and where to keep it; the record is written after each method.
     experiments
         What to repeat.
     tell
         Told what begins.
+    done
+        What is done, if it was loaded before; it grows, and keeps what is done at an interrupt.
     """
-    done = plan.load()
-    for experiment in experiments:
-        for seed in plan.seeds(experiment):
-            own = done.setdefault(experiment.key, {}).setdefault(str(seed), {})
-            missing = [method for method in experiment.methods if method not in own]
-            if not missing:
-                continue
-            holed, truth = experiment.draw(plan.data, np.random.default_rng(seed))
-            for method in missing:
-                tell(f"{experiment.key}, repetition {seed - plan.seed + 1}: {method}")
-                begun = time.monotonic()
-                found = METHODS[method](holed, replace(plan.learning, seed=seed))
-                if found.status == "interrupted":
-                    raise KeyboardInterrupt
-                assert found.values is not None
-                own[method] = {
-                    "accuracy": imputation_accuracy(holed, found.values.tolist(), truth),
-                    "status": found.status,
-                    "seconds": time.monotonic() - begun,
-                }
-                if plan.record is not None:
-                    atomic_write(plan.record, json.dumps(done, indent=1) + "\n")
+    done = plan.load() if done is None else done
+    for seed in range(plan.seed, plan.seed + plan.repetitions):
+        for experiment in experiments:
+            if seed in plan.seeds(experiment):
+                runs = done.setdefault(experiment.key, {}).setdefault(str(seed), {})
+                _repeat_once(plan, experiment, seed, runs, tell, done)
     return done
 
 
-def summary(plan: Plan, experiments: Sequence[Experiment], done: Done) -> list[dict[str, Any]]:
-    """Return one row per experiment and method: our mean accuracy beside the published one."""
-    rows = []
-    for experiment in experiments:
-        runs = [done[experiment.key][str(seed)] for seed in plan.seeds(experiment)]
-        reference = [run[experiment.methods[0]]["accuracy"] for run in runs]
-        for method in experiment.methods:
-            accuracy = [run[method]["accuracy"] for run in runs]
-            mean, test = Mean.of(accuracy), PairedTest.of(reference, accuracy)
-            published = experiment.published.get(method)
-            rows.append(
-                {
-                    "table": experiment.table,
-                    "experiment": experiment.name,
-                    "method": method,
-                    "repetitions": len(runs),
-                    "accuracy": mean.value,
-                    "accuracy_error": mean.error,
-                    "published": None if published is None else published / 100,
-                    "significant": test.significant if method != experiment.methods[0] else None,
-                    "seconds": Mean.of(run[method]["seconds"] for run in runs).value,
-                    "note": experiment.note,
-                }
-            )
-    return rows
+def _repeat_once(
+    plan: Plan,
+    experiment: Experiment,
+    seed: int,
+    runs: Runs,
+    tell: Callable[[str], None],
+    done: Done,
+) -> None:
+    starts = plan.learning.starts
+    left = [m for m in plan.methods_of(experiment) if runs.get(m, {}).get("starts") != starts]
+    if not left:
+        return
+    holed, truth = experiment.draw(plan.data, np.random.default_rng(seed))
+    for method in left:
+        tell(f"{experiment.key}, repetition {seed - plan.seed + 1}: {method}")
+        begun = time.monotonic()
+        found = METHODS[method](holed, replace(plan.learning, seed=seed))
+        if found.status == "interrupted":
+            raise KeyboardInterrupt
+        judged = Comparison.of(method, holed, found, truth, time.monotonic() - begun)
+        cells = len(holed.missing_cells)
+        runs[method] = strict(asdict(judged)) | {"cells": cells, "starts": starts}
+        if plan.record is not None:
+            atomic_write(plan.record, json.dumps(done, indent=1, allow_nan=False) + "\n")

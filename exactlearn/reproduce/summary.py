@@ -1,0 +1,104 @@
+"""What repetitions come to: means beside the published figures, and who wins."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import isfinite, nan
+from typing import Any
+
+from exactlearn.evaluation.metrics import Mean, PairedTest
+from exactlearn.reproduce.experiment import Experiment
+from exactlearn.reproduce.repetitions import Done, Plan, Runs
+
+Row = dict[str, Any]
+
+
+def summary(plan: Plan, experiments: Sequence[Experiment], done: Done) -> list[Row]:
+    """Return one row per experiment and method, and per pool of experiments and method.
+
+    Each is tested against the first method of its experiment, on the repetitions of both.
+    """
+    rows: list[Row] = []
+    pooled: list[Runs] = []
+    for k, experiment in enumerate(experiments):
+        own = done.get(experiment.key, {})
+        runs = [own[str(seed)] for seed in plan.seeds(experiment) if str(seed) in own]
+        rows += _rows(plan, experiment, runs)
+        pool = experiment.pool
+        pooled += runs
+        follows = experiments[k + 1].pool if k + 1 < len(experiments) else None
+        if pool is not None and pool is not follows and len(pooled) > len(runs):
+            whole = replace(experiment, name=pool.name, published=pool.published)
+            rows += _rows(plan, whole, pooled)
+        if pool is not follows or pool is None:
+            pooled = []
+    return rows
+
+
+def _rows(plan: Plan, experiment: Experiment, runs: Sequence[Runs]) -> list[Row]:
+    methods = [m for m in plan.methods_of(experiment) if any(m in run for run in runs)]
+    return [_row(experiment, methods[0], method, runs) for method in methods]
+
+
+def _row(experiment: Experiment, first: str, method: str, runs: Sequence[Runs]) -> Row:
+    mean = Mean.of(_of(runs, method, "accuracy"))
+    test = PairedTest.of(_of(runs, first, "accuracy"), _of(runs, method, "accuracy"))
+    published = experiment.published.get(method)
+    share = None if published is None else published / 100
+    off = None if share is None or not mean.error > 0 else (mean.value - share) / mean.error
+    return {
+        "table": experiment.table,
+        "experiment": experiment.name,
+        "method": method,
+        "repetitions": sum(method in run for run in runs),
+        "cells": Mean.of(_of(runs, method, "cells")).value,
+        "accuracy": mean.value,
+        "accuracy_error": mean.error,
+        "published": share,
+        "errors_off": off,
+        "ahead": None if method == first else test.difference,
+        "significant": None if method == first else test.significant,
+        "log_loss": Mean.of(_of(runs, method, "log_loss")).value,
+        "seconds": Mean.of(_of(runs, method, "seconds")).value,
+    }
+
+
+def _of(runs: Iterable[Runs], method: str, key: str) -> list[float]:
+    """Return a number of each repetition; NaN where the method or the number is not there."""
+    found = [run.get(method, {}).get(key) for run in runs]
+    return [nan if value is None else float(value) for value in found]
+
+
+def verdicts(rows: Sequence[Row], rivals: Sequence[str]) -> list[Row]:
+    """Return for each experiment whether its first method is beaten by the best of its rivals.
+
+    Parameters
+    ----------
+    rows
+        What :func:`summary` returns.
+    rivals
+        Methods to be compared with; the best is that of the highest mean accuracy.
+
+    Returns
+    -------
+    verdicts
+        Experiment, best rival, how far the first method is ahead of it, and whether it is ``won``:
+        the best, or not significantly worse.
+    """
+    found = []
+    for table, name in dict.fromkeys((row["table"], row["experiment"]) for row in rows):
+        own = [row for row in rows if (row["table"], row["experiment"]) == (table, name)]
+        against = [r for r in own if r["method"] in rivals and isfinite(r["accuracy"])]
+        if not against:
+            continue
+        best = max(against, key=lambda row: row["accuracy"])
+        found.append(
+            {
+                "table": table,
+                "experiment": name,
+                "rival": best["method"],
+                "ahead": best["ahead"],
+                "won": best["ahead"] is not None
+                and (best["ahead"] >= 0 or not best["significant"]),
+            }
+        )
+    return found
