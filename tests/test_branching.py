@@ -45,7 +45,11 @@ def best_by_enumeration(task, child, parents, holes):
     own = [h for h, (_, v) in enumerate(cells) if v in (child, *parents)]
     return max(
         score_family(complete, child, parents, task.score)
-        - sum(holes.prices[child, h, values[h]] for h in own)
+        - sum(
+            holes.prices[payer, h, values[h]]
+            for h in own
+            for payer in ((child, *parents) if cells[h, 1] == child else (child,))
+        )
         for values, complete in completions(task.dataset)
     )
 

@@ -31,12 +31,20 @@ argument is the smaller, and digamma's increments over w fall with the argument;
 scores both are ``a (1 + log n)``. (:mod:`exactlearn.augmentation.family_bounds`;
 ``tests/test_branching.py``: ``test_rows_are_placed_as_the_best_completion_does``.)
 
-**Prices.** *For prices l >= 0 of child i reading hole c as state v, every DAG with a completion
-scores at most the best DAG's sum of max_Z [ s_i(PA_i, Z) - sum of l(i, c, Z_c) over holes read ],
-plus the sum over holes of max_v sum_i l(i, c, v).* With one completion Z for all, family i pays
-``l(i, c, Z_c)`` for the holes it reads, at most ``sum_i l(i, c, Z_c)`` in all, and that is at most
-what is given back. Filling a hole makes its reading certain, so that its prices may be dropped. At
-other prices l' the bracket rises by at most the sum over holes of ``max_v (l - l')+``.
+**Exchange.** *Of rows that can be placed into the same cells and weigh the same, placements that
+exchanging two rows makes cheaper are not needed, nor, where rows pay the same everywhere, any but
+the one in the order of the cells.* An exchange leaves the table as it is, and the rows differ in
+what they pay only. (:mod:`exactlearn.augmentation.family_bounds`; the same test.)
+
+**Prices.** *For prices l >= 0, let the family of i pay l(i, c, v) for reading hole c as state v,
+and l(k, c, v) for each parent k as well if c is in the column of i. Every DAG with a completion
+scores at most the best DAG's sum of max_Z [ s_i(PA_i, Z) - what is paid ], plus the sum over holes
+of max_v sum_i l(i, c, v).* Let all families have one completion Z. The price ``l(k, c, Z_c)`` of a
+hole in the column of i is paid by the family of k if i is a parent of k, and by the family of i if
+k is a parent of i; a DAG has one of these arcs at most. So what is paid is at most
+``sum_i l(i, c, Z_c)``, and that is at most what is given back. Filling a hole makes its reading
+certain, so that its prices may be dropped. At other prices l' the bracket rises by at most the sum
+over holes and payers of ``max_v (l - l')+``.
 (:mod:`exactlearn.augmentation.agreement`;
 ``test_prices_bound_every_pair_and_close_much_of_the_gap``,
 ``test_bounds_stay_valid_at_other_prices_and_in_filled_holes``.)

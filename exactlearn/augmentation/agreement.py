@@ -1,16 +1,13 @@
 """Prices that make the families of a relaxation agree on what is in the holes.
 
 If every family may have the completion of its columns that it likes best, what they score together
-is far above any network's score. A family of child i that reads hole c as state v therefore pays a
-price ``l[i, c, v] >= 0``, and what all prices of one state of the hole add up to is paid back once:
-
-    score <= max over DAGs of sum_i max_Z [ s_i(PA_i, Z) - sum of l[i, c, Z_c] over c read ]
-             + sum_c max_v sum_i l[i, c, v],
-
-because with one completion Z for all, the families that read c pay part of ``sum_i l[i, c, Z_c]``
-(Lagrangian relaxation of ``sum of x over families of i that read c as v <= z[c, v]``). The best
-prices are the duals of a linear program over (family, reading) pairs, which enter as they are found
-(column generation), with cluster inequalities for acyclicity.
+is far above any network's score. Families therefore pay for what they read, and what all prices of
+one state of a hole add up to is paid back once (theorem and proof:
+:mod:`exactlearn.augmentation`). This is the Lagrangian relaxation of: families of k with parent i
+that read a hole c in the column of i as v, and families of i with parent k that read it so,
+together at most ``z[c, v]``. The best prices are the duals of a linear program over (family,
+reading) pairs, which enter as they are found (column generation), with cluster inequalities for
+acyclicity.
 """
 
 from collections.abc import Callable, Sequence
@@ -183,7 +180,7 @@ class Agreement:
         self.anchor = anchor
         self.values = values
         self.families = families
-        self.states = holes.states
+        self.states, self.variables = holes.states, holes.variables
         self._shape = holes.prices.shape
         self.clusters = Counted.none(families.n_variables)
         n, h = families.n_variables, len(self.states)
@@ -211,8 +208,7 @@ class Agreement:
             return False
         self._known.add(key)
         child = int(self.families.child[reading.number])
-        read = zip(reading.holes.tolist(), reading.states.tolist(), strict=True)
-        rows = [child, *(self._link(child, hole, state) for hole, state in read)]
+        rows = [child, *(self._link(*paid) for paid in zip(*self._paid(reading), strict=True))]
         met = np.flatnonzero(self._satisfied(np.array([reading.number]))[:, 0])
         items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
         self._lp.add_columns(np.array([reading.score]), np.array([0, len(items)]), items)
@@ -222,10 +218,21 @@ class Agreement:
     def gain(self, reading: Reading, solved: Solved) -> float:
         """Return the reduced cost of a reading."""
         child = self.families.child[reading.number]
-        paid = float(solved.prices[child, reading.holes, reading.states].sum())
+        payer, hole, state = self._paid(reading)
+        paid = float(solved.prices[payer, hole, state].sum())
         met = self._satisfied(np.array([reading.number]))[: len(solved.multipliers.values), 0]
         reward = float(solved.multipliers.values @ met)
         return reading.score - paid + reward - float(solved.values[child])
+
+    def _paid(self, reading: Reading) -> tuple[list[int], list[int], list[int]]:
+        """Return the prices of a reading: payers, holes and states."""
+        child, members = self.families.child[reading.number], self.families.members[reading.number]
+        parents = members[members >= 0]
+        own = self.variables[reading.holes] == child
+        payer = [np.full(len(own), child), np.tile(parents, own.sum())]
+        hole = [reading.holes, np.repeat(reading.holes[own], len(parents))]
+        state = [reading.states, np.repeat(reading.states[own], len(parents))]
+        return tuple(np.concatenate(part).tolist() for part in (payer, hole, state))
 
     def violated(self, support: Support) -> Counted:
         """Return clusters that a solution violates."""

@@ -11,6 +11,10 @@ Adding weight w to a cell with n in it, of a configuration with m, changes the s
 ``f(n + w) - f(n) - g(m + w) + g(m)``; that grows with n when m grows alike and falls with m,
 because f and g are convex, and ``f(n + w) - f(n)`` grows at least as fast at n as
 ``g(m + w) - g(m)`` does at ``m >= n``.
+
+Rows that can be in the same cells and weigh the same differ in what they pay only: exchanging two
+of them changes nothing else, so that placements which an exchange makes cheaper are left out, and
+of rows that pay the same all permutations but one.
 """
 
 from typing import NamedTuple
@@ -24,6 +28,9 @@ from exactlearn.kernel import kernel
 
 ROUNDING = 1e-10
 """Least improvement worth a branch, relative to a family's score."""
+
+MARGIN = 1e-9
+"""Least difference of prices by which exchanging two rows is better."""
 
 
 class Holes(NamedTuple):
@@ -43,7 +50,7 @@ class Holes(NamedTuple):
         Where each hole is, shapes (holes,).
     prices
         What the family of a child pays for reading a hole as a state, shape (variables, holes,
-        most states).
+        most states); in the column of its child, it pays its parents' prices as well.
     """
 
     codes: NDArray[np.int16]
@@ -114,12 +121,15 @@ class _Open(NamedTuple):
         Their numbers, shape (k,).
     first, cells, prices
         The cells each can be placed into and what that costs, shapes (k + 1,) and (total,).
+    alike
+        For each row the last one before it that has the same cells and weight, or -1, shape (k,).
     """
 
     rows: NDArray[np.int64]
     first: NDArray[np.int64]
     cells: NDArray[np.int64]
     prices: NDArray[np.float64]
+    alike: NDArray[np.int64]
 
 
 class _Family(NamedTuple):
@@ -204,6 +214,17 @@ def _count(family: _Family, table: Holes) -> tuple[float, NDArray[np.int64], int
 
 
 @kernel
+def _price(columns: NDArray[np.int64], table: Holes, hole: int, state: int) -> float:
+    """Return what a family pays for reading a hole as a state: in its child's column, for all."""
+    child = columns[0]
+    price = table.prices[child, hole, state]
+    if table.variables[hole] == child:
+        for p in range(1, len(columns)):
+            price += table.prices[columns[p], hole, state]
+    return price
+
+
+@kernel
 def _fill(
     family: _Family,
     table: Holes,
@@ -220,11 +241,11 @@ def _fill(
             for k in range(count):
                 cells[k] += state * stride
         else:
-            paid = table.prices[family.columns[0], hole]
             for other in range(table.cardinalities[v] - 1, -1, -1):
+                paid = _price(family.columns, table, hole, other)
                 for k in range(count):
                     cells[other * count + k] = cells[k] + other * stride
-                    prices[other * count + k] = prices[k] + paid[other]
+                    prices[other * count + k] = prices[k] + paid
             count *= table.cardinalities[v]
         stride *= table.cardinalities[v]
     return count
@@ -254,7 +275,56 @@ def _open_rows(family: _Family, table: Holes, rows: NDArray[np.int64], n_cells: 
         sorted_first[k + 1] = to + size
         for o in range(size):
             sorted_cells[to + o], sorted_prices[to + o] = cells[at + o], prices[at + o]
-    return _Open(rows[order], sorted_first, sorted_cells, sorted_prices)
+    alike = np.full(len(rows), -1)
+    for k in range(len(rows)):
+        for t in range(k - 1, -1, -1):
+            if _are_alike(table.weights, rows[order], sorted_first, sorted_cells, t, k):
+                alike[k] = t
+                break
+    return _Open(rows[order], sorted_first, sorted_cells, sorted_prices, alike)
+
+
+@kernel
+def _are_alike(
+    weights: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    first: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    t: int,
+    k: int,
+) -> bool:
+    """Tell whether two rows have the same cells and weight: first and last cell tell the others."""
+    return bool(
+        cells[first[t]] == cells[first[k]]
+        and cells[first[t + 1] - 1] == cells[first[k + 1] - 1]
+        and weights[rows[t]] == weights[rows[k]]
+    )
+
+
+@kernel
+def _is_dominated(opened: _Open, at: NDArray[np.int64], k: int, o: int) -> bool:
+    """Tell whether exchanging a row with one placed before is better, or as good and tried before.
+
+    Rows alike differ in what they pay only.
+    """
+    own = opened.first[k]
+    b, t = o - own, opened.alike[k]
+    while t >= 0:
+        other = opened.first[t]
+        a = at[t] - other
+        if a != b:
+            paid = opened.prices[at[t]] + opened.prices[o]
+            better = paid - opened.prices[other + b] - opened.prices[own + a]
+            if better > MARGIN:
+                return True
+            if a > b and better == 0.0:
+                equal = True
+                for place in range(opened.first[k + 1] - own):
+                    equal &= opened.prices[other + place] == opened.prices[own + place]
+                if equal:
+                    return True
+        t = opened.alike[t]
+    return False
 
 
 @kernel
@@ -281,12 +351,17 @@ def _rest(
 
 @kernel
 def _best_cell(
-    family: _Family, opened: _Open, k: int, w: float, tried: NDArray[np.bool_]
+    family: _Family,
+    opened: _Open,
+    at: NDArray[np.int64],
+    k: int,
+    w: float,
+    tried: NDArray[np.bool_],
 ) -> tuple[int, float]:
     """Return where among a row's cells not tried it gains most, and what."""
     best, most = -1, -np.inf
     for o in range(opened.first[k], opened.first[k + 1]):
-        if not tried[o]:
+        if not tried[o] and not _is_dominated(opened, at, k, o):
             gained = _gain(family, opened.cells[o], w, 0.0) - opened.prices[o]
             if gained > most:
                 best, most = o, gained
@@ -345,7 +420,7 @@ def place_rows(
         else:
             _add(family, opened.cells[at[k]], -table.weights[opened.rows[k]])
         w = table.weights[opened.rows[k]]
-        at[k], gained = _best_cell(family, opened, k, w, tried)
+        at[k], gained = _best_cell(family, opened, at, k, w, tried)
         if at[k] < 0:
             k -= 1
             continue
@@ -387,7 +462,7 @@ def read_family(
             hole = table.number[v, placed.rows[k]]
             if hole >= 0 and table.codes[v, placed.rows[k]] < 0:
                 state[hole] = cell % table.cardinalities[v]
-                score += table.prices[child, hole, state[hole]]
+                score += _price(columns, table, hole, state[hole])
             cell //= table.cardinalities[v]
     holes = np.flatnonzero(state >= 0)
     return holes, state[holes], score

@@ -99,6 +99,8 @@ class Optimism:
         cheaper, changed = np.zeros((n, n)), np.zeros((n, n), np.bool_)
         np.add.at(cheaper.T, variable, np.maximum(old - new, 0.0).max(axis=2).T)
         np.logical_or.at(changed.T, variable, (old != new).any(axis=2).T)
+        for_own = ~np.eye(n, dtype=np.bool_)  # what parents' prices add in the child's column
+        cheaper, changed = cheaper + cheaper.T * for_own, changed | changed.T
         child, has = self.families.child, self.families.has
         self.upper = np.minimum(self.upper + (cheaper[child] * has).sum(axis=1), self.free)
         self.fresh = self.fresh & ~(changed[child] & has).any(axis=1)
@@ -108,9 +110,10 @@ class Optimism:
         """Return the bounds with a hole filled, which takes its prices away."""
         values = self.holes.filled
         values[hole] = state
-        child = self.families.child
-        touched = self.families.has[:, self.holes.variables[hole]]
-        refund = np.where(touched, self.holes.prices[child, hole, state], 0.0)
+        variable, paid = self.holes.variables[hole], self.holes.prices[:, hole, state]
+        child, has = self.families.child, self.families.has
+        touched = has[:, variable]
+        refund = np.where(child == variable, has @ paid, np.where(touched, paid[child], 0.0))
         return Optimism(
             self.families,
             self.holes.fill(values),
