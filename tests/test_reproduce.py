@@ -9,7 +9,7 @@ from exactlearn.errors import FormatError, OptionError
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import METHODS
 from exactlearn.reproduce.augmentation import augmentation
-from exactlearn.reproduce.experiment import Experiment, Pool
+from exactlearn.reproduce.experiment import GENERATING, Experiment, Pool
 from exactlearn.reproduce.imputers import imputers
 from exactlearn.reproduce.repetitions import Plan, repeat
 from exactlearn.reproduce.sources import hide_labels
@@ -33,7 +33,8 @@ def small(name="small", **options):
 def test_experiments_have_different_names_and_known_methods(paper):
     found = paper().experiments
     assert len({e.key for e in found}) == len(found)
-    assert {m for e in found for m in e.methods} <= set(METHODS)
+    assert {m for e in found for m in e.methods} <= {*METHODS, GENERATING}
+    assert all((GENERATING in e.methods) == (e.network is not None) for e in found)
     assert all(set(e.published) <= set(e.methods) for e in found)
     assert all(set(e.pool.published) <= set(e.methods) for e in found if e.pool)
     assert set(paper().notes) <= {e.table for e in found}
@@ -58,6 +59,9 @@ def test_imputers_are_compared_on_shares_of_complete_tables(data_dir):
     for experiment in found:
         holed, truth = experiment.draw(data_dir, np.random.default_rng(3))
         assert truth.is_complete
+        if experiment.network is not None:
+            found = experiment.complete(GENERATING, holed, Learning())
+            assert found.probabilities.shape == (len(holed.missing_cells), 2)
         share = float(experiment.name.split()[1]) / 100
         assert len(holed.missing_cells) == pytest.approx(share * holed.codes.size, rel=0.35)
 
@@ -123,7 +127,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path, monkeypatch):
         return METHODS["t-local"](dataset, how)
 
     monkeypatch.setattr(
-        "exactlearn.reproduce.repetitions.METHODS",
+        "exactlearn.reproduce.experiment.METHODS",
         {**METHODS, "posterior": interrupted_at_the_third},
     )
     words = ("reproduce", "imputers", "--tables", "ASIA", "--methods", "posterior", "-o", tmp_path)
@@ -177,7 +181,7 @@ def test_the_command_prints_ours_beside_the_published_figures(tmp_path):
 
 def test_imputers_are_judged_by_their_best_rival(tmp_path):
     words = ("--tables", "ASIA", "--only", "MCAR 5", "--repetitions", 2, "-q")
-    told = run("reproduce", "imputers", *words, "--methods", "averaged,posterior,mode")
+    told = run("reproduce", "imputers", *words, "--methods", f"averaged,mode,{GENERATING}")
     assert "of 1 cells" in told
 
 

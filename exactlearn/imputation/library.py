@@ -5,7 +5,7 @@
 - ``iterative``: every variable is regressed on all others in turn (van Buuren and
   Groothuis-Oudshoorn 2011, "mice"), with the library's Bayesian ridge regression.
 - ``forest``: the same with random forests that classify (Stekhoven and Buehlmann 2012,
-  "MissForest").
+  "MissForest"), until a round changes no less than the one before.
 
 A time limit is looked at before each block of rows, or column of a round. What the iterative ones
 have by then is their answer; cells that no neighbour voted on leave ``knn`` without any.
@@ -141,10 +141,12 @@ def impute_forest(dataset: Dataset, seed: int = 0, time_limit: float | None = No
     """
     require_library()
     require_plain_rows(dataset)
-    return _in_turns(dataset, partial(_voted, seed), time_limit)
+    return _in_turns(dataset, partial(_voted, seed), time_limit, until_rising=True)
 
 
-def _in_turns(dataset: Dataset, predict: Predict, time_limit: float | None) -> Imputed:
+def _in_turns(
+    dataset: Dataset, predict: Predict, time_limit: float | None, *, until_rising: bool = False
+) -> Imputed:
     """Predict the shares of each variable's missing cells from all others until they settle."""
     from threadpoolctl import threadpool_limits
 
@@ -161,14 +163,17 @@ def _in_turns(dataset: Dataset, predict: Predict, time_limit: float | None) -> I
 
     # The matrices are small: on two threads the decompositions took fifty times the time.
     with threadpool_limits(1):
+        least = inf
         for _ in range(ROUNDS):
             before = shares.copy()
             for variable in fewest_first[incomplete[fewest_first]]:
                 if monotonic() >= end:
                     return answer("feasible")
                 _turn(shares, dataset, int(variable), predict)
-            if abs(shares - before).max(initial=0.0) < SETTLED:
+            change = abs(shares - before)
+            if change.max(initial=0.0) < SETTLED or (until_rising and change.sum() >= least):
                 break
+            least = change.sum()
     return answer("heuristic")
 
 

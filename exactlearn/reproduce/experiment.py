@@ -7,10 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from exactlearn.data import Dataset
+from exactlearn.imputation.imputed import Imputed
+from exactlearn.imputation.imputer import Imputer
 from exactlearn.imputation.learning import Learning
+from exactlearn.imputation.methods import METHODS
+from exactlearn.network import BayesianNetwork
 
 Draw = Callable[[Path | None, np.random.Generator], tuple[Dataset, Dataset]]
 """Returns an incomplete table and its truth, from the folder of public data."""
+
+GENERATING = "generating-network"
+"""The method that knows the network a table is drawn from: no other can expect to be better."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +47,17 @@ class Experiment:
     draw
         Makes the table of one repetition.
     methods
-        Names in :data:`exactlearn.imputation.methods.METHODS`; the first is the one under test.
+        Names in :data:`exactlearn.imputation.methods.METHODS`, or `GENERATING`; the first is the
+        one under test.
     published
         The paper's figure for each of them, in percent, where it has one.
     pool
         What it is a part of; the parts follow each other.
     largest
         Most repetitions, where the paper made fewer than in its other experiments.
+    network
+        Returns the network that the table is drawn from, where one is known: what the method
+        `GENERATING` completes by.
     """
 
     table: str
@@ -56,11 +67,19 @@ class Experiment:
     published: Mapping[str, float] = field(default_factory=dict)
     pool: Pool | None = None
     largest: int | None = None
+    network: Callable[[], BayesianNetwork] | None = None
 
     @property
     def key(self) -> str:
         """A name that no other experiment has."""
         return f"table {self.table}: {self.name}"
+
+    def complete(self, method: str, dataset: Dataset, how: Learning) -> Imputed:
+        """Complete a table by one of the methods."""
+        if method == GENERATING:
+            assert self.network is not None
+            return Imputer("posterior", how, self.network()).imputed(dataset)
+        return METHODS[method](dataset, how)
 
 
 @dataclass(frozen=True, kw_only=True)

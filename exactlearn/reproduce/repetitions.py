@@ -13,7 +13,6 @@ from exactlearn.errors import FormatError
 from exactlearn.evaluation.metrics import Comparison
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.imputation.learning import Learning
-from exactlearn.imputation.methods import METHODS
 from exactlearn.report import strict
 from exactlearn.reproduce.experiment import Experiment
 
@@ -125,7 +124,7 @@ def _repeat_once(
     for method in left:
         tell(f"{experiment.key}, repetition {seed - plan.seed + 1}: {method}")
         begun = time.monotonic()
-        found = METHODS[method](holed, replace(plan.learning, seed=seed))
+        found = experiment.complete(method, holed, replace(plan.learning, seed=seed))
         if found.status == "interrupted":
             raise KeyboardInterrupt
         judged = Comparison.of(method, holed, found, truth, time.monotonic() - begun)
