@@ -9,6 +9,7 @@ import click
 
 from exactlearn.augmentation import gadget_problem
 from exactlearn.commands.findings import Findings, writable
+from exactlearn.commands.imputing import shown
 from exactlearn.commands.learned import conclude, searched
 from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output
@@ -23,9 +24,6 @@ from exactlearn.report import (
     size_told,
 )
 from exactlearn.runs import Criterion, MethodName, Reading, Search
-
-SHOWN_CELLS = 40
-"""Most completed cells that the printed table shows."""
 
 
 @click.command("augment")
@@ -85,7 +83,5 @@ def _tables(record: Mapping[str, Any]) -> list[Any]:
     completion = record.get("completion", [])
     if not completion:
         return learning_tables(record)
-    tables = [*learning_tables(record), "", completion_table(completion[:SHOWN_CELLS])]
-    if len(completion) > SHOWN_CELLS:
-        tables.append(f"... and {len(completion) - SHOWN_CELLS} more cells; -o or --json has all")
-    return tables
+    cells, left = shown(completion)
+    return [*learning_tables(record), "", completion_table(cells), *left]

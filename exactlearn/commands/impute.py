@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import click
 
-from exactlearn.commands.imputing import learner_option, learning, networks_option
+from exactlearn.commands.imputing import learner_option, learning, networks_option, shown
 from exactlearn.commands.learned import leave
 from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
@@ -31,9 +31,6 @@ from exactlearn.report import (
     size_told,
 )
 from exactlearn.runs import Criterion, Reading, Search
-
-SHOWN_CELLS = 40
-"""Most completed cells that the printed table shows."""
 
 
 @click.command("impute")
@@ -184,13 +181,9 @@ def _tables(record: Mapping[str, Any]) -> list[Any]:
         score=number(record["score"]),
         seconds=number(record["seconds"], 2),
     )
-    cells = record["completion"][:SHOWN_CELLS]
+    cells, left = shown(record["completion"])
     if not cells:
         return [told]
     rows = ((str(c["row"]), c["variable"], c["value"], number(c["probability"])) for c in cells)
     columns = ("row", "variable", "value", "probability")
-    tables = [told, "", plain_table(columns, rows, right=("row", "probability"))]
-    if len(record["completion"]) > SHOWN_CELLS:
-        left = len(record["completion"]) - SHOWN_CELLS
-        tables.append(f"... and {left} more cells; -o or --json has all")
-    return tables
+    return [told, "", plain_table(columns, rows, right=("row", "probability")), *left]

@@ -1,6 +1,7 @@
-"""How the network behind an imputation is learned; shared by ``compare`` and ``impute``."""
+"""How the network behind an imputation is learned, and its cells told; shared by commands."""
 
-from typing import get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import click
 
@@ -9,6 +10,9 @@ from exactlearn.imputation.learning import Learner, Learning
 from exactlearn.pipeline import incomplete_options
 from exactlearn.runs import Criterion, Search
 from exactlearn.solvers.result import OnEvent
+
+SHOWN_CELLS = 40
+"""Most completed cells that a printed table shows."""
 
 learner_option = click.option(
     "--learner",
@@ -48,3 +52,9 @@ def learning(
     return Learning(
         learner=learner, networks=networks, alpha=smoothing, on_event=on_event, **options
     )
+
+
+def shown(cells: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
+    """Return the cells of a completion to print, and what is told of those left out."""
+    left = len(cells) - SHOWN_CELLS
+    return cells[:SHOWN_CELLS], [f"... and {left} more cells; -o or --json has all"] * (left > 0)
