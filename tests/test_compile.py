@@ -20,10 +20,9 @@ from exactlearn.pdg.compile import (
 )
 from exactlearn.pdg.equality import equal_values
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors
-from exactlearn.pdg.forest_climb import climb, order_size
 from exactlearn.pdg.key_table import group_rows
 from exactlearn.pdg.merge import merge_equivalent
-from exactlearn.pdg.variable_forest import chained, components, variable_forest
+from exactlearn.pdg.variable_forest import components, variable_forest
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint, random_graph
 
@@ -37,7 +36,7 @@ def alarm(data_dir) -> BayesianNetwork:
 @settings(max_examples=60, deadline=None)
 def test_the_graph_has_the_networks_joint_and_the_fewest_nodes(seed, n, make):
     network = make(np.random.default_rng(seed), n)
-    graph = compile_network(network)
+    graph = compile_network(network, steps=30)
     graph.check()
     full = joint(network)
     np.testing.assert_allclose(graph_joint(graph), full, rtol=1e-12, atol=0)
@@ -58,7 +57,7 @@ def test_alarm_on_sampled_and_uniform_rows(alarm):
     compiled = compile_and_check(alarm, seed=1)
     compiled.graph.check()
     assert compiled.max_error < 1e-12
-    assert compiled.effective_size <= 1376  # the prototype's first order
+    assert compiled.effective_size <= 1115  # a prototype's longest search
     assert compiled.effective_size < compiled.expanded_size
     assert compiled.nodes == compiled.graph.n_nodes
     assert "merging" in compiled.message
@@ -67,7 +66,7 @@ def test_alarm_on_sampled_and_uniform_rows(alarm):
 def test_every_variable_can_be_the_root(alarm):
     rng = np.random.default_rng(0)
     for name in alarm.names[::5]:
-        graph = compile_network(alarm, root=name)
+        graph = compile_network(alarm, root=name, steps=300)
         graph.check()
         assert graph.forest[graph.index(name)] == -1
         assert max_error(alarm, graph, rng, 50) < 1e-12
@@ -103,8 +102,8 @@ def test_a_given_clique_tree_is_used_and_checked():
 
 def test_a_network_that_is_too_large_is_refused_at_once(data_dir):
     network = read_bif(data_dir / "bif" / "munin1.bif.gz")
-    with pytest.raises(TooLargeError, match=r"[\d,]+ cells, the limit is 30,000,000"):
-        compile_network(network, tree=clique_tree(network))
+    with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* clique tree .* [\d,]+\."):
+        compile_network(network, tree=clique_tree(network), max_size=10_000)
 
 
 def test_an_unknown_root_is_refused():
@@ -154,9 +153,13 @@ def test_merging_keeps_the_distribution_and_reaches_the_fewest_nodes(seed, n):
 
 def test_equal_values_have_equal_numbers():
     values = np.array([[0.0, 0.5, 0.5 * (1 + 1e-15)], [0.3, 1e-300, 0.5 + 1e-9]])
-    assert equal_values(values).tolist() == [[0, 3, 3], [2, 1, 4]]
+    assert equal_values(values).tolist() == [[0, 1, 1], [2, 3, 4]]
     drifting = 0.5 * (1 + 4e-14) ** np.arange(6)
     assert equal_values(drifting).tolist() == [0, 0, 0, 1, 1, 1]
+    rng = np.random.default_rng(0)
+    exact = rng.exponential(size=500)
+    near = exact * (1 + rng.uniform(-4e-14, 4e-14, 500))
+    assert (equal_values(np.array([exact, near])) == np.arange(500)).all()
 
 
 @given(st.lists(st.lists(st.integers(-1, 2), min_size=3, max_size=3), max_size=40))
@@ -177,53 +180,6 @@ def test_contexts_are_the_separating_ancestors():
     assert forest.parents == (-1, 0, 1, 2)
     assert forest.expanded_size((2, 2, 2, 2)) == 2 + 4 + 8 + 4
     assert components(moral_graph(((), (), (0,)))) == [(0, 2), (1,)]
-
-
-@given(st.integers(0, 10_000), st.integers(1, 9))
-@settings(max_examples=40, deadline=None)
-def test_chains_keep_contexts_below_and_never_cost_more(seed, n):
-    rng = np.random.default_rng(seed)
-    network = random_network(rng, n)
-    cardinalities = network.cardinalities.tolist()
-    adjacency = moral_graph(network.parents)
-    for part in components(adjacency):
-        forest = variable_forest(adjacency, rng.permutation(part).tolist())
-        chain = chained(forest)
-        assert sorted(chain.order) == list(part)
-        assert chain.expanded_size(cardinalities) <= forest.expanded_size(cardinalities)
-        for variable in part:
-            above = chain.parents[variable]
-            if above >= 0:
-                assert chain.order.index(above) < chain.order.index(variable)
-                assert set(chain.contexts[variable]) <= {*chain.contexts[above], above}
-
-
-@given(st.integers(0, 10_000), st.integers(2, 9), st.integers(0, 1))
-@settings(max_examples=40, deadline=None)
-def test_climbing_finds_a_smaller_order_with_the_size_it_says(seed, n, fixed):
-    rng = np.random.default_rng(seed)
-    network = random_network(rng, n)
-    cardinalities = network.cardinalities
-    adjacency = moral_graph(network.parents)
-    matrix = np.array([[u in adjacency[v] for u in range(n)] for v in range(n)])
-    order = rng.permutation(n)
-    start = order.copy()
-
-    def size(order):
-        found = order_size(matrix, order, cardinalities.astype(float))
-        forest = variable_forest(adjacency, order.tolist())
-        assert found == forest.expanded_size(cardinalities.tolist())
-        return found
-
-    before = size(order)
-    climb(matrix, order, cardinalities.astype(float), fixed, 10_000)
-    assert sorted(order.tolist()) == list(range(n))
-    assert order[:fixed].tolist() == start[:fixed].tolist()
-    assert size(order) <= before
-    for i in range(fixed, n):
-        for j in range(fixed, n):
-            moved = np.insert(np.delete(order, i), j, order[i])
-            assert size(moved) >= size(order)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5))

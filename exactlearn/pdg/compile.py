@@ -1,11 +1,13 @@
 """Compilation of a Bayesian network to the smallest decision graph over a searched forest.
 
 A clique tree of the network gives forests of variables, one for each clique as its root (THESIS,
-Algorithms 4.13 and 4.14). Over a forest, nodes are the configurations of each variable's context;
-equivalent ones are merged while they are made. The smallest of the most promising forests is kept:
-the choice of the root decides more than anything else.
+Algorithms 4.13 and 4.14), from which a search goes on to the forest with the smallest graph
+(`exactlearn.pdg.forest_search`). Sizes are effective sizes: states times nodes times max(1,
+children), over all variables (THESIS, 3.52). Over a forest the graph is the smallest there is,
+and no clique's table is written out to find it (`exactlearn.pdg.expansion`).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,14 +15,16 @@ from numpy.typing import NDArray
 
 from exactlearn.cliques import CliqueTree, clique_tree
 from exactlearn.data import Dataset
-from exactlearn.errors import DataError, TooLargeError
+from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
+from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.flows import log_likelihood_rows
-from exactlearn.pdg.forest_search import tree_searches
+from exactlearn.pdg.forest_search import Effort, ForestSearch, Found, Start, starts
+from exactlearn.pdg.variable_forest import components, forest_over
 
-MAX_SIZE = 30_000_000
-"""Largest effective size of an expanded graph that is written out, in table cells."""
+MAX_SIZE = 100_000_000
+"""Most cells of a graph before merging, about 40 bytes each."""
 
 CHECK_ROWS = 1000
 """Rows of each kind on which a compilation is compared with its network."""
@@ -37,14 +41,16 @@ class Compilation:
     nodes, effective_size, representational_size
         Sizes of the graph; effective and representational by THESIS (3.52) and (3.53).
     expanded_size
-        Effective size before merging, over the same forest.
+        Effective size with a node for each configuration of a context, over the same forest.
     clique_tree_size
-        Effective size of the clique tree that the forest came from, THESIS (3.20).
+        Effective size of the clique tree that the search started from, THESIS (3.20).
     max_error
         Largest relative difference of the two probabilities of a row, over rows drawn from the
         network and rows drawn uniformly; infinite if only one of them is zero.
     message
         What a user should know: whether merging paid.
+    finished
+        Whether the search went on to its end or limit; Ctrl-C keeps the smallest graph so far.
     """
 
     graph: DecisionGraph
@@ -55,6 +61,7 @@ class Compilation:
     clique_tree_size: int
     max_error: float
     message: str
+    finished: bool = True
 
 
 def compile_network(
@@ -62,7 +69,12 @@ def compile_network(
     *,
     root: str | None = None,
     tree: CliqueTree | None = None,
+    forest: Sequence[int] | NDArray[np.int32] | None = None,
     max_size: int = MAX_SIZE,
+    steps: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    on_event: Callable[[int], None] | None = None,
 ) -> DecisionGraph:
     """Return a decision graph of the network's joint distribution.
 
@@ -71,25 +83,37 @@ def compile_network(
     network
         Network to represent; rows of its tables that sum to one only nearly are normalised.
     root
-        A variable that becomes a root of the forest; otherwise many are tried, the same ones
-        every time.
+        A variable that becomes a root of the forest; otherwise many are tried.
     tree
         Clique tree to start from instead of the best one found.
+    forest
+        The forest to use, as the parent of each variable (-1 for a root): nothing is searched.
     max_size
-        Largest expanded effective size to write out.
+        Most cells of the graph before merging.
+    steps, time_limit
+        Moves of the search in each connected part, and seconds for all; either or both. Without
+        them the search is short and its end does not depend on the machine.
+    seed
+        Seed of the search; the same seed and steps give the same graph.
+    on_event
+        Told the effective size whenever the search finds a smaller one.
 
     Raises
     ------
     TooLargeError
-        If every forest found is larger than ``max_size``; raised before memory is taken.
+        If a graph would have more than ``max_size`` cells before merging; raised before they
+        take memory.
     OptionError
-        If ``root`` is not a variable.
+        If ``root`` is not a variable, or a number is negative.
     DataError
         If the network has no variables.
     CheckError
-        If ``tree`` is no clique tree of the network.
+        If ``tree`` is no clique tree of the network, or ``forest`` is no forest or leaves the
+        variables of some family on different branches.
     """
-    return _compile(network, root, _tree(network, tree), max_size)[0]
+    effort = Effort(steps, time_limit, seed, on_event)
+    given = None if forest is None else _given(network, forest)
+    return _compile(network, root, tree, given, max_size, effort)[0]
 
 
 def compile_and_check(
@@ -98,20 +122,26 @@ def compile_and_check(
     root: str | None = None,
     tree: CliqueTree | None = None,
     max_size: int = MAX_SIZE,
+    steps: int | None = None,
+    time_limit: float | None = None,
     seed: int = 0,
+    on_event: Callable[[int], None] | None = None,
 ) -> Compilation:
     """Return what `compile_network` returns with its sizes, compared with the network on rows.
 
     Parameters
     ----------
-    network, root, tree, max_size
+    network, root, tree, max_size, steps, time_limit, on_event
         As in `compile_network`.
     seed
-        Seed of the rows that are drawn for the comparison.
+        Seed of the search, and of the rows that are drawn for the comparison.
     """
     tree = _tree(network, tree)
-    graph, expanded = _compile(network, root, tree, max_size)
-    clique_size = tree.size(network.cardinalities)
+    effort = Effort(steps, time_limit, seed, on_event)
+    graph, found = _compile(network, root, tree, None, max_size, effort)
+    clique_size = _tree(network, tree).size(network.cardinalities)
+    cardinalities = network.cardinalities.tolist()
+    expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
     return Compilation(
         graph,
         graph.n_nodes,
@@ -121,6 +151,7 @@ def compile_and_check(
         clique_size,
         max_error(network, graph, np.random.default_rng(seed)),
         _message(graph.effective_size, expanded, clique_size),
+        found.finished,
     )
 
 
@@ -155,8 +186,6 @@ def normalised(network: BayesianNetwork) -> BayesianNetwork:
 
 
 def _tree(network: BayesianNetwork, tree: CliqueTree | None) -> CliqueTree:
-    if network.n_variables == 0:
-        raise DataError("the network has no variables: nothing to compile")
     if tree is None:
         return clique_tree(network)
     tree.check(network)
@@ -164,36 +193,69 @@ def _tree(network: BayesianNetwork, tree: CliqueTree | None) -> CliqueTree:
 
 
 def _compile(
-    network: BayesianNetwork, root: str | None, tree: CliqueTree, max_size: int
-) -> tuple[DecisionGraph, int]:
-    """Compile each connected part over its own best forest; return the expanded size too."""
+    network: BayesianNetwork,
+    root: str | None,
+    tree: CliqueTree | None,
+    parts: Sequence[Start] | None,
+    max_size: int,
+    effort: Effort,
+) -> tuple[DecisionGraph, Found]:
+    """Compile each connected part over its own best tree, or over the only one given."""
+    if network.n_variables == 0:
+        raise DataError("the network has no variables: nothing to compile")
     first = -1 if root is None else network.index(root)
-    searches = tree_searches(network, tree, first)
-    smallest = sum(search.smallest_expanded for search in searches)
-    if smallest > max_size:
-        raise TooLargeError(
-            f"before merging the decision graph would have {smallest:,} cells, the limit is"
-            f" {max_size:,}; the best clique tree found has {tree.size(network.cardinalities):,}."
-            " Raise max_size if memory allows about 60 bytes for each cell of the largest clique,"
-            " or give each variable fewer parents when learning"
+    if (effort.steps or 0) < 0 or (effort.time_limit or 0) < 0:
+        raise OptionError(
+            f"steps {effort.steps} and time limit {effort.time_limit}: give numbers that are 0"
+            " or more"
         )
-    expansions = [search.smallest(network) for search in searches]
+    if parts is None:
+        parts = starts(network, _tree(network, tree), first)
+    else:
+        effort = replace(effort, steps=0)
+    try:
+        found = ForestSearch(network, parts, first, effort, max_size).run()
+    except TooLargeError as error:
+        raise TooLargeError(_refusal(network, parts, max_size)) from error
     parent = np.full(network.n_variables, -1, np.int32)
     parameters: dict[int, NDArray[np.float64]] = {}
     successors: dict[int, NDArray[np.int32]] = {}
-    for expansion in expansions:
-        part = list(expansion.forest.order)
-        parent[part] = [expansion.forest.parents[v] for v in part]
-        parameters |= expansion.parameters
-        successors |= expansion.successors
-    expanded = sum(e.forest.expanded_size(network.cardinalities.tolist()) for e in expansions)
-    return assemble(network.names, network.states, parent, parameters, successors), expanded
+    for built in found.built:
+        part = list(built.forest.order)
+        parent[part] = [built.forest.parents[v] for v in part]
+        parameters |= built.parameters
+        successors |= built.successors
+    return assemble(network.names, network.states, parent, parameters, successors), found
+
+
+def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) -> list[Start]:
+    """Return the trees of a given forest, one part of the network or several together in each."""
+    parents = np.asarray(forest, np.int32)
+    if parents.shape != (network.n_variables,):
+        raise CheckError(
+            f"a forest has one parent per variable, {network.n_variables}; found {parents.shape}"
+        )
+    adjacency = moral_graph(network.parents)
+    joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
+    trees = [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
+    return [Start(tuple(tree.order), ((0, tree),)) for tree in trees]
+
+
+def _refusal(network: BayesianNetwork, parts: Sequence[Start], max_size: int) -> str:
+    smallest = sum(part.forests[0][0] for part in parts)
+    return (
+        f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
+        f" and up to {smallest:,} if nothing merges; the best clique tree found has"
+        f" {clique_tree(network).size(network.cardinalities):,}. Raise the limit if memory allows"
+        " about 40 bytes for each cell, or give each variable fewer parents when learning"
+    )
 
 
 def _message(size: int, expanded: int, clique_size: int) -> str:
     if size < expanded:
-        return f"merging equivalent nodes saved {1 - size / expanded:.0%} of {expanded:,} cells"
-    text = "nothing merged: no determinism or context-specific independence was found"
+        text = f"merging equivalent nodes saved {1 - size / expanded:.0%} of {expanded:,} cells"
+    else:
+        text = "nothing merged: no determinism or context-specific independence was found"
     if clique_size < size:
-        text += f"; a clique tree would be smaller, {clique_size:,} cells against {size:,}"
+        text += f"; the clique tree is smaller, {clique_size:,} cells against {size:,}"
     return text

@@ -57,25 +57,11 @@ class Keys(NamedTuple):
 
 def key_families(residuals: Residuals, inside: int) -> tuple[int, ...]:
     """Return the families that reach across the border of a set and have several residuals."""
-    across = {
-        family
-        for variable in members_of(inside)
-        for family in residuals.touching[variable]
-        if residuals.families[family] & ~inside
-    }
     return tuple(
-        f for f in sorted(across) if residuals.count(f, residuals.families[f] & ~inside) > 1
+        family
+        for family, members in enumerate(residuals.families)
+        if members & inside and (above := members & ~inside) and residuals.count(family, above) > 1
     )
-
-
-def members_of(mask: int) -> list[int]:
-    """Return the variables of a bit mask in increasing order."""
-    members = []
-    while mask:
-        low = mask & -mask
-        members.append(low.bit_length() - 1)
-        mask ^= low
-    return members
 
 
 def fixing(
@@ -83,8 +69,7 @@ def fixing(
 ) -> tuple[list[int], Fixing]:
     """Return which families hold a variable of a set, and what fixing it first does to them."""
     touched = residuals.touching[variable]
-    place = {family: i for i, family in enumerate(families)}
-    columns = [place.get(f, -1) for f in touched]
+    columns = [families.index(f) if f in families else -1 for f in touched]
     steps = [residuals.step(f, residuals.families[f] & ~inside, variable) for f in touched]
     return touched, Fixing(np.array(columns, np.int64), np.array(steps, np.int64))
 
@@ -93,9 +78,8 @@ def sources(
     families: Sequence[int], touched: Sequence[int], below: Sequence[int]
 ) -> NDArray[np.int64]:
     """Return where the keys of a set below come from: a touched family (from 0), or a key (-1-)."""
-    fresh = {family: i for i, family in enumerate(touched)}
-    kept = {family: i for i, family in enumerate(families)}
-    return np.array([fresh[f] if f in fresh else -1 - kept[f] for f in below], np.int64)
+    places = [touched.index(f) if f in touched else -1 - families.index(f) for f in below]
+    return np.array(places, np.int64)
 
 
 @kernel

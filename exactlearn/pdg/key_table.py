@@ -15,7 +15,7 @@ def index_rows(
     Returns
     -------
     The number of each row, by first appearance, shape (rows,); the first row of each number; and
-    the slots that `find_rows` takes together with the table of first rows.
+    the slots that `find_row` takes together with the table of first rows.
     """
     n = len(keys)
     size = 8
@@ -43,20 +43,17 @@ def index_rows(
 
 
 @kernel
-def find_rows(
-    slots: NDArray[np.int32], table: NDArray[np.int32], keys: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """Return where in a table of different rows each of some rows stands, -1 if nowhere."""
-    n = len(keys)
-    found = np.full(n, -1, np.int32)
-    for i in range(n):
-        slot = _slot(keys, i, len(slots))
-        while slots[slot] >= 0:
-            if _equal(keys, i, table, slots[slot]):
-                found[i] = slots[slot]
-                break
-            slot = (slot + 1) & (len(slots) - 1)
-    return found
+def find_row(
+    slots: NDArray[np.int32], table: NDArray[np.int32], keys: NDArray[np.int32], i: int
+) -> np.int64:
+    """Return where in a table of different rows the i-th of some rows stands, -1 if nowhere."""
+    size = len(slots)
+    slot = _slot(keys, i, size)
+    while slots[slot] >= 0:
+        if _equal(keys, i, table, slots[slot]):
+            return np.int64(slots[slot])
+        slot = (slot + 1) & (size - 1)
+    return np.int64(-1)
 
 
 def group_rows(keys: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

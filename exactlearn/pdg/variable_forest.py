@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 
 from exactlearn.cliques import CliqueTree
+from exactlearn.errors import CheckError
 from exactlearn.pdg.forest import forest_children, forest_order
 
 
@@ -82,32 +83,40 @@ def variable_forest(
     return VariableForest(tuple(order), tuple(contexts), parents)
 
 
-def chained(forest: VariableForest) -> VariableForest:
-    """Return the forest with children moved below leaves under their siblings, where they fit.
+def forest_over(
+    adjacency: Sequence[frozenset[int]], parents: Sequence[int], part: Sequence[int]
+) -> VariableForest:
+    """Return a tree given by its parents, with the context of each variable.
 
-    A leaf can take a child at no cost (THESIS, 3.52, counts at least one child), and the parent
-    that gives the child away gets cheaper. The child fits where the leaf and its context hold the
-    child's context; then no variable needs more nodes before merging.
+    Raises
+    ------
+    CheckError
+        If the parents are no forest, or a variable of the part and one next to it in the moral
+        graph do not stand one above the other.
     """
-    parents = list(forest.parents)
-    leaves: dict[int, list[int]] = {}
-    for variable in reversed(forest.order):
-        # Children with large contexts stay: their leaves can take those with smaller ones.
-        waiting = sorted(forest.children[variable], key=lambda c: (-len(forest.contexts[c]), c))
-        opened: list[int] = [] if waiting else [variable]
-        for child in waiting:
-            context = set(forest.contexts[child])
-            fitting = [leaf for leaf in opened if context <= {*forest.contexts[leaf], leaf}]
-            if fitting:
-                leaf = min(fitting, key=lambda u: (len(forest.contexts[u]), u))
-                opened.remove(leaf)
-                parents[child] = leaf
-            opened += leaves.pop(child)
-        leaves[variable] = opened
-    inside = set(forest.order)
-    below = forest_order(np.array(parents, np.int32))
-    order = tuple(variable for variable in below if variable in inside)
-    return VariableForest(order, forest.contexts, tuple(parents))
+    inside = set(part)
+    order = tuple(v for v in forest_order(np.array(parents, np.int32)) if v in inside)
+    place = {v: i for i, v in enumerate(order)}
+    border: dict[int, set[int]] = {}
+    above: dict[int, frozenset[int]] = {}
+    for v in order:
+        over = parents[v]
+        above[v] = above[over] | {over} if over >= 0 else frozenset()
+    for v in reversed(order):
+        later = {u for u in adjacency[v] if place.get(u, -1) < place[v]}
+        border[v] = (border.get(v, set()) | later) - {v}
+        if not border[v] <= above[v]:
+            u = min(border[v] - above[v])
+            raise CheckError(
+                f"variables {u} and {v} belong to one family, but neither stands above the other"
+                " in the forest"
+            )
+        if parents[v] >= 0:
+            border[parents[v]] = border.get(parents[v], set()) | border[v]
+    contexts: list[tuple[int, ...]] = [()] * len(parents)
+    for v in order:
+        contexts[v] = tuple(sorted(border[v], key=place.__getitem__))
+    return VariableForest(order, tuple(contexts), tuple(parents))
 
 
 def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:

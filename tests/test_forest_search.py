@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.errors import CheckError, OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.graph import moral_graph
+from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.compile import compile_and_check, compile_network
+from exactlearn.pdg.expansion import Expansion
+from exactlearn.pdg.forest_anneal import Annealing, SetTables
+from exactlearn.pdg.forest_moves import Tree
+from exactlearn.pdg.residuals import Residuals
+from exactlearn.pdg.variable_forest import components, forest_over, variable_forest
+from tests.network_oracle import joint, random_network
+from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint
+
+
+@pytest.fixture(scope="module")
+def alarm(data_dir) -> BayesianNetwork:
+    return read_bif(data_dir / "bif" / "alarm.bif.gz")
+
+
+def walk(network, rng, steps):
+    """Anneal the largest part from a random order; return the walk and the moral graph."""
+    adjacency = moral_graph(network.parents)
+    part = max(components(adjacency), key=len)
+    forest = variable_forest(adjacency, rng.permutation(part).tolist())
+    found = Annealing(SetTables(Residuals(network)), adjacency, forest)
+    found.run(rng, steps, (0.5, 0.01), lambda made: False)
+    return found, adjacency
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([random_network, coarse_network]))
+@settings(max_examples=40, deadline=None)
+def test_a_walk_knows_the_size_of_the_graph_that_is_built(seed, n, make):
+    rng = np.random.default_rng(seed)
+    network = make(rng, n)
+    found, adjacency = walk(network, rng, 40)
+    for parents, size in ((found.tree.parents, found.size), (found.best, found.smallest)):
+        forest = forest_over(adjacency, parents, found._variables)
+        assert Expansion(found.tables.residuals, forest).effective_size == size
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6))
+@settings(max_examples=25, deadline=None)
+def test_any_forest_gives_the_joint_with_the_fewest_nodes(seed, n):
+    rng = np.random.default_rng(seed)
+    network = coarse_network(rng, n)
+    found, _ = walk(network, rng, 20)
+    parents = np.array(found.tree.parents)
+    graph = compile_network(network, forest=parents)
+    graph.check()
+    assert (graph.forest == parents).all()
+    full = joint(network)
+    np.testing.assert_allclose(graph_joint(graph), full, rtol=1e-12, atol=0)
+    assert graph.node_counts.tolist() == fewest_nodes(graph, full)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 7))
+@settings(max_examples=40, deadline=None)
+def test_moves_lead_to_forests_of_the_network_and_can_be_undone(seed, n):
+    rng = np.random.default_rng(seed)
+    adjacency = moral_graph(random_network(rng, n).parents)
+    part = max(components(adjacency), key=len)
+    forest = variable_forest(adjacency, rng.permutation(part).tolist())
+    tree = Tree(adjacency, forest.order, forest.parents)
+    for _ in range(30):
+        v, w = rng.choice(part, 2).tolist()
+        move = [tree.rotation(v), tree.rising(v), tree.sinking(v, w)][rng.integers(3)]
+        if move is None:
+            continue
+        before = list(tree.parents), [set(c) for c in tree.children], list(tree.inside)
+        undo = tree.apply(move)
+        reached = forest_over(adjacency, tree.parents, part)
+        fresh = Tree(adjacency, reached.order, reached.parents)
+        assert [tree.inside[u] for u in part] == [fresh.inside[u] for u in part]
+        assert tree.children == fresh.children
+        if rng.random() < 0.5:
+            tree.restore(undo)
+            assert before == (tree.parents, tree.children, tree.inside)
+
+
+def test_no_two_nodes_of_a_variable_are_the_same_function(data_dir):
+    """Random weights of all states tell different functions apart by their out-flows."""
+    for name in ("asia", "child", "win95pts"):
+        graph = compile_network(read_bif(data_dir / "bif" / f"{name}.bif.gz"))
+        rng = np.random.default_rng(3)
+        flows = {v: np.empty((graph.node_counts[v], 12)) for v in range(graph.n_variables)}
+        weights = {v: rng.exponential(size=(graph.cardinalities[v], 12)) ** 3 for v in flows}
+        for v in graph.order[::-1].tolist():
+            terms = graph.parameters_of(v)[:, :, None] * weights[v]
+            for place, child in enumerate(graph.children[v]):
+                below = graph.successors_of(v)[:, :, place] - graph.first_nodes[child]
+                terms = terms * flows[child][below]
+            flows[v] = terms.sum(axis=1)
+            apart = np.abs(flows[v][:, None] / flows[v][None] - 1).max(axis=2)
+            np.fill_diagonal(apart, 1)
+            assert apart.min() > 1e-9
+
+
+def test_more_steps_never_give_a_larger_graph_and_each_gain_is_told(alarm):
+    told = []
+    sizes = [
+        compile_network(alarm, steps=steps, seed=5, on_event=told.append).effective_size
+        for steps in (0, 1000, 6000)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert told[-1] == sizes[-1] < sizes[0]
+
+
+def test_a_time_limit_of_zero_keeps_the_first_forest(alarm):
+    compiled = compile_and_check(alarm, time_limit=0)
+    assert compiled.finished
+    assert compiled.max_error < 1e-12
+
+
+def test_an_interrupt_keeps_the_best_forest(alarm):
+    def interrupt(size):
+        told.append(size)
+        raise KeyboardInterrupt
+
+    told: list[int] = []
+    compiled = compile_and_check(alarm, steps=100_000, on_event=interrupt)
+    assert not compiled.finished
+    assert [compiled.effective_size] == told
+    assert compiled.max_error < 1e-12
+
+
+def test_a_forest_must_hold_each_family_on_one_path():
+    network = BayesianNetwork(
+        ("a", "b", "c"),
+        (("0", "1"),) * 3,
+        ((), (), (0, 1)),
+        (np.array([0.2, 0.8]), np.array([0.4, 0.6]), np.full((2, 2, 2), 0.5)),
+    )
+    with pytest.raises(CheckError, match="neither stands above"):
+        compile_network(network, forest=[-1, -1, 0])
+    with pytest.raises(CheckError, match="one parent per variable"):
+        compile_network(network, forest=[-1, 0])
+    with pytest.raises(CheckError, match="cycle"):
+        compile_network(network, forest=[1, 0, 1])
+    assert compile_network(network, forest=[-1, 0, 1]).n_nodes == 3
+
+
+def test_limits_must_not_be_negative(alarm):
+    with pytest.raises(OptionError, match="0 or more"):
+        compile_network(alarm, time_limit=-1)
