@@ -1,48 +1,186 @@
 """``exactlearn compile``: a network as a probabilistic decision graph."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
-from exactlearn.commands.options import output_options, seed_option
+from exactlearn.commands.options import output_options, reading_options, seed_option
 from exactlearn.commands.output import Output, require_suffix, write_json
 from exactlearn.drawing import decision_graph_drawing
+from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
-from exactlearn.pdg.compile import Compilation, compile_and_check
+from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.approximation import MergeSequence, rate_of
+from exactlearn.pdg.compile import Compilation, compile_and_check, max_error
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.frontier import write_frontier
+from exactlearn.pdg.hybrid import data_merges
+from exactlearn.pdg.rational import compile_exactly
+from exactlearn.pipeline import load_for
 from exactlearn.plot import FIGURES, write_figure
-from exactlearn.report import compilation_record, compilation_table
+from exactlearn.progress import terminated_as_interrupted
+from exactlearn.records_file import RECORDS
+from exactlearn.report import compilation_record, compilation_table, facts
+from exactlearn.runs import Reading
 
 
 @click.command("compile")
 @click.argument("source", metavar="NETWORK.bif")
 @output_options
+@reading_options
 @click.option("--root", metavar="NAME", help="Variable that becomes a root; else many are tried.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0),
+    help="Seconds to search for a smaller graph.  [default: a short search that does not depend "
+    "on the machine]",
+)
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Compute the graph in fractions, for small networks; they stand in the record (.json).",
+)
+@click.option(
+    "--merge-budget",
+    type=click.FloatRange(0),
+    help="Merge nodes that are nearly alike, up to this divergence from the network in nats; with "
+    "--data, up to this loss of log-likelihood per row.",
+)
+@click.option(
+    "--lambda",
+    "lambda_",
+    type=click.FloatRange(0, 1),
+    help="Merge while (1-lambda) loss < lambda cells saved.",
+)
+@click.option(
+    "--data",
+    metavar="DATA.csv",
+    help="Collapse the nodes that no row reaches, fit the others to the rows, and merge by them.",
+)
+@click.option(
+    "--frontier",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write sizes and losses of the whole sequence of merges (.csv, .json, .svg, .png, .pdf).",
+)
 @seed_option
-def command(source: str, output: Output, root: str | None, seed: int) -> None:
+def command(
+    source: str,
+    output: Output,
+    reading: Reading,
+    root: str | None,
+    time_limit: float | None,
+    exact: bool,
+    merge_budget: float | None,
+    lambda_: float | None,
+    data: str | None,
+    frontier: Path | None,
+    seed: int,
+) -> None:
     """Compile a network to the smallest decision graph found, and compare the two.
 
     The network is a BIF file or the name of a bundled one. -o writes the graph (.pdg.json), its
     record (.json) or its figure (.svg, .png, .pdf, .dot). max_error is the largest relative
-    difference of probabilities over 2000 drawn rows.
+    difference of probabilities over 2000 drawn rows. Ctrl-C ends the search with the smallest
+    graph so far (exit status 130).
     """
     require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
-    compiled = compile_and_check(read_bif(locate(source, ".bif")), root=root, seed=seed)
+    require_suffix(frontier, RECORDS, "--frontier")
+    merges = merge_budget is not None or lambda_ is not None or data is not None
+    if exact and (merges or frontier):
+        raise OptionError("--exact compiles without loss: leave out the options of merging")
+    network = read_bif(locate(source, ".bif"))
+    compiled = _compiled(network, root, time_limit, seed, output)
+    added: dict[str, Any] = {}
+    if exact:
+        rational = compile_exactly(network, compiled.graph.forest)
+        compiled = _changed(compiled, network, rational.graph, seed)
+        added["exact_parameters"] = [str(x) for x in rational.parameters]
+    if merges or frontier:
+        sequence = _sequence(network, compiled.graph, data, reading)
+        merged = sequence.merge_until(**_limits(merge_budget, lambda_))
+        if merges:
+            compiled = _changed(compiled, network, sequence.merged(), seed)
+            added["loss"] = sequence.loss
+        if frontier is not None:
+            write_frontier(merged.followed_by(sequence.merge_until()), frontier)
+            output.wrote(frontier)
     record = compilation_record(compiled)
-    if output.path is not None:
-        _write(compiled, output.path)
-        output.wrote(output.path)
-    output.answer(record, compilation_table(record))
+    _write(compiled, record | added, output)
+    loss = facts(loss=f"{added['loss']:.6g}" if "loss" in added else "")
+    output.answer(record | added, compilation_table(record), loss)
     if compiled.message:
         output.note(compiled.message)
+    if not compiled.finished:
+        click.get_current_context().exit(ExitStatus.INTERRUPTED)
 
 
-def _write(compiled: Compilation, path: Path) -> None:
-    if suffix_of(path) == ".pdg.json":
-        write_pdg(compiled.graph, path)
-    elif suffix_of(path) == ".json":
-        write_json(compilation_record(compiled), path)
+def _compiled(
+    network: BayesianNetwork,
+    root: str | None,
+    time_limit: float | None,
+    seed: int,
+    output: Output,
+) -> Compilation:
+    """Compile, telling each smaller graph."""
+    with terminated_as_interrupted(), output.narration("compiling") as narration:
+        return compile_and_check(
+            network,
+            root=root,
+            time_limit=time_limit,
+            seed=seed,
+            on_event=lambda size: narration.tell(f"effective size {size:,}"),
+        )
+
+
+def _limits(merge_budget: float | None, lambda_: float | None) -> dict[str, float]:
+    """Return how far to merge: without any limit told, only what loses nothing."""
+    limits = {}
+    if merge_budget is not None:
+        limits["loss"] = merge_budget
+    if lambda_ is not None:
+        limits["rate"] = rate_of(lambda_)
+    return limits or {"loss": 0.0}
+
+
+def _sequence(
+    network: BayesianNetwork, graph: DecisionGraph, data: str | None, reading: Reading
+) -> MergeSequence:
+    """Return the merges of a graph, weighed by its own distribution or by rows."""
+    if data is None:
+        return MergeSequence(graph)
+    return data_merges(graph, load_for(locate(data, ".csv"), reading, network))
+
+
+def _changed(
+    compiled: Compilation, network: BayesianNetwork, graph: DecisionGraph, seed: int
+) -> Compilation:
+    """Return the record of another graph of the same network."""
+    return replace(
+        compiled,
+        graph=graph,
+        nodes=graph.n_nodes,
+        effective_size=graph.effective_size,
+        representational_size=graph.representational_size,
+        max_error=max_error(network, graph, np.random.default_rng(seed)),
+    )
+
+
+def _write(compiled: Compilation, record: Mapping[str, Any], output: Output) -> None:
+    """Write the graph, its record or its figure, where a file is wanted."""
+    if output.path is None:
+        return
+    if suffix_of(output.path) == ".pdg.json":
+        write_pdg(compiled.graph, output.path)
+    elif suffix_of(output.path) == ".json":
+        write_json(record, output.path)
     else:
-        write_figure(decision_graph_drawing(compiled.graph), path)
+        write_figure(decision_graph_drawing(compiled.graph), output.path)
+    output.wrote(output.path)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from exactlearn.errors import TooLargeError
 from exactlearn.kernel import kernel
 from exactlearn.pdg.key_table import index_rows
-from exactlearn.pdg.merge import merge_nodes, prune_unreached
+from exactlearn.pdg.merge import merge_keys, prune_unreached
 from exactlearn.pdg.residuals import Residuals, mask_of
 from exactlearn.pdg.variable_forest import VariableForest
 
@@ -285,19 +285,10 @@ def close(
     parameters, successors
         Of the nodes.
     """
-    sums = weights.sum(axis=1)
-    largest = sums.max(initial=0.0)
-    values = np.zeros(len(sums) + 1)
-    values[:-1] = sums / (largest or 1.0)
-    labels = np.full(len(sums) + 1, -1, np.int32)
-    possible = np.flatnonzero(sums > 0)
-    if len(possible) < len(sums):
-        weights, nodes, sums = weights[possible], nodes[possible], sums[possible]
-    parameters = weights / sums[:, None]
-    merged = merge_nodes(parameters, nodes)
-    labels[possible] = merged.labels
-    kept = merged.representatives
-    return values, labels, parameters[kept], nodes[kept]
+    values, labels, kept = merge_keys(weights, nodes)
+    parameters = weights[kept]
+    parameters /= parameters.sum(axis=1, keepdims=True)
+    return values, labels, parameters, nodes[kept]
 
 
 def subtree_masks(forest: VariableForest) -> dict[int, int]:

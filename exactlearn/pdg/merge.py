@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.kernel import kernel
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.equality import equal_values
+from exactlearn.pdg.equality import TOLERANCE, number_values
 from exactlearn.pdg.forest import forest_order
-from exactlearn.pdg.key_table import group_rows
+from exactlearn.pdg.key_table import index_rows
 
 
 class Merged(NamedTuple):
@@ -44,13 +45,61 @@ def merge_nodes(parameters: NDArray[np.float64], successors: NDArray[np.int32]) 
     successors
         Classes of the successors, shape (nodes, states, children); ignored at zero parameters.
     """
-    nodes, states, children = successors.shape
-    keys = np.empty((nodes, states, 1 + children), np.int32)
-    keys[:, :, 0] = equal_values(parameters)
-    keys[:, :, 1:] = successors
-    if children:
-        keys[parameters == 0, 1:] = -1
-    return Merged(*group_rows(keys.reshape(nodes, -1)))
+    _, labels, representatives = merge_keys(parameters, successors)
+    return Merged(labels[:-1], representatives)
+
+
+@kernel
+def merge_keys(
+    weights: NDArray[np.float64], nodes: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
+    """Group the keys of one variable that have equal distributions and successors.
+
+    Parameters
+    ----------
+    weights
+        Weight of each key and state with all that is below, shape (keys, states).
+    nodes
+        Groups of the successors, shape (keys, states, children); ignored where the weight is 0.
+
+    Returns
+    -------
+    values, labels
+        Weight of each key, the largest being 1, and its group, numbered by first appearance (-1
+        where all weights are 0); both with one entry more at the end, 0 and -1, for keys that are
+        not there.
+    representatives
+        First key of each group.
+    """
+    n, r, children = nodes.shape
+    values = np.zeros(n + 1)
+    for i in range(n):
+        for x in range(r):
+            values[i] += weights[i, x]
+    parameters = weights.copy()
+    for i in range(n):
+        for x in range(r):
+            parameters[i, x] /= values[i] if values[i] > 0 else 1.0
+    numbers = number_values(parameters.reshape(n * r), TOLERANCE).reshape(n, r)
+    rows = np.full((n, r * (1 + children)), -1, np.int32)
+    origin = np.empty(n, np.int64)
+    possible = 0
+    for i in range(n):
+        if values[i] > 0:
+            origin[possible] = i
+            for x in range(r):
+                rows[possible, x] = numbers[i, x]
+                if weights[i, x] > 0:
+                    for j in range(children):
+                        rows[possible, r + x * children + j] = nodes[i, x, j]
+            possible += 1
+    groups, first, _ = index_rows(rows[:possible])
+    labels = np.full(n + 1, -1, np.int32)
+    largest = values.max()
+    for k in range(possible):
+        values[origin[k]] /= largest
+        labels[origin[k]] = groups[k]
+    return values, labels, origin[first]
 
 
 def prune_unreached(

@@ -10,7 +10,7 @@ apart (this keeps less apart than THESIS, Algorithm 4.17, and never writes out a
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.equality import equal_values
 from exactlearn.pdg.key_table import group_rows
-
-T = TypeVar("T", bound=np.generic)
 
 
 class _Level(NamedTuple):
@@ -116,19 +114,17 @@ class Residuals:
     def _make_step(self, family: int, fixed: int, variable: int) -> int:
         before = self._level(family, fixed)
         after = self._level(family, fixed | 1 << variable)
-        members = [v for v in self._members[family] if (fixed | 1 << variable) >> v & 1]
-        shape = [self.cardinalities[v] for v in members]
-        place, r = members.index(variable), self.cardinalities[variable]
-
-        def chosen(values: NDArray[T]) -> NDArray[T]:
-            spread = np.moveaxis(values.reshape(shape), place, -1).reshape(-1, r)
-            return spread[before.representatives].ravel()
+        r, inner = self.cardinalities[variable], 1
+        for v in self._members[family]:
+            inner *= self.cardinalities[v] if v > variable and fixed >> v & 1 else 1
+        first = before.representatives // inner * (r * inner) + before.representatives % inner
+        at = (first[:, None] + np.arange(r) * inner).ravel()
 
         start, size = self._used, len(before.representatives) * r
         self._reserve(size)
-        self.numbers[start : start + size] = chosen(after.numbers)
+        self.numbers[start : start + size] = after.numbers[at]
         scales = np.repeat(before.scales[before.representatives], r)
-        self.weights[start : start + size] = chosen(after.scales) / scales
+        self.weights[start : start + size] = after.scales[at] / scales
         self._used += size
         return start
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
-from exactlearn.pdg.equality import TOLERANCE, number_values
 from exactlearn.pdg.expansion import fix, fixing, key_families, keys_below, sources
 from exactlearn.pdg.key_table import find_row, index_rows
+from exactlearn.pdg.merge import merge_keys
 from exactlearn.pdg.residuals import Residuals
 
 
@@ -134,13 +134,13 @@ def set_table(
     nodes = np.empty((*lower.weights.shape, len(below)), np.int32)
     for i, child in enumerate(below):
         nodes[:, :, i] = lower.weigh(child)
-    values, labels, n_nodes = merge_keys(lower.weights, nodes)
+    values, labels, kept = merge_keys(lower.weights, nodes)
     possible = values > 0
     if np.count_nonzero(possible) < len(keys):
         keys = keys[possible[:-1]]
         possible[-1] = True
         values, labels = values[possible], labels[possible]
-    return SetTable(inside, families, keys, values, labels, n_nodes)
+    return SetTable(inside, families, keys, values, labels, len(kept))
 
 
 @kernel
@@ -168,39 +168,3 @@ def weigh(
                 weights[i, x] *= values[place]
                 found[i, x] = labels[place]
     return found
-
-
-@kernel
-def merge_keys(
-    weights: NDArray[np.float64], nodes: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], NDArray[np.int32], int]:
-    """Return values, labels and number of nodes, as `close` does."""
-    n, r, children = nodes.shape
-    values = np.zeros(n + 1)
-    for i in range(n):
-        for x in range(r):
-            values[i] += weights[i, x]
-    parameters = weights.copy()
-    for i in range(n):
-        for x in range(r):
-            parameters[i, x] /= values[i] if values[i] > 0 else 1.0
-    numbers = number_values(parameters.reshape(n * r), TOLERANCE).reshape(n, r)
-    rows = np.full((n, r * (1 + children)), -1, np.int32)
-    possible = 0
-    for i in range(n):
-        if values[i] > 0:
-            for x in range(r):
-                rows[possible, x] = numbers[i, x]
-                if weights[i, x] > 0:
-                    for j in range(children):
-                        rows[possible, r + x * children + j] = nodes[i, x, j]
-            possible += 1
-    groups, first, _ = index_rows(rows[:possible])
-    labels = np.full(n + 1, -1, np.int32)
-    k, largest = 0, values.max()
-    for i in range(n):
-        if values[i] > 0:
-            values[i] /= largest
-            labels[i] = groups[k]
-            k += 1
-    return values, labels, len(first)

@@ -1,0 +1,57 @@
+import json
+
+import numpy as np
+import pytest
+
+from exactlearn.formats.pdg_json import read_pdg
+from tests.command_line import fails, run, run_json
+
+
+def test_a_merge_budget_gives_a_smaller_graph_and_the_frontier(tmp_path):
+    whole = run_json("compile", "asia")
+    graph, table = tmp_path / "small.pdg.json", tmp_path / "frontier.csv"
+    record = run_json("compile", "asia", "--merge-budget", "0.01", "--frontier", table, "-o", graph)
+    assert 0 < record["loss"] <= 0.01
+    assert record["effective_size"] < whole["effective_size"]
+    assert read_pdg(graph).effective_size == record["effective_size"]
+    lines = [line.split(",") for line in table.read_text().splitlines()]
+    assert lines[0] == ["effective_size", "nodes", "loss"]
+    sizes, losses = (np.array([float(line[k]) for line in lines[1:]]) for k in (0, 2))
+    assert sizes[0] == whole["effective_size"]
+    assert (np.diff(sizes) < 0).all()
+    assert (np.diff(losses) >= 0).all()
+    assert losses[sizes == record["effective_size"]] == pytest.approx(record["loss"])
+
+
+def test_merging_by_rows(tmp_path):
+    run("simulate", "asia", "--rows", "200", "-o", tmp_path / "rows.csv")
+    plain = run_json("compile", "asia", "--data", tmp_path / "rows.csv")
+    assert plain["loss"] == pytest.approx(0, abs=1e-12)
+    far = run_json("compile", "asia", "--data", tmp_path / "rows.csv", "--lambda", "0.05")
+    assert far["loss"] > 0
+    assert far["effective_size"] < plain["effective_size"]
+
+
+def test_fractions_stand_in_the_record(tmp_path):
+    record = run_json("compile", "asia", "--exact", "-o", tmp_path / "record.json")
+    assert "49/50" in record["exact_parameters"]
+    assert record["max_error"] < 1e-12
+    assert json.loads((tmp_path / "record.json").read_text()) == record
+
+
+def test_a_time_limit_and_a_root():
+    record = run_json("compile", "asia", "--time-limit", "0", "--root", "lung")
+    assert record["max_error"] < 1e-12
+    assert record["effective_size"] >= 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--exact", "--merge-budget", "1"), "--exact compiles without loss"),
+        (("--frontier", "x.txt"), "expected a file name ending in .csv"),
+        (("--lambda", "2"), "2.0 is not in the range"),
+    ],
+)
+def test_wrong_options(arguments, message):
+    assert message in fails("compile", "asia", *arguments)
