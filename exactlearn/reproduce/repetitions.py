@@ -13,6 +13,7 @@ from exactlearn.errors import FormatError
 from exactlearn.evaluation.metrics import Comparison
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.imputation.learning import Learning
+from exactlearn.imputation.methods import NETWORK_METHODS
 from exactlearn.report import strict
 from exactlearn.reproduce.experiment import Experiment
 
@@ -86,7 +87,7 @@ def repeat(
 ) -> Done:
     """Do what is not yet done: the first repetition of all experiments, then the second of all.
 
-    What was done with other starts is done again.
+    What was done with another learning is done again.
 
     Parameters
     ----------
@@ -116,8 +117,11 @@ def _repeat_once(
     tell: Callable[[str], None],
     done: Done,
 ) -> None:
-    starts = plan.learning.starts
-    left = [m for m in plan.methods_of(experiment) if runs.get(m, {}).get("starts") != starts]
+    left = [
+        method
+        for method in plan.methods_of(experiment)
+        if runs.get(method, {}).get("learning") != _told(method, plan.learning)
+    ]
     if not left:
         return
     holed, truth = experiment.draw(plan.data, np.random.default_rng(seed))
@@ -128,7 +132,19 @@ def _repeat_once(
         if found.status == "interrupted":
             raise KeyboardInterrupt
         judged = Comparison.of(method, holed, found, truth, time.monotonic() - begun)
-        cells = len(holed.missing_cells)
-        runs[method] = strict(asdict(judged)) | {"cells": cells, "starts": starts}
+        runs[method] = strict(asdict(judged)) | {
+            "cells": len(holed.missing_cells),
+            "learning": _told(method, plan.learning),
+        }
         if plan.record is not None:
             atomic_write(plan.record, json.dumps(done, indent=1, allow_nan=False) + "\n")
+
+
+def _told(method: str, how: Learning) -> str:
+    """Return what a method's answers depend on beside the table and the seed."""
+    if method not in NETWORK_METHODS:
+        return ""
+    return (
+        f"{how.learner}, {how.score}, {how.max_parents} parents, t {how.t}, {how.starts} starts, "
+        f"alpha {how.alpha}, {how.networks} networks"
+    )
