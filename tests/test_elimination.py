@@ -1,0 +1,44 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.evaluation import queries
+from exactlearn.evaluation.elimination import eliminated
+from exactlearn.evaluation.queries import query
+from exactlearn.formats.bif import read_bif
+from exactlearn.pdg.compile import compile_network
+from exactlearn.pdg.flows import posteriors_and_log_likelihoods
+from tests.network_oracle import random_network
+from tests.pdg_oracle import coarse_network
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([random_network, coarse_network]))
+@settings(max_examples=25, deadline=None)
+def test_elimination_agrees_with_the_decision_graph(seed, n, make):
+    rng = np.random.default_rng(seed)
+    network = make(rng, n)
+    codes = rng.integers(-1, network.cardinalities, (4, n)).astype(np.int16)
+    graph = compile_network(network, steps=0)
+    expected, logs = posteriors_and_log_likelihoods(graph, codes)
+    found, found_logs = eliminated(network, codes)
+    np.testing.assert_allclose(found_logs, logs, rtol=1e-9, atol=1e-12)
+    possible = np.isfinite(logs)
+    np.testing.assert_allclose(found[possible], expected[possible], rtol=1e-9, atol=1e-14)
+    assert (found[~possible] == 0).all()
+
+
+def test_all_ways_of_asking_a_network_agree(data_dir, monkeypatch):
+    network = read_bif(data_dir / "bif" / "alarm.bif.gz")
+    evidence = {"HRBP": "LOW", "CO": "HIGH"}
+    answers = [query(network, evidence)]
+    monkeypatch.setattr(queries, "FEW_CELLS", 0)
+    answers.append(query(network, evidence))
+    monkeypatch.setattr(queries, "compile_network", lambda n: compile_network(n, max_size=1))
+    answers.append(query(network, evidence))
+    for other in answers[1:]:
+        np.testing.assert_allclose(
+            other.log_probability_of_evidence, answers[0].log_probability_of_evidence, rtol=1e-12
+        )
+        for name, posterior in answers[0].posterior.items():
+            for state, p in posterior.items():
+                np.testing.assert_allclose(other.posterior[name][state], p, rtol=1e-10)
