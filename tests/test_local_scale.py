@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.augmentation import FamilyRules, augment, neighbourhood
+from exactlearn.augmentation import FamilyRules, augment, change_search, neighbourhood
 from exactlearn.augmentation.ascent import in_order
 from exactlearn.augmentation.family_store import FamilyStore, fits, require_tabulated
 from exactlearn.augmentation.network_search import good_network
@@ -97,7 +97,9 @@ def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_networ
     scores = store.scores + rewards
     without = best_without(store.sets, store.families, scores)
     changes = store.single_changes(distinct=True)
-    totals = bound_changes(store.sets, store.rows, store.families, scores, without, changes)
+    args = store.sets, store.rows, store.families, scores, without, changes
+    limit = float(np.median(bound_changes(*args, np.inf)[0]))
+    totals, close = bound_changes(*args, limit)
     best = best_per_completion(data, score, rules)
     for change, total in zip(changes, totals, strict=True):
         with store.changed(change[None]):
@@ -105,6 +107,26 @@ def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_networ
             plain = np.maximum.reduceat(adjusted, store.families.first[:-1]).sum()
             assert total == pytest.approx(plain, abs=1e-8)
             assert total - multipliers.total >= best[tuple(store.values.tolist())] - 1e-8
+            top = np.maximum.reduceat(adjusted, store.families.first[:-1])
+            with_it = plain - top[store.families.child] + adjusted  # the best selection with each
+            assert close[with_it > limit + 1e-8].all()
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_some_families_have_their_scores_before_and_after_changes(seed):
+    rng, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    keep = rng.random(len(store.scores)) < 0.5
+    few = store.select(keep)
+    kept = [(c, store.parent_set(f)) for f, c in enumerate(store.families.child) if keep[f]]
+    assert [(c, few.parent_set(f)) for f, c in enumerate(few.families.child)] == kept
+    np.testing.assert_array_equal(few.scores, store.scores[keep])
+    moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
+    few.move_to(moved)
+    assert store.values.tolist() == values.tolist()
+    store.move_to(moved)
+    np.testing.assert_allclose(few.scores, store.scores[keep], atol=1e-9)
 
 
 @settings(max_examples=15, deadline=None)
@@ -156,7 +178,7 @@ def test_changes_of_several_cells_are_enumerated_once(size):
 @pytest.mark.parametrize("t", [1, 2, 3])
 def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, monkeypatch):
     at_once = 0 if (seed + t) % 2 else 14  # by multipliers of their own, or solved at once
-    monkeypatch.setattr(neighbourhood, "SOLVED_AT_ONCE", at_once)
+    monkeypatch.setattr(change_search, "SOLVED_AT_ONCE", at_once)
     _, data, _, score, rules = case(seed, rows=14, cells=5)
     result = augment(
         data, score, method="t-local", t=t, starts=1, max_parents=rules.max_parents,

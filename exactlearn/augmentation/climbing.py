@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.family_store import FamilyStore
-from exactlearn.augmentation.neighbourhood import better_pair, quick_better_pair
+from exactlearn.augmentation.neighbourhood import Neighbourhood
 from exactlearn.augmentation.network_search import good_network
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
+from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.candidate_identification import Budget
 from exactlearn.scores import score_family
 from exactlearn.solvers import Problem
@@ -56,14 +56,11 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | 
         When the time is up first.
     """
     store = FamilyStore.of_all(task.dataset, values, task.score, task.rules)
+    near = Neighbourhood(task, incumbent, store)
     pair: Pair | None = None
     while True:
         pair = _rise(task, incumbent, store, pair, task.families)
-        better = quick_better_pair(task, incumbent, pair, store)
-        if better is None and t is not None:
-            better = _better_dag(task, incumbent, pair)
-        if better is None and t is not None:
-            better = better_pair(task, incumbent, pair, t, store=store)
+        better = near.better(pair, t)
         if better is None:
             return pair
         store.move_to(better.values)
@@ -128,15 +125,6 @@ def _rise_once(
         incumbent.offer(found)
         _pause(incumbent)
     return found
-
-
-def _better_dag(task: Task, incumbent: Incumbent, pair: Pair) -> Pair | None:
-    """Return the pair with a better DAG, or ``None`` when its own is proven the best."""
-    result = task.solve(task.families(pair.values), incumbent, pair)
-    assert result.parents is not None
-    require_proof(result)
-    found = task.pair(result.parents, pair.values)
-    return found if found.score > pair.target else None
 
 
 def _also(problem: Problem, task: Task, pair: Pair) -> Problem:

@@ -15,9 +15,12 @@ from exactlearn.augmentation.set_families import (
     best_family,
     family_scores,
     listed_families,
+    some_families,
 )
 from exactlearn.augmentation.tabulation import (
     MOST_CELLS,
+    Rows,
+    Sets,
     change_cells,
     rows_of,
     table_cells,
@@ -40,12 +43,10 @@ class FamilyStore:
     ----------
     dataset
         The incomplete table.
-    values
-        The completion to begin with.
-    score
-        The score.
-    members
-        The sets of variables to tabulate.
+    rows
+        The completion at hand.
+    sets
+        The tables.
     families
         The families.
 
@@ -55,17 +56,8 @@ class FamilyStore:
         Row and variable of each missing cell, in order of variables, shape (cells, 2).
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        values: NDArray[np.int64],
-        score: Score,
-        members: NDArray[np.int32],
-        families: SetFamilies,
-    ) -> None:
-        self.dataset, self.families = dataset, families
-        self.rows = rows_of(dataset, values)
-        self.sets = tabulate(self.rows, members, score)
+    def __init__(self, dataset: Dataset, rows: Rows, sets: Sets, families: SetFamilies) -> None:
+        self.dataset, self.rows, self.sets, self.families = dataset, rows, sets, families
         cells = dataset.missing_cells
         self.cells = cells[np.argsort(cells[:, 1], kind="stable")]
 
@@ -74,14 +66,32 @@ class FamilyStore:
         cls, dataset: Dataset, values: NDArray[np.int64], score: Score, rules: FamilyRules
     ) -> "FamilyStore":
         """Tabulate every family that the rules allow."""
-        return cls(dataset, values, score, *all_families(dataset.n_variables, rules))
+        return cls._tabulated(dataset, values, score, *all_families(dataset.n_variables, rules))
 
     @classmethod
     def of_listed(
         cls, dataset: Dataset, values: NDArray[np.int64], score: Score, problem: Problem
     ) -> "FamilyStore":
         """Tabulate the families of a problem."""
-        return cls(dataset, values, score, *listed_families(problem))
+        return cls._tabulated(dataset, values, score, *listed_families(problem))
+
+    @classmethod
+    def _tabulated(
+        cls,
+        dataset: Dataset,
+        values: NDArray[np.int64],
+        score: Score,
+        members: NDArray[np.int32],
+        families: SetFamilies,
+    ) -> "FamilyStore":
+        rows = rows_of(dataset, values)
+        return cls(dataset, rows, tabulate(rows, members, score), families)
+
+    def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":
+        """Return a store of some of the families, in the same order, with tables of its own."""
+        rows = self.rows._replace(codes=self.rows.codes.copy())
+        sets, families = some_families(self.sets, self.families, keep)
+        return FamilyStore(self.dataset, rows, sets, families)
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -147,24 +157,30 @@ class FamilyStore:
         Yields the best network of the order after each sweep over the cells; the last sweep found
         nothing more to change.
         """
-        scores = self.scores_in_order(parents)
-        chosen = self._best_families(scores)
+        usable = in_order(self.sets, self.families, positions(parents))
+        store = self.select(usable)
+        scores = store.scores
+        chosen = store.best_families(scores)
         changed = 1
         while changed:
-            changed = sweep(self.sets, self.rows, self.families, scores, chosen, self.cells)
-            yield tuple(self.parent_set(f) for f in chosen.tolist())
+            changed = sweep(store.sets, store.rows, store.families, scores, chosen, store.cells)
+            self.move_to(store.values)
+            yield store.network(chosen)
 
     def best_in_order(self, parents: Dag) -> Dag:
         """Return the best network of a network's order."""
-        chosen = self._best_families(self.scores_in_order(parents))
-        return tuple(self.parent_set(f) for f in chosen.tolist())
+        return self.network(self.best_families(self.scores_in_order(parents)))
 
     def scores_in_order(self, parents: Dag) -> NDArray[np.float64]:
         """Return the scores of the families that fit a network's order, ``-inf`` for others."""
         usable = in_order(self.sets, self.families, positions(parents))
         return np.where(usable, self.scores, -np.inf)
 
-    def _best_families(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    def network(self, chosen: NDArray[np.int64]) -> Dag:
+        """Return the network of one family of each variable."""
+        return tuple(self.parent_set(f) for f in chosen.tolist())
+
+    def best_families(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return each variable's best family."""
         n = self.dataset.n_variables
         return np.array([best_family(self.sets, self.families, scores, i, -1) for i in range(n)])

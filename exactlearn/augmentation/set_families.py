@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.subsets import ParentSets, parent_sets, subset_without
-from exactlearn.augmentation.tabulation import Rows, Sets, forget, gains, holders, holds
+from exactlearn.augmentation.tabulation import Rows, Sets, forget, gains, holders, holds, selected
 from exactlearn.kernel import kernel
 from exactlearn.solvers.multipliers import Multipliers, rewards
 from exactlearn.solvers.problem import Problem, offsets
@@ -126,6 +126,20 @@ def _family_table(
     )
 
 
+def some_families(
+    sets: Sets, families: SetFamilies, keep: NDArray[np.bool_]
+) -> tuple[Sets, SetFamilies]:
+    """Return some of the families, in the same order, and the sets that they need."""
+    n = len(families.first) - 1
+    family, parents = families.family[keep], families.parents[keep]
+    needed = np.zeros(len(sets.values), np.bool_)
+    needed[0] = needed[family] = needed[parents] = True
+    number = np.cumsum(needed) - 1
+    few = selected(sets, np.flatnonzero(needed), n)
+    child = families.child[keep]
+    return few, _family_table(few.members, n, child, number[family], number[parents])
+
+
 def family_scores(sets: Sets, families: SetFamilies) -> NDArray[np.float64]:
     """Return the score of each family, shape (families,)."""
     scores: NDArray[np.float64] = sets.values[families.family] - sets.values[families.parents]
@@ -209,8 +223,12 @@ def bound_changes(
     scores: NDArray[np.float64],
     without: NDArray[np.float64],
     changes: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    limit: float,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return for each change the sum of every child's best score after it, shape (changes,).
+
+    Also return the families that are in some selection whose sum is above the limit after some
+    change, with some others, shape (families,).
 
     Parameters
     ----------
@@ -222,10 +240,14 @@ def bound_changes(
         From :func:`best_without` of the same scores.
     changes
         Row, variable and new state of each change, shape (changes, 3), in order of variables.
+    limit
+        The limit of the sum.
     """
     n = len(families.first) - 1
-    change = np.zeros(len(sets.values))
-    total, best = np.empty(len(changes)), np.empty(n)
+    child, family, parents = families.child, families.family, families.parents
+    change, total, best = np.zeros(len(sets.values)), np.empty(len(changes)), np.empty(n)
+    close = np.zeros(len(child), np.bool_)
+    least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
     for c in range(len(changes)):
         u, v, state = changes[c]
         if c > 0 and v != changes[c - 1, 1]:
@@ -235,7 +257,20 @@ def bound_changes(
             best[i] = without[v, i]
         best_after(families, scores, change, v, best)
         total[c] = best.sum()
-    return total
+        spare = total[c] - limit
+        if not spare > 0.0:
+            continue
+        for i in range(n):
+            least[v, i] = min(least[v, i], best[i] - spare)
+        for at in range(families.holding_first[v], families.holding_first[v + 1]):
+            f = families.holding[at]
+            if scores[f] + change[family[f]] - change[parents[f]] >= best[child[f]] - spare:
+                close[f] = True
+    for f in range(len(close)):
+        for v in range(n):
+            if scores[f] >= least[v, child[f]] and not holds(sets, family[f], v):
+                close[f] = True
+    return total, close
 
 
 @kernel

@@ -134,6 +134,26 @@ def tabulate(rows: Rows, members: NDArray[np.int32], score: Score) -> Sets:
     return sets
 
 
+def selected(sets: Sets, kept: NDArray[np.int64], n: int) -> Sets:
+    """Return some of the sets of ``n`` variables, numbers increasing, with tables of their own."""
+    members, strides = sets.members[kept], sets.strides[kept]
+    sizes = np.diff(sets.first)[kept]
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cells = np.arange(first[-1]) + np.repeat(sets.first[kept] - first[:-1], sizes)
+    holding_first, holding, place = holders(members, n)
+    return sets._replace(
+        members=members,
+        strides=strides,
+        first=first,
+        cells=sets.cells[cells],
+        values=sets.values[kept],
+        holding_first=holding_first,
+        holding=holding,
+        step=strides[holding, place],
+        term=sets.term[kept],
+    )
+
+
 def _sizes(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.float64]:
     states = np.where(members >= 0, cardinalities[members], 1).astype(np.float64)
     sizes: NDArray[np.float64] = states.prod(axis=1)

@@ -1,0 +1,202 @@
+"""The search for a pair that is better after one of some changes of a cell.
+
+Cluster multipliers bound what each change can bring
+(:func:`~exactlearn.augmentation.set_families.bound_changes`): those of the completion's own linear
+relaxation exclude many changes, and leave few families that any other change can bring into a
+better network. Then the most promising change is looked at alone. Mostly a few subgradient steps
+give multipliers that exclude it, and these exclude others; else its problem, which is small, is
+solved.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.family_store import FamilyStore
+from exactlearn.augmentation.network_search import Dag, good_network
+from exactlearn.augmentation.pair import Pair
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.set_families import (
+    best_without,
+    bound_changes,
+    envelope,
+    rewarded,
+    selection_problem,
+)
+from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
+from exactlearn.solvers import Problem
+from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.root import solve_root
+
+SOLVED_AT_ONCE = 14
+"""Variables up to which a problem is solved, which is as fast as to bound it."""
+
+EFFORT = 10**6
+"""Candidates that the search for a good network looks at, about."""
+
+MOST_TRIED = 100
+"""Multipliers, the latest ones, that are tried on changes not seen before."""
+
+MARGIN = 0.5
+"""How much lower than necessary bounds are made, so that they exclude others, too."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeSearch:
+    """A search around a completion for a pair better than a given one.
+
+    Parameters
+    ----------
+    task
+        The table, the score, the rules and the solver inside.
+    incumbent
+        The clock.
+    pair
+        The pair to improve on.
+    store
+        The completion, with families: all, or those that a better network may have.
+    """
+
+    task: Task
+    incumbent: Incumbent
+    pair: Pair
+    store: FamilyStore
+
+    def one_by_one(
+        self, changes: NDArray[np.int64], root: Multipliers, others: list[Multipliers]
+    ) -> Pair | None:
+        """Return a better pair, or ``None`` when there is none after any of the changes.
+
+        Parameters
+        ----------
+        changes
+            Row, variable and new state of each change, shape (changes, 3), in order of variables.
+        root
+            Multipliers of a completion nearby.
+        others
+            Multipliers of some others; those that are found go there.
+
+        Raises
+        ------
+        LimitReachedError
+            When the time is up first.
+        """
+        target = self.pair.target
+        known, tried = [root, *others[-MOST_TRIED:]], 0
+        bounds, nearest = np.full(len(changes), np.inf), np.zeros(len(changes), np.int64)
+        while True:
+            while tried < len(known) and len(changes):
+                new, _ = self.bounds(changes, known[tried])
+                nearest[new < bounds] = tried
+                bounds = np.minimum(new, bounds)
+                left = bounds > target
+                changes, bounds, nearest = changes[left], bounds[left], nearest[left]
+                tried += 1
+            if not len(changes):
+                return None
+            at = int(bounds.argmax())
+            found = self._after(changes[at : at + 1], known[nearest[at]])
+            if isinstance(found, Pair):
+                return found
+            if found is not None:
+                known.append(found)
+                others.append(found)
+            bounds, nearest = np.delete(bounds, at), np.delete(nearest, at)
+            changes = np.delete(changes, at, axis=0)
+
+    def _after(self, change: NDArray[np.int64], nearby: Multipliers) -> Pair | Multipliers | None:
+        """Return a better pair after a change; if there is none, multipliers if that needs them."""
+        self._pause()
+        problem = self._promising(change, nearby)
+        if problem is None:
+            return None
+        found = self._above_target(problem, nearby)
+        if isinstance(found, Multipliers):
+            return found
+        with self.store.changed(change):
+            return self.task.pair(found, self.store.values)
+
+    def together(self, changes: NDArray[np.int64], nearby: Multipliers) -> Pair | None:
+        """Try changes together: return a better pair if a search that proves nothing finds one.
+
+        Where every family has the best score that any of the changes gives it, a good network
+        suggests an order for the pairs after each of them.
+        """
+        self._pause()
+        problem = self._promising(changes, nearby)
+        if problem is None:
+            return None
+        parents, score = self._good_network(problem)
+        return self._best_in_order(changes, parents) if score > self.pair.target else None
+
+    def bounds(
+        self, changes: NDArray[np.int64], multipliers: Multipliers
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return what no network scores more than after each change, by some multipliers.
+
+        Also return the families that a better network may have, with some others.
+        """
+        store = self.store
+        scores = store.scores + rewarded(multipliers, store.sets.members, store.families)
+        without = best_without(store.sets, store.families, scores)
+        limit = self.pair.target + multipliers.total
+        args = store.sets, store.rows, store.families, scores, without, changes
+        totals, close = bound_changes(*args, limit)
+        return totals - multipliers.total, close
+
+    def _promising(self, changes: NDArray[np.int64], nearby: Multipliers) -> Problem | None:
+        """Return the families, at their best, that a better network may have after some changes."""
+        store = self.store
+        sets, families = store.sets, store.families
+        scores = envelope(sets, store.rows, families, store.scores, changes)
+        adjusted = scores + rewarded(nearby, sets.members, families)
+        best = np.maximum.reduceat(adjusted, families.first[:-1])
+        slack = best.sum() - nearby.total - self.pair.target
+        if not slack > 0.0:
+            return None
+        keep = adjusted + slack > best[families.child]
+        problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
+        return problem if problem.is_feasible else None
+
+    def _above_target(self, problem: Problem, nearby: Multipliers) -> Dag | Multipliers:
+        """Return a network that scores more than the pair, or multipliers when there is none."""
+        target = self.pair.target
+        tighter = nearby.lowered(problem, target - MARGIN)
+        if tighter.bound(problem) <= target:
+            return tighter
+        parents, score = self._good_network(problem)
+        if score > target:
+            return parents
+        if problem.n_variables > SOLVED_AT_ONCE:
+            root = solve_root(problem, target, clusters=nearby.counted)
+            if root.bound <= target:
+                return root.multipliers
+            tighter = root.multipliers
+        result = self.task.solve(problem, self.incumbent, self.pair)
+        if result.parents is not None and result.score > target:
+            return result.parents
+        require_proof(result)
+        return tighter
+
+    def _good_network(self, problem: Problem) -> tuple[Dag, float]:
+        """Return a good network of a problem, from the pair's order on, and its score."""
+        start, seed = self.pair.parents, self.task.seed
+        return good_network(problem, start, effort=EFFORT, shakes=1, seed=seed)
+
+    def _best_in_order(self, changes: NDArray[np.int64], parents: Dag) -> Pair | None:
+        """Return the best pair after one of some changes, within an order, if it is better."""
+        store = self.store
+        scores = store.scores_in_order(parents)
+        without = best_without(store.sets, store.families, scores)
+        args = store.sets, store.rows, store.families, scores, without, changes
+        totals, _ = bound_changes(*args, np.inf)
+        at = int(totals.argmax())
+        if not totals[at] > self.pair.target:
+            return None
+        with store.changed(changes[at : at + 1]):
+            return self.task.pair(store.best_in_order(parents), store.values)
+
+    def _pause(self) -> None:
+        if self.incumbent.out_of_time:
+            raise LimitReachedError("feasible")
