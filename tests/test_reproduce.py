@@ -112,6 +112,8 @@ def test_parts_are_pooled_beside_the_figure_for_all():
     both = rows[4]
     assert both["repetitions"] == 6
     assert both["accuracy"] == pytest.approx((rows[0]["accuracy"] + rows[2]["accuracy"]) / 2)
+    errors = rows[0]["accuracy_error"], rows[2]["accuracy_error"]
+    assert both["accuracy_error"] == pytest.approx(np.hypot(*errors) / 2)
     off = (both["accuracy"] - 0.5) / both["accuracy_error"]
     assert both["errors_off"] == pytest.approx(off)
     assert rows[5]["ahead"] == pytest.approx(both["accuracy"] - rows[5]["accuracy"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isfinite, nan
+from math import isfinite, nan, sqrt
 from typing import Any
 
 from exactlearn.evaluation.metrics import Mean, PairedTest
@@ -18,29 +18,33 @@ def summary(plan: Plan, experiments: Sequence[Experiment], done: Done) -> list[R
     Each is tested against the first method of its experiment, on the repetitions of both.
     """
     rows: list[Row] = []
-    pooled: list[Runs] = []
+    parts: list[Sequence[Runs]] = []
     for k, experiment in enumerate(experiments):
         own = done.get(experiment.key, {})
-        runs = [own[str(seed)] for seed in plan.seeds(experiment) if str(seed) in own]
-        rows += _rows(plan, experiment, runs)
+        parts.append([own[str(seed)] for seed in plan.seeds(experiment) if str(seed) in own])
+        rows += _rows(plan, experiment, parts[-1:])
         pool = experiment.pool
-        pooled += runs
-        follows = experiments[k + 1].pool if k + 1 < len(experiments) else None
-        if pool is not None and pool is not follows and len(pooled) > len(runs):
+        if pool is not None and k + 1 < len(experiments) and experiments[k + 1].pool is pool:
+            continue
+        if pool is not None and len(parts) > 1:
             whole = replace(experiment, name=pool.name, published=pool.published)
-            rows += _rows(plan, whole, pooled)
-        if pool is not follows or pool is None:
-            pooled = []
+            rows += _rows(plan, whole, parts)
+        parts = []
     return rows
 
 
-def _rows(plan: Plan, experiment: Experiment, runs: Sequence[Runs]) -> list[Row]:
-    methods = [m for m in plan.methods_of(experiment) if any(m in run for run in runs)]
-    return [_row(experiment, methods[0], method, runs) for method in methods]
+def _rows(plan: Plan, experiment: Experiment, parts: Sequence[Sequence[Runs]]) -> list[Row]:
+    wanted = plan.methods_of(experiment)
+    methods = [m for m in wanted if all(any(m in run for run in runs) for runs in parts)]
+    return [_row(experiment, methods[0], method, parts) for method in methods]
 
 
-def _row(experiment: Experiment, first: str, method: str, runs: Sequence[Runs]) -> Row:
-    mean = Mean.of(_of(runs, method, "accuracy"))
+def _row(experiment: Experiment, first: str, method: str, parts: Sequence[Sequence[Runs]]) -> Row:
+    """Return the row of an experiment, or of several that count alike."""
+    means = [Mean.of(_of(runs, method, "accuracy")) for runs in parts]
+    error = sqrt(sum(mean.error**2 for mean in means)) / len(means)
+    mean = Mean(sum(mean.value for mean in means) / len(means), error)
+    runs = [run for part in parts for run in part]
     test = PairedTest.of(_of(runs, first, "accuracy"), _of(runs, method, "accuracy"))
     published = experiment.published.get(method)
     share = None if published is None else published / 100
