@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import FamilyRules, augment
-from exactlearn.augmentation.agreement import Agreement, agree
+from exactlearn.augmentation.agreement import agree
 from exactlearn.augmentation.columns import merge_rows
-from exactlearn.augmentation.family_bounds import Holes, place_rows
+from exactlearn.augmentation.family_bounds import Holes, Prices, place_rows
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism
+from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.task import Task
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
@@ -36,7 +37,12 @@ def completions(data):
 
 
 def priced(holes, rng, scale):
-    return holes._replace(prices=scale * rng.random(holes.prices.shape))
+    return holes._replace(prices=random_prices(holes, rng, scale))
+
+
+def random_prices(holes, rng, scale):
+    read = scale * rng.random(holes.prices.read.shape)
+    return Prices(read, read * rng.random(read.shape))
 
 
 def best_by_enumeration(task, child, parents, holes):
@@ -46,9 +52,9 @@ def best_by_enumeration(task, child, parents, holes):
     return max(
         score_family(complete, child, parents, task.score)
         - sum(
-            holes.prices[payer, h, values[h]]
+            holes.prices.read[child, h, values[h]]
+            + sum(holes.prices.joint[p, h, values[h]] for p in parents if cells[h, 1] == child)
             for h in own
-            for payer in ((child, *parents) if cells[h, 1] == child else (child,))
         )
         for values, complete in completions(task.dataset)
     )
@@ -76,7 +82,7 @@ def test_bounds_stay_valid_at_other_prices_and_in_filled_holes(seed):
     families = OpenFamilies.of(task)
     node = Optimism.of(families, Holes.of(task.dataset), 1000)
     for _ in range(4):
-        node.price(rng.random(node.holes.prices.shape) * rng.integers(0, 3))
+        node.price(random_prices(node.holes, rng, rng.integers(0, 3)))
         if rng.random() < 0.5 and len(node.still_open):
             hole = int(node.still_open[0])
             node = node.fixed(hole, int(rng.integers(node.holes.states[hole])))

@@ -16,11 +16,12 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.agreement import Agreed, Agreement, agree
+from exactlearn.augmentation.agreement import Agreed, agree
 from exactlearn.augmentation.family_bounds import Holes
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism, Reading
 from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
@@ -172,7 +173,7 @@ def _choose(task: Task, incumbent: Incumbent, node: Optimism, kept: NDArray[np.b
 
 def _votes(node: Optimism, chosen: _Chosen) -> NDArray[np.int64]:
     """Count, for each hole and state, the chosen families that read it, shape (holes, states)."""
-    votes = np.zeros(node.holes.prices.shape[1:], np.int64)
+    votes = np.zeros(node.holes.prices.read.shape[1:], np.int64)
     for reading in chosen.readings:
         votes[reading.holes, reading.states] += 1
     return votes

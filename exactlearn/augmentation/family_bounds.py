@@ -33,6 +33,23 @@ MARGIN = 1e-9
 """Least difference of prices by which exchanging two rows is better."""
 
 
+class Prices(NamedTuple):
+    """What families pay for reading holes, never less than 0.
+
+    Attributes
+    ----------
+    read
+        What a family of each variable pays for reading a hole as a state, shape (variables, holes,
+        most states).
+    joint
+        What a family pays for each of its parents for reading a hole in the column of its child as
+        a state; nowhere more than ``read``; same shape.
+    """
+
+    read: NDArray[np.float64]
+    joint: NDArray[np.float64]
+
+
 class Holes(NamedTuple):
     """An incomplete table, and what reading its holes costs.
 
@@ -49,8 +66,7 @@ class Holes(NamedTuple):
     variables, rows
         Where each hole is, shapes (holes,).
     prices
-        What the family of a child pays for reading a hole as a state, shape (variables, holes,
-        most states); in the column of its child, it pays its parents' prices as well.
+        What reading a hole costs.
     """
 
     codes: NDArray[np.int16]
@@ -59,7 +75,7 @@ class Holes(NamedTuple):
     number: NDArray[np.int64]
     variables: NDArray[np.int64]
     rows: NDArray[np.int64]
-    prices: NDArray[np.float64]
+    prices: Prices
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Holes":
@@ -69,9 +85,15 @@ class Holes(NamedTuple):
         number = np.full(codes.shape, -1)
         number[variables, rows] = np.arange(len(rows))
         most = int(dataset.cardinalities.max(initial=0))
-        prices = np.zeros((dataset.n_variables, len(rows), most))
+        free = np.zeros((dataset.n_variables, len(rows), most))
         return cls(
-            codes, dataset.row_weights, dataset.cardinalities, number, variables, rows, prices
+            codes,
+            dataset.row_weights,
+            dataset.cardinalities,
+            number,
+            variables,
+            rows,
+            Prices(free, free),
         )
 
     @property
@@ -215,12 +237,12 @@ def _count(family: _Family, table: Holes) -> tuple[float, NDArray[np.int64], int
 
 @kernel
 def _price(columns: NDArray[np.int64], table: Holes, hole: int, state: int) -> float:
-    """Return what a family pays for reading a hole as a state: in its child's column, for all."""
+    """Return what a family pays for reading a hole as a state."""
     child = columns[0]
-    price = table.prices[child, hole, state]
+    price: float = table.prices.read[child, hole, state]
     if table.variables[hole] == child:
         for p in range(1, len(columns)):
-            price += table.prices[columns[p], hole, state]
+            price += table.prices.joint[columns[p], hole, state]
     return price
 
 
@@ -450,7 +472,7 @@ def read_family(
     """
     placed = place_rows(i, child, members, table, growth, most_nodes)
     columns = columns_of(child, members)
-    state = np.full(table.prices.shape[1], -1, np.int64)
+    state = np.full(len(table.rows), -1, np.int64)
     for v in columns:
         for u in range(len(table.weights)):
             if table.number[v, u] >= 0:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import Holes, read_family
+from exactlearn.augmentation.family_bounds import Holes, Prices, read_family
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.solvers.multipliers import Multipliers
 
@@ -92,28 +92,39 @@ class Optimism:
         free = families.bounds(np.arange(len(families)), holes, most_nodes)
         return cls(families, holes, free, free.copy(), np.ones(len(families), np.bool_), most_nodes)
 
-    def price(self, prices: NDArray[np.float64]) -> None:
+    def price(self, prices: Prices) -> None:
         """Change the prices."""
-        old, n = self.holes.prices[:, self.still_open], self.families.n_variables
-        new, variable = prices[:, self.still_open], self.holes.variables[self.still_open]
-        cheaper, changed = np.zeros((n, n)), np.zeros((n, n), np.bool_)
-        np.add.at(cheaper.T, variable, np.maximum(old - new, 0.0).max(axis=2).T)
-        np.logical_or.at(changed.T, variable, (old != new).any(axis=2).T)
-        for_own = ~np.eye(n, dtype=np.bool_)  # what parents' prices add in the child's column
-        cheaper, changed = cheaper + cheaper.T * for_own, changed | changed.T
+        cheaper, changed = self._change(self.holes.prices.read, prices.read)
+        cheaper_joint, changed_joint = self._change(self.holes.prices.joint, prices.joint)
+        np.fill_diagonal(cheaper_joint, 0.0)  # nobody is its own parent
+        np.fill_diagonal(changed_joint, False)
+        cheaper, changed = cheaper + cheaper_joint.T, changed | changed_joint.T
         child, has = self.families.child, self.families.has
         self.upper = np.minimum(self.upper + (cheaper[child] * has).sum(axis=1), self.free)
         self.fresh = self.fresh & ~(changed[child] & has).any(axis=1)
-        self.holes = self.holes._replace(prices=np.ascontiguousarray(prices))
+        self.holes = self.holes._replace(prices=prices)
+
+    def _change(
+        self, old: NDArray[np.float64], new: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return what each column became cheaper by for each payer, and where any price changed."""
+        n, still, variable = self.families.n_variables, self.still_open, self.holes.variables
+        cheaper, changed = np.zeros((n, n)), np.zeros((n, n), np.bool_)
+        fall = np.maximum(old - new, 0.0).max(axis=2)
+        np.add.at(cheaper.T, variable[still], fall[:, still].T)
+        np.logical_or.at(changed.T, variable[still], (old != new).any(axis=2)[:, still].T)
+        return cheaper, changed
 
     def fixed(self, hole: int, state: int) -> "Optimism":
         """Return the bounds with a hole filled, which takes its prices away."""
         values = self.holes.filled
         values[hole] = state
-        variable, paid = self.holes.variables[hole], self.holes.prices[:, hole, state]
+        variable, prices = self.holes.variables[hole], self.holes.prices
         child, has = self.families.child, self.families.has
         touched = has[:, variable]
-        refund = np.where(child == variable, has @ paid, np.where(touched, paid[child], 0.0))
+        refund = np.where(touched, prices.read[child, hole, state], 0.0)
+        joint = np.where(np.arange(has.shape[1]) == variable, 0.0, prices.joint[:, hole, state])
+        refund += np.where(child == variable, has @ joint, 0.0)
         return Optimism(
             self.families,
             self.holes.fill(values),
@@ -142,7 +153,7 @@ class Optimism:
     @property
     def paid_back(self) -> float:
         """What the prices of all open holes give back."""
-        total = self.holes.prices[:, self.still_open].sum(axis=0)
+        total = self.holes.prices.read[:, self.still_open].sum(axis=0)
         states = np.arange(total.shape[1])
         total[states >= self.holes.states[self.still_open, None]] = -np.inf
         return float(total.max(axis=1, initial=-np.inf).sum())

@@ -1,0 +1,310 @@
+"""The linear program whose duals are the best prices of readings.
+
+Columns are families with what they read, and ``z[c, v]`` for each hole and state. Links keep the
+families of one variable that read c as v below ``z[c, v]``; where a solution violates them, joint
+links do so for the families of k with the parent i and those of i with the parent k, c being in the
+column of i: no acyclic selection has both. Clusters keep the selection acyclic.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.family_bounds import Holes, Prices
+from exactlearn.augmentation.open_families import OpenFamilies
+from exactlearn.augmentation.optimism import Optimism, Reading
+from exactlearn.solvers.cluster_search import FEW, violated_clusters
+from exactlearn.solvers.clusters import Counted, Support
+from exactlearn.solvers.counted_search import counted_clusters
+from exactlearn.solvers.linear_program import LinearProgram
+from exactlearn.solvers.multipliers import Multipliers
+
+MOST_CLUSTERS = 20
+"""Clusters that enter between two linear programs."""
+
+MOST_JOINT = 200
+"""Joint links that enter between two linear programs."""
+
+LEAST_VIOLATION = 1e-3
+"""Violation from which a joint link enters."""
+
+_Link = tuple[int, int, int]
+"""A variable, a hole and a state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """An optimum of the linear program.
+
+    Parameters
+    ----------
+    optimum
+        The objective.
+    values
+        Duals of the variables, shape (n,).
+    prices
+        Duals of the links.
+    multipliers
+        Duals of the clusters.
+    shares
+        How far each hole has each state, shape (holes, states).
+    chosen
+        How far each reading is chosen, shape (readings,).
+    support
+        The families chosen in part.
+    """
+
+    optimum: float
+    values: NDArray[np.float64]
+    prices: Prices
+    multipliers: Multipliers
+    shares: NDArray[np.float64]
+    chosen: NDArray[np.float64]
+    support: Support
+
+
+class Agreement:
+    """The linear program over the readings so far.
+
+    Parameters
+    ----------
+    families
+        All families.
+    holes
+        The holes.
+    anchor, values
+        Families, one for each variable and without a cycle, and states of all holes: together they
+        are a solution at every node, when the node's own states take the place of theirs.
+    """
+
+    def __init__(
+        self,
+        families: OpenFamilies,
+        holes: Holes,
+        anchor: Sequence[int],
+        values: NDArray[np.int64],
+    ) -> None:
+        self.anchor = anchor
+        self.values = values
+        self.families = families
+        self.states, self.variables = holes.states, holes.variables
+        self._shape = holes.prices.read.shape
+        self.clusters = Counted.none(families.n_variables)
+        n, h = families.n_variables, len(self.states)
+        self._lp = LinearProgram()
+        self._lp.add_rows(np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), _NO_ITEMS)
+        # the complement of z: one less than the states of a hole are not its state
+        others = (self.states - 1).astype(np.float64)
+        self._lp.add_rows(others, others, np.zeros(h + 1, np.int64), _NO_ITEMS)
+        columns = int(self.states.sum())
+        self._lp.add_columns(
+            np.zeros(columns), np.arange(columns + 1), n + np.repeat(np.arange(h), self.states)
+        )
+        self._lp.bound_columns(np.arange(columns), np.ones(columns))
+        self._state_first = np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
+        self._n_rows = n + h
+        self._links: dict[_Link, int] = {}
+        self._joint: dict[_Link, int] = {}
+        self._readers: defaultdict[_Link, list[int]] = defaultdict(list)
+        self._cluster_rows: list[int] = []
+        self._readings: list[Reading] = []
+        self._known: set[tuple[int, bytes]] = set()
+
+    def add(self, reading: Reading) -> bool:
+        """Add a family with what it reads; tell whether that is new."""
+        key = reading.number, reading.states.tobytes()
+        if key in self._known:
+            return False
+        self._known.add(key)
+        child = int(self.families.child[reading.number])
+        reads = zip(reading.holes.tolist(), reading.states.tolist(), strict=True)
+        rows = [child, *(self._link(child, *read) for read in reads), *self._joint_rows(reading)]
+        met = np.flatnonzero(self._satisfied(np.array([reading.number]))[:, 0])
+        items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
+        self._lp.add_columns(np.array([reading.score]), np.array([0, len(items)]), items)
+        for read in zip(reading.holes.tolist(), reading.states.tolist(), strict=True):
+            self._readers[child, *read].append(len(self._readings))
+        self._readings.append(reading)
+        return True
+
+    def gain(self, reading: Reading, solved: Solved) -> float:
+        """Return the reduced cost of a reading."""
+        child = self.families.child[reading.number]
+        own, parents = self._own(reading), self._parents(reading)
+        hole, state = reading.holes, reading.states
+        paid = float(solved.prices.read[child, hole, state].sum())
+        paid += float(solved.prices.joint[parents][:, hole[own], state[own]].sum())
+        met = self._satisfied(np.array([reading.number]))[: len(solved.multipliers.values), 0]
+        reward = float(solved.multipliers.values @ met)
+        return reading.score - paid + reward - float(solved.values[child])
+
+    def _parents(self, reading: Reading) -> NDArray[np.int32]:
+        members: NDArray[np.int32] = self.families.members[reading.number]
+        return members[members >= 0]
+
+    def _own(self, reading: Reading) -> NDArray[np.bool_]:
+        """Tell which holes of a reading are in the column of its child."""
+        own: NDArray[np.bool_] = (
+            self.variables[reading.holes] == self.families.child[reading.number]
+        )
+        return own
+
+    def _joint_rows(self, reading: Reading) -> list[int]:
+        """Return the joint links that a reading is part of."""
+        if not self._joint:
+            return []
+        child, parents = int(self.families.child[reading.number]), self._parents(reading).tolist()
+        read = zip(reading.holes.tolist(), reading.states.tolist(), self._own(reading), strict=True)
+        links = [
+            (payer, hole, state)
+            for hole, state, own in read
+            for payer in (parents if own else (child,))
+        ]
+        return [self._joint[link] for link in links if link in self._joint]
+
+    def violated(self, support: Support) -> Counted:
+        """Return clusters that a solution violates."""
+        n = self.families.n_variables
+        plain = violated_clusters(support, n, MOST_CLUSTERS)
+        if len(plain) >= FEW:
+            return Counted.of(plain)
+        return Counted.join(Counted.of(plain), counted_clusters(support, n, MOST_CLUSTERS))
+
+    def _satisfied(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which clusters some families satisfy, shape (clusters, families)."""
+        clusters, has = self.clusters.clusters, self.families.has[number]
+        inside = clusters[:, self.families.child[number]]
+        parents = clusters.astype(np.int64) @ has.T - inside
+        met: NDArray[np.bool_] = inside & (parents < self.clusters.counts[:, None])
+        return met
+
+    def join(self, solved: Solved) -> int:
+        """Add the joint links that a solution violates most; return their number."""
+        mass = np.zeros(self._shape)
+        for k in np.flatnonzero(solved.chosen > LEAST_VIOLATION):
+            reading, own = self._readings[k], self._own(self._readings[k])
+            hole, state = reading.holes, reading.states
+            mass[self.families.child[reading.number], hole[~own], state[~own]] += solved.chosen[k]
+            for parent in self._parents(reading):
+                mass[parent, hole[own], state[own]] += solved.chosen[k]
+        excess = mass - solved.shares
+        excess[tuple(np.array(list(self._joint), np.int64).reshape(-1, 3).T)] = 0.0
+        worst = np.argsort(-excess, axis=None, kind="stable")[:MOST_JOINT]
+        worst = worst[excess.flat[worst] > LEAST_VIOLATION]
+        for link in zip(*np.unravel_index(worst, excess.shape), strict=True):
+            self._add_joint(*map(int, link))
+        return len(worst)
+
+    def _add_joint(self, payer: int, hole: int, state: int) -> None:
+        """Keep those who read a hole with the payer, by either arc, below the hole's state."""
+        child = int(self.variables[hole])
+        readers = [
+            *self._readers[payer, hole, state],
+            *(
+                k
+                for k in self._readers[child, hole, state]
+                if self.families.has[self._readings[k].number, payer]
+            ),
+        ]
+        column = int(self._state_first[hole] + state)
+        items = np.array([column, *(k + self._state_first[-1] for k in readers)], np.int64)
+        self._joint[payer, hole, state] = self._n_rows
+        self._n_rows += 1
+        self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, len(items)]), items)
+
+    def add_clusters(self, clusters: Counted) -> None:
+        """Add the inequalities of clusters."""
+        before, k = len(self.clusters), len(clusters)
+        self.clusters = Counted(
+            np.concatenate([self.clusters.clusters, clusters.clusters]),
+            np.concatenate([self.clusters.counts, clusters.counts]),
+        )
+        row, column = np.nonzero(self._satisfied(self._numbers)[before:])
+        starts = np.searchsorted(row, np.arange(k + 1)).astype(np.int64)
+        items = column + int(self._state_first[-1])
+        self._lp.add_rows(clusters.counts.astype(float), np.full(k, np.inf), starts, items)
+        self._cluster_rows += range(self._n_rows, self._n_rows + k)
+        self._n_rows += k
+
+    @property
+    def _numbers(self) -> NDArray[np.int64]:
+        return np.array([reading.number for reading in self._readings], np.int64)
+
+    def restrict(self, optimism: Optimism) -> None:
+        """Allow the readings that a node allows."""
+        filled = optimism.holes.filled
+        hole = np.repeat(np.arange(len(self.states)), self.states)
+        state = np.arange(len(hole)) - self._state_first[hole]
+        complement = np.where(filled[hole] == state, 0.0, 1.0)
+        none = np.zeros(0, np.int64)
+        holes = np.concatenate([none, *(reading.holes for reading in self._readings)])
+        states = np.concatenate([none, *(reading.states for reading in self._readings)])
+        column = np.repeat(
+            np.arange(len(self._readings)), [len(reading.holes) for reading in self._readings]
+        )
+        wrong = (filled[holes] >= 0) & (filled[holes] != states)
+        allowed = np.bincount(column[wrong], minlength=len(self._readings)) == 0
+        upper = np.concatenate([complement, np.where(allowed, np.inf, 0.0)])
+        self._lp.bound_columns(np.arange(len(upper)), upper)
+        common = np.where(filled >= 0, filled, self.values)
+        for number in self.anchor:
+            self.add(optimism.read_as(number, common))
+
+    def solve(self) -> Solved:
+        """Return an optimum over the readings that are allowed."""
+        optimum, values, duals = self._lp.solve(dual=False)
+        n, h, most = self._shape
+        joint = self._duals(self._joint, duals)
+        prices = Prices(self._duals(self._links, duals) + joint, joint)
+        rows = np.array(self._cluster_rows, np.int64)
+        weights = np.maximum(0.0, -duals[rows])
+        shares = np.zeros((h, most))
+        hole = np.repeat(np.arange(h), self.states)
+        at = np.arange(len(hole))
+        shares[hole, at - self._state_first[hole]] = 1.0 - values[at]
+        return Solved(
+            optimum,
+            duals[:n],
+            prices,
+            Multipliers(self.clusters.clusters, weights, self.clusters.counts),
+            shares,
+            values[len(hole) :],
+            self._support(values[len(hole) :]),
+        )
+
+    def _duals(self, links: dict[_Link, int], duals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the duals of links, shape (n, holes, states)."""
+        prices = np.zeros(self._shape)
+        if links:
+            at = tuple(np.array(list(links), np.int64).T)
+            prices[at] = np.maximum(0.0, duals[list(links.values())])
+        return prices
+
+    def _link(self, child: int, hole: int, state: int) -> int:
+        """Return the row that keeps what a child's families read below the hole's state."""
+        row = self._links.get((child, hole, state))
+        if row is None:
+            row = self._links[child, hole, state] = self._n_rows
+            self._n_rows += 1
+            column = np.array([self._state_first[hole] + state], np.int64)
+            self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, 1], np.int64), column)
+        return row
+
+    def _support(self, values: NDArray[np.float64]) -> Support:
+        x = np.bincount(self._numbers, values, len(self.families))
+        at = np.flatnonzero(x > 1e-7)
+        members = self.families.members[at]
+        present = members >= 0
+        first = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
+        return Support(
+            self.families.child[at].astype(np.int64),
+            x[at].astype(np.float64),
+            first,
+            members[present].astype(np.int64),
+        )
+
+
+_NO_ITEMS = np.zeros(0, np.int64)
