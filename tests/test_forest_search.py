@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import CheckError, OptionError
@@ -11,7 +11,7 @@ from exactlearn.pdg.compile import compile_and_check, compile_network
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_anneal import Annealing, SetTables
 from exactlearn.pdg.forest_moves import Tree
-from exactlearn.pdg.residuals import Residuals
+from exactlearn.pdg.residuals import Residuals, mask_of
 from exactlearn.pdg.variable_forest import components, forest_over, variable_forest
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint
@@ -48,6 +48,7 @@ def test_a_walk_knows_the_size_of_the_graph_that_is_built(seed, n, make):
 def test_any_forest_gives_the_joint_with_the_fewest_nodes(seed, n):
     rng = np.random.default_rng(seed)
     network = coarse_network(rng, n)
+    assume(len(components(moral_graph(network.parents))) == 1)
     found, _ = walk(network, rng, 20)
     parents = np.array(found.tree.parents)
     graph = compile_network(network, forest=parents)
@@ -147,3 +148,19 @@ def test_a_forest_must_hold_each_family_on_one_path():
 def test_limits_must_not_be_negative(alarm):
     with pytest.raises(OptionError, match="0 or more"):
         compile_network(alarm, time_limit=-1)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6))
+@settings(max_examples=25, deadline=None)
+def test_joined_pieces_are_a_forest_no_larger_than_any_walk_met(seed, n):
+    rng = np.random.default_rng(seed)
+    network = coarse_network(rng, n)
+    found, adjacency = walk(network, rng, 40)
+    tables, part = found.tables, found._variables
+    for root in (-1, found.best.index(-1) if len(part) == n else -1):
+        parents = tables.pieces.smallest(tables.nodes, mask_of(part), root)
+        forest = forest_over(adjacency, [parents.get(v, -1) for v in range(n)], part)
+        built = Expansion(tables.residuals, forest).effective_size
+        assert built <= found.smallest
+        if root >= 0:
+            assert forest.parents[root] == -1

@@ -13,6 +13,7 @@ import numpy as np
 
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_moves import Move, State, Tree
+from exactlearn.pdg.forest_pieces import Pieces
 from exactlearn.pdg.residuals import Residuals
 from exactlearn.pdg.set_table import SetTable, set_table
 from exactlearn.pdg.variable_forest import VariableForest
@@ -34,6 +35,8 @@ class SetTables:
     ----------
     nodes
         How many nodes each set's top variable needs.
+    pieces
+        All ways met to arrange these sets.
     work
         Cells of all tables made.
     """
@@ -41,6 +44,7 @@ class SetTables:
     def __init__(self, residuals: Residuals) -> None:
         self.residuals = residuals
         self.nodes: dict[int, int] = {}
+        self.pieces = Pieces(residuals.cardinalities)
         self.work = 0
         self._tables: dict[int, SetTable] = {}
         self._kept = 0
@@ -127,6 +131,7 @@ class Annealing:
         self._root = root
         self._variables = sorted(forest.order)
         self._cardinalities = tables.residuals.cardinalities
+        tables.pieces.add_tree(self.tree, self._variables)
         keys = sum(len(tables[self.tree.inside[v]].keys) for v in self._variables)
         self._most_keys = max(10_000, HOPELESS * keys)
         self.size = sum(
@@ -169,6 +174,7 @@ class Annealing:
             if table is None:
                 hopeless = True
                 break
+            self.tables.pieces.add_move(self.tree, move)
             grown += self._growth(move, table.n_nodes)
             undo.append(self.tree.apply(move))
         if not hopeless and (grown <= 0 or rng.random() < exp(-grown / (heat * self.size))):

@@ -2,10 +2,11 @@
 
 Each connected part of the network has a tree of its own. Every clique of a clique tree gives a
 forest with it as the root (`exactlearn.pdg.variable_forest`); those with the smallest expanded
-sizes are built, and the smallest of these are improved by annealing: several for few steps, the
-better half of them for twice as many, and so on, then the best one again and again. All decisions
-depend on counts and the seed only, so a limit of steps always gives the same forest; a time limit
-or Ctrl-C keeps the best forest found so far.
+sizes are built, and the smallest of these are improved by annealing (`exactlearn.pdg.
+forest_anneal`). After each round of walks, all pieces that they met are joined to the best forest
+they make (`exactlearn.pdg.forest_pieces`), from where the next walk begins, beside one from
+another start. All decisions depend on counts and the seed only, so a limit of steps always gives
+the same forest; a time limit or Ctrl-C keeps the best forest found so far.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_anneal import Annealing, SetTables
-from exactlearn.pdg.residuals import Residuals
+from exactlearn.pdg.residuals import Residuals, mask_of
 from exactlearn.pdg.variable_forest import (
     VariableForest,
     clique_orders,
@@ -27,6 +28,9 @@ from exactlearn.pdg.variable_forest import (
     forest_over,
     variable_forest,
 )
+
+RIVALS = 1
+"""How many other forests walk beside the best one in later rounds, to find more pieces."""
 
 STARTS = 4
 """How many forests are improved at first."""
@@ -37,8 +41,8 @@ MAX_BUILT = 24
 MAX_BUILT_CELLS = 3_000_000
 """Cells before merging, all forests together, after which no other is built to find these."""
 
-STEPS = 2500
-"""Moves of the first walks."""
+STEPS = 5000
+"""Moves of one walk."""
 
 DEFAULT_STEPS = 10_000
 """Moves in each part of a network when neither steps nor seconds are given."""
@@ -49,7 +53,7 @@ DEFAULT_WORK = 8_000_000
 MAX_WALKED = 4_000_000
 """Cells before merging of the largest graph that is improved by walks."""
 
-HEATS = ((0.02, 0.001), (0.006, 0.0005))
+HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005))
 """First and last heat of walks, one after the other."""
 
 
@@ -209,18 +213,30 @@ class ForestSearch:
         """Improve the best starts in rounds; ``walks`` is filled for the case of Ctrl-C."""
         tables = SetTables(self._residuals)
         stopped = self._stop(part, walks, tables)
-        starting = [b.forest for b in built[:STARTS] if b.cells <= MAX_WALKED]
-        for forest in starting:
+        fresh = [b.forest for b in built if b.cells <= MAX_WALKED]
+        for forest in fresh[:STARTS]:
             if stopped(0):
                 break
             walks.append(Annealing(tables, self._adjacency, forest, self._root))
-        alive, steps, round_ = list(walks), STEPS, 0
-        while alive and not stopped(0):
-            for walk in alive:
-                walk.run(self._rng, steps, HEATS[round_ % len(HEATS)], stopped)
+        round_ = 0
+        while walks and not stopped(0):
+            for k, walk in enumerate(walks):
+                walk.run(self._rng, STEPS, HEATS[(round_ + k) % len(HEATS)], stopped)
                 self._tell(part, walk.smallest)
-            alive = sorted(alive, key=lambda walk: walk.smallest)[: max(1, len(alive) // 2)]
-            steps, round_ = 2 * steps, round_ + 1
+            walks[:] = [self._joined(part, tables)]
+            self._tell(part, walks[0].smallest)
+            round_ += 1
+            for k in range(RIVALS):
+                forest = fresh[(STARTS + round_ * RIVALS + k) % len(fresh)]
+                walks.append(Annealing(tables, self._adjacency, forest, self._root))
+
+    def _joined(self, part: int, tables: SetTables) -> Annealing:
+        """Return a walk that begins at the best forest that the pieces of all walks make."""
+        variables = self._parts[part].part
+        parents = tables.pieces.smallest(tables.nodes, mask_of(variables), self._root)
+        above = [parents.get(v, -1) for v in range(len(self._adjacency))]
+        forest = forest_over(self._adjacency, above, variables)
+        return Annealing(tables, self._adjacency, forest, self._root)
 
     def _stop(
         self, part: int, walks: Sequence[Annealing], tables: SetTables
