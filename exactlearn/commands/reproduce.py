@@ -16,7 +16,7 @@ from exactlearn.imputation.methods import NETWORK_METHODS
 from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
-from exactlearn.reproduce.experiment import Experiment, Paper
+from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
 from exactlearn.reproduce.imputers import BASELINES, imputers
 from exactlearn.reproduce.repetitions import Plan, repeat
 from exactlearn.reproduce.summary import summary, verdicts
@@ -76,7 +76,7 @@ def command(
     known = PAPERS[paper]()
     chosen = _chosen(known.experiments, tables, only)
     wanted = _methods(chosen, methods)
-    if not wanted <= NETWORK_METHODS.keys():
+    if not wanted <= {*NETWORK_METHODS, GENERATING}:
         require_library()
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
