@@ -40,8 +40,8 @@ what they pay only. (:mod:`exactlearn.augmentation.family_bounds`; the same test
 v, and j(k, c, v) for each parent k as well if c is in the column of i. Every DAG with a completion
 scores at most the best DAG's sum of max_Z [ s_i(PA_i, Z) - what is paid ], plus the sum over holes
 of max_v sum_i l(i, c, v).* Let all families have one completion Z. For a hole in the column of i,
-``l(k, c, Z_c)`` is paid by the family of k if i is a parent of k, and ``j(k, c, Z_c)`` by the family
-of i if k is a parent of i; a DAG has one of these arcs at most. So what is paid is at most
+``l(k, c, Z_c)`` is paid by the family of k if i is a parent of k, and ``j(k, c, Z_c)`` by the
+family of i if k is a parent of i; a DAG has one of these arcs at most. So what is paid is at most
 ``sum_i l(i, c, Z_c)``, and that is at most what is given back. Filling a hole makes its reading
 certain, so that its prices may be dropped. At other prices the bracket rises by at most the sum,
 over holes and those who are paid for, of the most that a state became cheaper by.
