@@ -245,3 +245,25 @@ def test_marginals_survive_renaming_and_reordering(alarm):
         answers.append(dict(zip(network.names, posterior, strict=True)))
     for name in alarm.names:
         np.testing.assert_allclose(answers[0][name], answers[1][name], rtol=1e-10)
+
+
+def test_a_clique_of_two_to_the_thirty_cells_is_never_written_out():
+    """All pairs of 30 roots have a child, but most of the tables tell nothing of the parents."""
+    n, rng = 30, np.random.default_rng(0)
+    pairs = [(i, j) for j in range(n) for i in range(j)]
+    tables = [np.array([p, 1 - p]) for p in rng.uniform(0.1, 0.9, n)]
+    for i, j in pairs:
+        told = rng.uniform(0.1, 0.9, 2) if j == i + 1 else np.full(2, 0.3)
+        tables.append(np.stack([np.stack([told, 1 - told], axis=-1)] * 2))
+    total = n + len(pairs)
+    network = BayesianNetwork(
+        tuple(f"x{v}" for v in range(total)),
+        (("0", "1"),) * total,
+        (*(() for _ in range(n)), *pairs),
+        tuple(tables),
+    )
+    forest = [*range(-1, n - 1), *(j for _, j in pairs)]
+    graph = compile_network(network, forest=forest)
+    graph.check()
+    assert graph.n_nodes == n + len(pairs) + n - 1  # two for each child that tells a parent apart
+    assert max_error(network, graph, np.random.default_rng(1), 50) < 1e-11  # sums of 465 logarithms

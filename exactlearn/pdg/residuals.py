@@ -10,6 +10,7 @@ apart (this keeps less apart than THESIS, Algorithm 4.17, and never writes out a
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -101,9 +102,12 @@ class Residuals:
         members, table = self._members[family], self._tables[family]
         inside = [i for i, v in enumerate(members) if fixed >> v & 1]
         outside = [i for i, v in enumerate(members) if not fixed >> v & 1]
-        rows = table.transpose(inside + outside).reshape(
-            int(np.prod([table.shape[i] for i in inside], dtype=np.int64)), -1
-        )
+        configurations = prod(table.shape[i] for i in inside)
+        rows = table.transpose(inside + outside).reshape(configurations, -1)
+        if not outside:
+            scales = rows[:, 0]
+            numbers = np.where(scales > 0, 0, -1).astype(np.int32)
+            return _Level(numbers, scales, np.flatnonzero(scales > 0)[:1])
         scales = rows.max(axis=1)
         possible = np.flatnonzero(scales > 0)
         labels, first = group_rows(equal_values(rows[possible] / scales[possible, None]))
