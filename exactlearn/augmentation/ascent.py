@@ -29,7 +29,8 @@ def in_order(sets: Sets, families: SetFamilies, position: NDArray[np.int64]) -> 
     """
     usable = np.ones(len(families.child), np.bool_)
     for f in range(len(usable)):
-        for v in sets.members[families.parents[f]]:
+        for p in range(sets.members.shape[1]):
+            v = sets.members[families.parents[f], p]
             if v >= 0 and position[v] > position[families.child[f]]:
                 usable[f] = False
     return usable
@@ -93,11 +94,13 @@ def sweep(
     n = len(chosen)
     change, best = np.zeros(len(sets.values)), np.zeros(n)
     stays = np.full(n, -2)
-    changed = 0
+    changed, forgotten = 0, True
     for c in range(len(cells)):
-        u, v = cells[c]
-        if c == 0 or v != cells[c - 1, 1]:
-            stays[:] = -2
+        u, v = cells[c, 0], cells[c, 1]
+        if forgotten or v != cells[c - 1, 1]:
+            for i in range(n):
+                stays[i] = -2
+            forgotten = False
         top, to = LEAST_GAIN, -1
         for state in range(rows.cardinalities[v]):
             if state != rows.codes[u, v]:
@@ -113,7 +116,7 @@ def sweep(
                 scores[f] += change[families.family[f]] - change[families.parents[f]]
             for i in range(n):
                 chosen[i] = best_family(sets, families, scores, i, -1)
-            stays[:] = -2
+            forgotten = True
             changed += 1
         forget(sets, v, change)
     return changed

@@ -8,7 +8,7 @@ give multipliers that exclude it, and these exclude others; else its problem, wh
 solved.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +32,20 @@ from exactlearn.solvers.root import solve_root
 SOLVED_AT_ONCE = 14
 """Variables up to which a problem is solved, which is as fast as to bound it."""
 
+SHRINKS = 0.5
+"""Share of the families that may be left when the others are dropped."""
+
 EFFORT = 10**6
 """Candidates that the search for a good network looks at, about."""
 
-MOST_TRIED = 100
+MOST_TRIED = 4
 """Multipliers, the latest ones, that are tried on changes not seen before."""
 
 MARGIN = 0.5
 """How much lower than necessary bounds are made, so that they exclude others, too."""
+
+ROUNDS = 3
+"""Rounds of subgradient steps, each on the families that the one before leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +88,14 @@ class ChangeSearch:
         LimitReachedError
             When the time is up first.
         """
-        target = self.pair.target
+        near, target = self, self.pair.target
         known, tried = [root, *others[-MOST_TRIED:]], 0
         bounds, nearest = np.full(len(changes), np.inf), np.zeros(len(changes), np.int64)
         while True:
             while tried < len(known) and len(changes):
-                new, _ = self.bounds(changes, known[tried])
+                new, close = near.bounds(changes, known[tried])
+                if close.mean() < SHRINKS:
+                    near = replace(near, store=near.store.select(close))
                 nearest[new < bounds] = tried
                 bounds = np.minimum(new, bounds)
                 left = bounds > target
@@ -96,7 +104,7 @@ class ChangeSearch:
             if not len(changes):
                 return None
             at = int(bounds.argmax())
-            found = self._after(changes[at : at + 1], known[nearest[at]])
+            found = near._after(changes[at : at + 1], known[nearest[at]])
             if isinstance(found, Pair):
                 return found
             if found is not None:
@@ -148,8 +156,8 @@ class ChangeSearch:
     def _promising(self, changes: NDArray[np.int64], nearby: Multipliers) -> Problem | None:
         """Return the families, at their best, that a better network may have after some changes."""
         store = self.store
+        scores = envelope(store.sets, store.rows, store.families, store.scores, changes)
         sets, families = store.sets, store.families
-        scores = envelope(sets, store.rows, families, store.scores, changes)
         adjusted = scores + rewarded(nearby, sets.members, families)
         best = np.maximum.reduceat(adjusted, families.first[:-1])
         slack = best.sum() - nearby.total - self.pair.target
@@ -161,18 +169,21 @@ class ChangeSearch:
 
     def _above_target(self, problem: Problem, nearby: Multipliers) -> Dag | Multipliers:
         """Return a network that scores more than the pair, or multipliers when there is none."""
-        target = self.pair.target
-        tighter = nearby.lowered(problem, target - MARGIN)
-        if tighter.bound(problem) <= target:
-            return tighter
+        target, tighter = self.pair.target, nearby
+        for _ in range(ROUNDS):
+            tighter = tighter.lowered(problem, target - MARGIN)
+            if tighter.bound(problem) <= target:
+                return tighter
+            problem = _reaching(problem, tighter, target)
+            if not problem.is_feasible:
+                return tighter
         parents, score = self._good_network(problem)
         if score > target:
             return parents
         if problem.n_variables > SOLVED_AT_ONCE:
-            root = solve_root(problem, target, clusters=nearby.counted)
+            root = solve_root(problem, target, clusters=tighter.counted)
             if root.bound <= target:
                 return root.multipliers
-            tighter = root.multipliers
         result = self.task.solve(problem, self.incumbent, self.pair)
         if result.parents is not None and result.score > target:
             return result.parents
@@ -200,3 +211,11 @@ class ChangeSearch:
     def _pause(self) -> None:
         if self.incumbent.out_of_time:
             raise LimitReachedError("feasible")
+
+
+def _reaching(problem: Problem, multipliers: Multipliers, target: float) -> Problem:
+    """Return the candidates that a network above a target may have."""
+    adjusted = multipliers.adjusted(problem)
+    best = np.maximum.reduceat(adjusted, problem.first[:-1])
+    slack = best.sum() - multipliers.total - target
+    return problem.select(adjusted + slack > best[problem.child])

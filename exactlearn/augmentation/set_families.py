@@ -249,14 +249,16 @@ def bound_changes(
     close = np.zeros(len(child), np.bool_)
     least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
     for c in range(len(changes)):
-        u, v, state = changes[c]
+        u, v, state = changes[c, 0], changes[c, 1], changes[c, 2]
         if c > 0 and v != changes[c - 1, 1]:
             forget(sets, changes[c - 1, 1], change)
         gains(sets, rows, u, v, state, change)
         for i in range(n):
             best[i] = without[v, i]
         best_after(families, scores, change, v, best)
-        total[c] = best.sum()
+        total[c] = 0.0
+        for i in range(n):
+            total[c] += best[i]
         spare = total[c] - limit
         if not spare > 0.0:
             continue
@@ -307,7 +309,7 @@ def envelope(
     change, best = np.zeros(len(sets.values)), np.full(len(scores), -np.inf)
     n_held, n_variables = np.zeros(len(child), np.int64), 0
     for c in range(len(changes)):
-        u, v, state = changes[c]
+        u, v, state = changes[c, 0], changes[c, 1], changes[c, 2]
         is_new = c == 0 or v != changes[c - 1, 1]
         if c > 0 and is_new:
             forget(sets, changes[c - 1, 1], change)

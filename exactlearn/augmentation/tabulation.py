@@ -211,7 +211,8 @@ def _count(sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64])
     values, terms = sets.values, sets.terms
     place = np.empty(len(weights), np.int64)
     for s in range(len(values)):
-        place[:] = first[s]
+        for u in range(len(place)):
+            place[u] = first[s]
         for p in range(members.shape[1]):
             v, stride = members[s, p], strides[s, p]
             if v < 0:
@@ -302,7 +303,8 @@ def holds(sets: Sets, s: int, variable: int) -> bool:
 def change_cells(sets: Sets, rows: Rows, changes: NDArray[np.int64]) -> None:
     """Change cells one after the other: row, variable and new state of each, (changes, 3)."""
     change = np.zeros(len(sets.values))
-    for u, v, state in changes:
+    for c in range(len(changes)):
+        u, v, state = changes[c, 0], changes[c, 1], changes[c, 2]
         if state != rows.codes[u, v]:
             gains(sets, rows, u, v, state, change)
             change_cell(sets, rows, u, v, state, change)
