@@ -194,3 +194,5 @@ def test_what_is_not_there_is_refused():
     assert "no experiment has 'cart' in its name; there are \"car, labels 'unacc'\"" in told
     told = fails("reproduce", "augmentation", "--tables", "5", "--methods", "svm")
     assert "no method 'svm'; did you mean 'svm-rbf'" in told
+    words = ("reproduce", "imputers", "--tables", "SPECT", "--methods")
+    assert "expected one of averaged" in fails(*words, GENERATING)

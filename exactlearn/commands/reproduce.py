@@ -75,7 +75,7 @@ def command(
     """
     known = PAPERS[paper]()
     chosen = _chosen(known.experiments, tables, only)
-    wanted = _methods(chosen, methods)
+    wanted = _methods(known.experiments, chosen, methods)
     if not wanted <= {*NETWORK_METHODS, GENERATING}:
         require_library()
     if output.path is not None:
@@ -129,13 +129,24 @@ def _chosen(
     return found
 
 
-def _methods(experiments: Sequence[Experiment], told: str | None) -> set[str]:
-    known = sorted({method for experiment in experiments for method in experiment.methods})
-    wanted = known if told is None else [method.strip() for method in told.split(",")]
+def _methods(
+    experiments: Sequence[Experiment], chosen: Sequence[Experiment], told: str | None
+) -> set[str]:
+    """Return the methods of the chosen experiments that are wanted."""
+    known = {method for experiment in experiments for method in experiment.methods}
+    own = {method for experiment in chosen for method in experiment.methods}
+    if told is None:
+        return own
+    wanted = [method.strip() for method in told.split(",")]
     for method in wanted:
         if method not in known:
-            raise OptionError(f"--methods: no method {method!r}{suggestion(method, known)}")
-    return set(wanted)
+            raise OptionError(f"--methods: no method {method!r}{suggestion(method, sorted(known))}")
+    if not own.intersection(wanted):
+        raise OptionError(
+            f"--methods: expected one of {', '.join(sorted(own))} for the chosen experiments, "
+            f"found {told}"
+        )
+    return own.intersection(wanted)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
