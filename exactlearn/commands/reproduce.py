@@ -17,7 +17,7 @@ from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
-from exactlearn.reproduce.imputers import BASELINES, imputers
+from exactlearn.reproduce.imputers import BASELINES, OURS, imputers
 from exactlearn.reproduce.repetitions import Plan, repeat
 from exactlearn.reproduce.summary import summary, verdicts
 from exactlearn.suggestion import suggestion
@@ -100,7 +100,7 @@ def command(
     record: dict[str, Any] = {"rows": rows}
     told: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]
     if paper == "imputers":
-        record["verdicts"] = verdicts(rows, BASELINES)
+        record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
         told += ["", *_won(record["verdicts"])]
     record["notes"] = [
         f"Table {table}: {note}"
@@ -175,6 +175,11 @@ def _won(found: Sequence[Mapping[str, Any]]) -> list[str]:
         for v in found
         if not v["won"]
     ]
+    fewest = min(v["repetitions"] for v in found)
+    first = percent(sum(v["ahead"] >= 0 for v in found) / len(found))
     share = percent(1 - len(lost) / len(found))
-    head = f"Best or not significantly worse in {share} of {len(found)} cells; where it is worse:"
-    return [head if lost else head.partition(";")[0], *lost]
+    head = (
+        f"'{OURS[0]}' has the best mean in {first} of {len(found)} cells and is best or not "
+        f"significantly worse in {share} (from {fewest} repetitions on)"
+    )
+    return [f"{head}; where it is worse:" if lost else head, *lost]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isfinite, nan, sqrt
+from math import nan, sqrt
 from typing import Any
 
 from exactlearn.evaluation.metrics import Mean, PairedTest
@@ -53,6 +53,7 @@ def _row(experiment: Experiment, first: str, method: str, parts: Sequence[Sequen
         "table": experiment.table,
         "experiment": experiment.name,
         "method": method,
+        "reference": first,
         "repetitions": sum(method in run for run in runs),
         "cells": Mean.of(_of(runs, method, "cells")).value,
         "accuracy": mean.value,
@@ -72,26 +73,28 @@ def _of(runs: Iterable[Runs], method: str, key: str) -> list[float]:
     return [nan if value is None else float(value) for value in found]
 
 
-def verdicts(rows: Sequence[Row], rivals: Sequence[str]) -> list[Row]:
-    """Return for each experiment whether its first method is beaten by the best of its rivals.
+def verdicts(rows: Sequence[Row], tested: str, rivals: Sequence[str]) -> list[Row]:
+    """Return for each experiment whether a method is beaten by the best of its rivals.
 
     Parameters
     ----------
     rows
         What :func:`summary` returns.
+    tested
+        The method; experiments without it are left out.
     rivals
         Methods to be compared with; the best is that of the highest mean accuracy.
 
     Returns
     -------
     verdicts
-        Experiment, best rival, how far the first method is ahead of it, and whether it is ``won``:
-        the best, or not significantly worse.
+        Experiment, best rival, on how many repetitions, how far the method is ahead of it, and
+        whether it is ``won``: the best, or not significantly worse.
     """
     found = []
     for table, name in dict.fromkeys((row["table"], row["experiment"]) for row in rows):
         own = [row for row in rows if (row["table"], row["experiment"]) == (table, name)]
-        against = [r for r in own if r["method"] in rivals and isfinite(r["accuracy"])]
+        against = [r for r in own if r["method"] in rivals and r["reference"] == tested]
         if not against:
             continue
         best = max(against, key=lambda row: row["accuracy"])
@@ -100,9 +103,9 @@ def verdicts(rows: Sequence[Row], rivals: Sequence[str]) -> list[Row]:
                 "table": table,
                 "experiment": name,
                 "rival": best["method"],
+                "repetitions": best["repetitions"],
                 "ahead": best["ahead"],
-                "won": best["ahead"] is not None
-                and (best["ahead"] >= 0 or not best["significant"]),
+                "won": best["ahead"] >= 0 or not best["significant"],
             }
         )
     return found
