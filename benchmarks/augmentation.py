@@ -3,6 +3,7 @@
     python -m benchmarks.augmentation [CASE ...] --data-dir FOLDER --starts 1 --t 1
     python -m benchmarks.augmentation asia16 asia32 --data-dir FOLDER --method branching \
         --method exact --time-limit 60
+    python -m benchmarks.augmentation --growing --data-dir FOLDER
 
 FOLDER holds ``uci``, ``lucas`` and ``bif``. Each case is solved with BDeu (equivalent sample size
 1) and at most three parents; the first line compiles on a small table. ``cpu`` is processor time of
@@ -14,6 +15,7 @@ that get their true value back.
 import resource
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -126,6 +128,20 @@ LARGE: dict[str, Callable[[Path], Case]] = {
     "synthetic1000": lambda folder: sampled(synthetic_network(1000), 1000, "mcar:0.02"),
 }
 
+GROWING: dict[str, Callable[[Path], Case]] = {
+    f"lucas{rows}-{percent}%": partial(
+        lambda folder, rows, percent: sampled(
+            read_bif(folder / "lucas" / "lucas.bif"), rows, f"mcar:{percent / 100}"
+        ),
+        rows=rows,
+        percent=percent,
+    )
+    for rows, percent in product((250, 500, 1000, 2000, 4000), (2, 5, 10))
+}
+"""One network's tables of more and more rows and cells: what a cell costs as they grow."""
+
+CASES = SMALL | LARGE | GROWING
+
 
 def processor_seconds() -> float:
     """Return the processor time of all threads so far."""
@@ -149,7 +165,7 @@ def compile_first(methods: Sequence[str]) -> None:
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice([*SMALL, *LARGE]))
+@click.argument("names", nargs=-1, type=click.Choice([*CASES]))
 @click.option("--data-dir", envvar="EXACTLEARN_DATA", required=True, type=Path)
 @click.option(
     "--method", "methods", multiple=True, default=("t-local",), type=click.Choice(METHODS)
@@ -157,6 +173,7 @@ def compile_first(methods: Sequence[str]) -> None:
 @click.option("--starts", default=1, show_default=True)
 @click.option("--t", default=1, show_default=True)
 @click.option("--time-limit", type=float, default=None, help="Seconds for each case.")
+@click.option("--growing", is_flag=True, help="Solve the cases of growing tables.")
 @click.option("--trace", is_flag=True, help="Print every improvement to stderr.")
 def main(
     names: tuple[str, ...],
@@ -165,6 +182,7 @@ def main(
     starts: int,
     t: int,
     time_limit: float | None,
+    growing: bool,
     trace: bool,
 ) -> None:
     """Solve each case by each method and print what it took; without names, the large ones."""
@@ -181,8 +199,8 @@ def main(
             best[0] = event.score
             click.echo(f"{event.seconds:9.2f} {event.score:14.4f}", err=True)
 
-    for name, method in product(names or tuple(LARGE), methods):
-        case = (SMALL | LARGE)[name](data_dir)
+    for name, method in product(names or tuple(GROWING if growing else LARGE), methods):
+        case = CASES[name](data_dir)
         best[0] = -np.inf
         began = processor_seconds()
         result = augment(

@@ -58,7 +58,7 @@ better network, at this node or below it.
 of another*, because the Lagrangian bound holds for any local scores
 (:mod:`exactlearn.solvers.multipliers`). Families without the changed variable keep their scores.
 For a group of changes, giving each family its best score after any of them bounds all at once.
-(:mod:`exactlearn.augmentation.neighbourhood`; ``tests/test_local_scale.py``:
+(:mod:`exactlearn.augmentation.change_search`; ``tests/test_local_scale.py``:
 ``test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network``,
 ``test_an_envelope_is_each_familys_best_score_after_one_of_the_changes``.)
 """

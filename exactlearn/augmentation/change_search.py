@@ -30,7 +30,7 @@ from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.root import solve_root
 
 SOLVED_AT_ONCE = 14
-"""Variables up to which a problem is solved, which is as fast as to bound it."""
+"""Variables up to which problems are solved, many changes together, rather than bounded."""
 
 SHRINKS = 0.5
 """Share of the families that may be left when the others are dropped."""
@@ -88,6 +88,8 @@ class ChangeSearch:
         LimitReachedError
             When the time is up first.
         """
+        if self.task.dataset.n_variables <= SOLVED_AT_ONCE:
+            return self._by_halves(changes, root)
         near, target = self, self.pair.target
         known, tried = [root, *others[-MOST_TRIED:]], 0
         bounds, nearest = np.full(len(changes), np.inf), np.zeros(len(changes), np.int64)
@@ -112,6 +114,34 @@ class ChangeSearch:
                 others.append(found)
             bounds, nearest = np.delete(bounds, at), np.delete(nearest, at)
             changes = np.delete(changes, at, axis=0)
+
+    def _by_halves(self, changes: NDArray[np.int64], nearby: Multipliers) -> Pair | None:
+        """Return the same as :meth:`one_by_one` by solving problems of many changes together.
+
+        Where every family has the best score that any of the changes gives it, a network scores at
+        least what it scores after each of them.
+        """
+        groups = [changes] if len(changes) else []
+        while groups:
+            self._pause()
+            changes = groups.pop()
+            problem = self._promising(changes, nearby)
+            if problem is None:
+                continue
+            parents, score = self._good_network(problem)
+            if score <= self.pair.target:
+                result = self.task.solve(problem, self.incumbent, self.pair)
+                if result.parents is None or result.score <= self.pair.target:
+                    require_proof(result)
+                    continue
+                parents = result.parents
+            better = self._best_in_order(changes, parents)
+            if better is not None:
+                return better
+            if len(changes) > 1:  # of one change, the network found is better, but for rounding
+                middle = len(changes) // 2
+                groups += [changes[:middle], changes[middle:]]
+        return None
 
     def _after(self, change: NDArray[np.int64], nearby: Multipliers) -> Pair | Multipliers | None:
         """Return a better pair after a change; if there is none, multipliers if that needs them."""
@@ -180,10 +210,9 @@ class ChangeSearch:
         parents, score = self._good_network(problem)
         if score > target:
             return parents
-        if problem.n_variables > SOLVED_AT_ONCE:
-            root = solve_root(problem, target, clusters=tighter.counted)
-            if root.bound <= target:
-                return root.multipliers
+        root = solve_root(problem, target, clusters=tighter.counted)
+        if root.bound <= target:
+            return root.multipliers
         result = self.task.solve(problem, self.incumbent, self.pair)
         if result.parents is not None and result.score > target:
             return result.parents
