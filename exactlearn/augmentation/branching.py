@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.agreement import Agreed, agree
+from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.family_bounds import Holes
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism, Reading
@@ -25,10 +26,8 @@ from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
+from exactlearn.solvers.enumeration import enumerate_networks
 from exactlearn.solvers.multipliers import Multipliers
-
-TOLERANCE = 1e-9
-"""Relative difference of a bound and the incumbent below which a node is closed."""
 
 PATIENCE = 60
 """Rounds at the root in which the program of readings must close a tenth of the gap."""
@@ -56,8 +55,8 @@ class _Chosen:
     bound: float
 
 
-def branch(task: Task, incumbent: Incumbent) -> None:
-    """Search for the optimum; the best pair and the bound go to the incumbent.
+def branch(task: Task, answers: Answers) -> None:
+    """Search until nothing better is left; pairs and the bound go to the answers' incumbent.
 
     Raises
     ------
@@ -66,31 +65,31 @@ def branch(task: Task, incumbent: Incumbent) -> None:
     TooLargeError
         When there are too many families.
     """
-    root, program, multipliers, bound = _root(task, incumbent)
+    incumbent = answers.incumbent
+    root, program, multipliers, bound = _root(task, answers)
     incumbent.prove(bound)
     queue: list[tuple[float, int, Optimism, Multipliers]] = [(-bound, 0, root, multipliers)]
     made = 1
-    while queue and -queue[0][0] > _target(incumbent):
+    while queue and -queue[0][0] > answers.target:
         priority, _, node, multipliers = heappop(queue)
         incumbent.prove(-priority)
-        agreed = agree(program, node, multipliers, _target(incumbent), lambda _: _pause(incumbent))
-        if agreed.bound <= _target(incumbent):
+        agreed = agree(program, node, multipliers, answers.target, lambda _: _pause(incumbent))
+        if agreed.bound <= answers.target:
             incumbent.nodes += 1
             continue
-        kept = _promising(node, agreed, _target(incumbent), program.anchor)
-        chosen = _choose(task, incumbent, node, kept)
+        kept = _promising(node, agreed, answers.target, program.anchor)
+        if not len(node.still_open):
+            _list_networks(task, answers, node, kept)
+            continue
+        chosen = _choose(task, answers, node, kept)
         bound = min(-priority, agreed.bound, chosen.bound)
-        if bound <= _target(incumbent):
+        if bound <= answers.target:
             continue
         hole = _disputed(node, chosen, agreed)
         for state in range(int(node.holes.states[hole])):
             heappush(queue, (-bound, made, node.fixed(hole, state), agreed.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
-
-
-def _target(incumbent: Incumbent) -> float:
-    return incumbent.score + TOLERANCE * max(1.0, abs(incumbent.score))
 
 
 def _prove(incumbent: Incumbent, bound: float) -> None:
@@ -104,9 +103,26 @@ def _pause(incumbent: Incumbent) -> None:
         raise LimitReachedError("feasible")
 
 
-def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multipliers, float]:
+def _list_networks(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_]) -> None:
+    """Take the best networks of a node that has filled all holes."""
+    node.refresh(np.flatnonzero(kept))
+    answers.incumbent.nodes += 1
+    found = enumerate_networks(
+        node.families.problem(node.upper).select(kept),
+        k=1 if answers.by_completion else answers.k,
+        solver=task.solver,
+        time_limit=answers.incumbent.remaining,
+        seed=task.seed,
+    )
+    for network in found.networks:
+        answers.take(task.pair(network.parents, node.holes.filled))
+    if not found.complete:
+        raise LimitReachedError("interrupted" if found.status == "interrupted" else "feasible")
+
+
+def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multipliers, float]:
     """Return bounds and prices of the families that may be part of a better network."""
-    families = OpenFamilies.of(task)
+    incumbent, families = answers.incumbent, OpenFamilies.of(task)
     optimism = Optimism.of(families, Holes.of(task.dataset), FIRST_EFFORT)
     optimism.most_nodes = EFFORT
     optimism.fresh[:] = False
@@ -117,11 +133,11 @@ def _root(task: Task, incumbent: Incumbent) -> tuple[Optimism, Agreement, Multip
         program,
         optimism,
         multipliers,
-        _target(incumbent),
+        answers.target,
         lambda bound: _prove(incumbent, bound),
         patience=PATIENCE,
     )
-    optimism = optimism.take(_promising(optimism, agreed, incumbent.score, program.anchor))
+    optimism = optimism.take(_promising(optimism, agreed, answers.target, program.anchor))
     program = _program(optimism.families, optimism, incumbent)
     program.add_clusters(agreed.multipliers.counted)
     return optimism, program, agreed.multipliers, agreed.bound
@@ -145,12 +161,12 @@ def _promising(
     return kept
 
 
-def _choose(task: Task, incumbent: Incumbent, node: Optimism, kept: NDArray[np.bool_]) -> _Chosen:
+def _choose(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_]) -> _Chosen:
     """Solve a node's relaxation, and offer what its families' majority makes of the holes.
 
     Families that are not kept are in no selection above the target.
     """
-    families, target = node.families, _target(incumbent)
+    incumbent, families = answers.incumbent, node.families
     while True:
         _pause(incumbent)
         nodes = incumbent.nodes
@@ -165,9 +181,9 @@ def _choose(task: Task, incumbent: Incumbent, node: Optimism, kept: NDArray[np.b
         node.refresh(np.array([numbers[child] for child in stale]))
         node.freshen(node.upper, stale)
     readings = tuple(node.read(number) for number in numbers)
-    bound = max(result.score + node.paid_back, target)
+    bound = max(result.score + node.paid_back, answers.target)
     chosen = _Chosen(result.parents, readings, bound)
-    _offer(task, incumbent, node, chosen)
+    _offer(task, answers, node, chosen)
     return chosen
 
 
@@ -179,11 +195,11 @@ def _votes(node: Optimism, chosen: _Chosen) -> NDArray[np.int64]:
     return votes
 
 
-def _offer(task: Task, incumbent: Incumbent, node: Optimism, chosen: _Chosen) -> None:
+def _offer(task: Task, answers: Answers, node: Optimism, chosen: _Chosen) -> None:
     filled = node.holes.filled
     values = np.where(filled >= 0, filled, _votes(node, chosen).argmax(axis=1))
     settled = settle(task.dataset, values, chosen.parents, task.score)
-    incumbent.offer(task.pair(chosen.parents, settled))
+    answers.take(task.pair(chosen.parents, settled))
 
 
 def _disputed(node: Optimism, chosen: _Chosen, agreed: Agreed) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.branching import branch
 from exactlearn.augmentation.columns import (
     all_completions,
@@ -91,7 +92,7 @@ def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augme
 def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
     try:
         with interruptible():
-            branch(task, incumbent)
+            branch(task, Answers(incumbent))
     except LimitReachedError as limit:
         return limit.status, "stopped before all branches were closed"
     except KeyboardInterrupt:

@@ -1,0 +1,168 @@
+"""The k best pairs of DAG and completion, proven."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from exactlearn.augmentation.answers import Answers
+from exactlearn.augmentation.augment import augment
+from exactlearn.augmentation.branching import branch
+from exactlearn.augmentation.columns import merge_rows
+from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.pair import Pair
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.result import AugmentationStatus
+from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.data import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.interrupts import interruptible
+from exactlearn.scores import Score
+from exactlearn.solvers.enumeration import enumerate_networks
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import OnEvent
+from exactlearn.suggestion import suggestion
+
+Distinct = Literal["pairs", "completions"]
+"""What two answers must differ in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """The best pairs, in the order of their scores.
+
+    Parameters
+    ----------
+    pairs
+        The best first; equal scores in the order of parents and values.
+    status
+        ``optimal`` when no other pair scores more than the last one, ``feasible`` after a limit
+        and ``interrupted`` after Ctrl-C: there may be better ones then.
+    seconds
+        Wall time.
+    """
+
+    pairs: tuple[Pair, ...]
+    status: AugmentationStatus
+    seconds: float
+
+
+def best_pairs(
+    dataset: Dataset,
+    score: Score,
+    k: int,
+    *,
+    distinct: Distinct = "pairs",
+    max_parents: int = 3,
+    starts: int = 3,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    seed: int = 0,
+    required: Iterable[Arc] = (),
+    forbidden: Iterable[Arc] = (),
+    on_event: OnEvent | None = None,
+) -> Ranking:
+    """Return the k best pairs of a DAG and a completion of the missing cells.
+
+    The search is that of the method ``branching``, closing only what cannot score more than the
+    k-th best pair, and listing the best networks of each completion that is left. Rows with missing
+    cells are not merged: what is merged loses no optimum, but pairs below it.
+
+    Parameters
+    ----------
+    dataset, score, max_parents, starts, solver, time_limit, seed, required, forbidden, on_event
+        As for :func:`exactlearn.augmentation.augment`; the solver must be exact.
+    k
+        How many; fewer are returned where there are not as many.
+    distinct
+        ``pairs`` (two may have the same completion, or equivalent DAGs) or ``completions`` (each
+        completion once, with its best DAG).
+
+    Raises
+    ------
+    OptionError
+        When ``k`` is below 1 or an option is unknown.
+    TooLargeError
+        When there are too many families.
+    InfeasibleError
+        When the constraints exclude every network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactlearn.scores import BDeu
+    >>> table = Dataset(np.array([[0, 0], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
+    >>> ranked = best_pairs(table, BDeu(1.0), 2, distinct="completions")
+    >>> [(round(pair.score, 3), pair.values.tolist()) for pair in ranked.pairs]
+    [(-4.341, [1]), (-5.545, [0])]
+    """
+    if k < 1:
+        raise OptionError(f"k must be at least 1, found {k}")
+    if distinct not in ("pairs", "completions"):
+        raise OptionError(
+            f"distinct must be 'pairs' or 'completions', found {distinct!r}"
+            f"{suggestion(distinct, ('pairs', 'completions'))}"
+        )
+    best = augment(
+        dataset,
+        score,
+        method="branching",
+        max_parents=max_parents,
+        starts=starts,
+        solver=solver,
+        time_limit=time_limit,
+        seed=seed,
+        required=required,
+        forbidden=forbidden,
+        on_event=on_event,
+    )
+    rules = FamilyRules.of(max_parents, required, forbidden)
+    task = Task(merge_rows(dataset, incomplete=False).dataset, score, rules, solver, seed)
+    left = None if time_limit is None else max(0.0, time_limit - best.seconds)
+    answers = Answers(Incumbent(left, on_event), k, distinct == "completions")
+    assert best.parents is not None
+    answers.take(task.pair(best.parents, best.values))
+    status = best.status
+    if status == "optimal":
+        status = _rank(task, answers)
+    return Ranking(
+        pairs=answers.ranked, status=status, seconds=best.seconds + answers.incumbent.seconds
+    )
+
+
+def _rank(task: Task, answers: Answers) -> AugmentationStatus:
+    try:
+        with interruptible():
+            _take_neighbours(task, answers)
+            branch(task, answers)
+    except LimitReachedError as limit:
+        return limit.status
+    except KeyboardInterrupt:
+        return "interrupted"
+    return "optimal"
+
+
+def _take_neighbours(task: Task, answers: Answers) -> None:
+    """Take pairs near the best one, so that the search has something to beat."""
+    incumbent = answers.incumbent
+    values = incumbent.working_values.copy()
+    if not answers.by_completion:
+        found = enumerate_networks(
+            task.families(values),
+            k=answers.k,
+            solver=task.solver,
+            time_limit=incumbent.remaining,
+            seed=task.seed,
+        )
+        for network in found.networks:
+            answers.take(task.pair(network.parents, values))
+        return
+    states = task.dataset.cardinalities[task.dataset.missing_cells[:, 1]]
+    for cell, r in enumerate(states):
+        for state in range(int(r)):
+            if incumbent.out_of_time:
+                raise LimitReachedError("feasible")
+            changed = values.copy()
+            changed[cell] = state
+            result = task.solve(task.families(changed), incumbent)
+            assert result.parents is not None
+            answers.take(task.pair(result.parents, changed))
