@@ -20,7 +20,7 @@ MAX_FAMILIES = 5_000_000
 """Most families that are bounded."""
 
 PIECE = 1024
-"""Families that a thread bounds at a time."""
+"""Most families that a thread bounds at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +132,14 @@ class OpenFamilies:
     ) -> NDArray[np.float64]:
         """Bound what some families score under any completion, prices paid, shape (which,)."""
 
+        threads = n_threads(None)
+        size = max(1, min(PIECE, -(-len(which) // (2 * threads))))
+
         def work(piece: int, _: None) -> NDArray[np.float64]:
-            own = which[piece * PIECE : (piece + 1) * PIECE]
+            own = which[piece * size : (piece + 1) * size]
             return bound_families(own, self.child, self.members, holes, self.growth, most_nodes)
 
-        pieces = -(-len(which) // PIECE)
-        found = in_order(work, pieces, lambda: None, n_threads(None))
+        found = in_order(work, -(-len(which) // size), lambda: None, threads)
         return np.concatenate([np.zeros(0), *found])
 
 
