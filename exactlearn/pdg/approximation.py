@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.flows import expected_counts
+from exactlearn.pdg.information import information
 
 MAX_PAIRS = 1_000_000_000
 """Most pairs of nodes of one variable, all variables together, that are compared to begin with."""
@@ -65,6 +66,9 @@ class MergeSequence:
     masses
         Reach times parameter for each node and state, laid out as the graph's parameters; left
         out, those of the graph's own distribution. A node without mass is never merged.
+    cells
+        What a node of each variable counts for when losses are compared per cell, shape
+        (variables,); left out, its effective size.
 
     Raises
     ------
@@ -72,7 +76,12 @@ class MergeSequence:
         If some variable has too many nodes to compare all pairs.
     """
 
-    def __init__(self, graph: DecisionGraph, masses: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        graph: DecisionGraph,
+        masses: NDArray[np.float64] | None = None,
+        cells: NDArray[np.int64] | None = None,
+    ) -> None:
         pairs = int((graph.node_counts.astype(float) ** 2).sum())
         if pairs > MAX_PAIRS:
             raise TooLargeError(
@@ -85,11 +94,12 @@ class MergeSequence:
         if masses is None:
             masses = expected_counts(graph, np.full((1, graph.n_variables), -1, np.int16))
         self._mass = [self._of(masses, v) for v in range(graph.n_variables)]
-        self._information = [_information(m) for m in self._mass]
+        self._information = [information(m) for m in self._mass]
         self._successors = [graph.successors_of(v).copy() for v in range(graph.n_variables)]
         self._first = graph.first_nodes.tolist()
         self._variable = graph.variable.tolist()
         self._saved = (graph.cardinalities * np.maximum(1, graph.child_counts)).tolist()
+        self._cells = self._saved if cells is None else cells.tolist()
         self._version = [0] * graph.n_nodes
         self._into = np.arange(graph.n_nodes)
         self._before: list[set[int]] = [set() for _ in range(graph.n_nodes)]
@@ -126,7 +136,7 @@ class MergeSequence:
         mass = self._mass[variable]
         self._alike[self._key(gone)].discard(gone)
         mass[keep - first] += mass[gone - first]
-        self._information[variable][keep - first] = _information(mass[keep - first])
+        self._information[variable][keep - first] = information(mass[keep - first])
         self._into[gone] = keep
         self._version[gone] = -1
         self._redirect(gone, keep)
@@ -187,13 +197,13 @@ class MergeSequence:
         others = np.array(sorted(self._alike[self._key(node)] - {node}), np.int64)
         if len(others) == 0:
             return
-        mass, information = self._mass[variable], self._information[variable]
-        joined = _information(mass[others - first] + mass[node - first])
-        losses = information[others - first] + information[node - first] - joined
+        mass, own = self._mass[variable], self._information[variable]
+        joined = information(mass[others - first] + mass[node - first])
+        losses = own[others - first] + own[node - first] - joined
         best = int(losses.argmin())
         loss, other = max(0.0, float(losses[best])), int(others[best])
         versions = self._version[node], self._version[other]
-        heappush(self._queue, (loss / self._saved[variable], loss, node, other, *versions))
+        heappush(self._queue, (loss / self._cells[variable], loss, node, other, *versions))
 
     def _redirect(self, gone: int, keep: int) -> None:
         """Let all predecessors of a node lead to another one, and find whom they are like now."""
@@ -211,17 +221,6 @@ class MergeSequence:
     def _renew(self, node: int) -> None:
         self._version[node] += 1
         self._offer(node)
-
-
-def _information(mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return reach times the negative entropy of nodes, from their masses, shape (..., states)."""
-    information: NDArray[np.float64] = _x_log_x(mass).sum(axis=-1)
-    return information - _x_log_x(mass.sum(axis=-1))
-
-
-def _x_log_x(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    product: NDArray[np.float64] = x * np.log(np.where(x > 0, x, 1.0))
-    return product
 
 
 def rate_of(lambda_: float) -> float:

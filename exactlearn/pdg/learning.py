@@ -1,0 +1,224 @@
+"""Learning of a decision graph's structure over a given forest from complete data.
+
+THESIS, Algorithm 4.7: from a first structure, split nodes, merge nodes and redirect edges for as
+long as the score S(lambda) rises. Greedy splits see nothing in relations such as parity, in which
+a variable alone tells nothing; so the search starts twice, from the smallest structure and from
+one in which every edge that enough rows take has a node of its own, and keeps the better end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exactlearn.data import Dataset
+from exactlearn.errors import CheckError, DataError
+from exactlearn.pdg.approximation import MergeSequence
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.forest import forest_order
+from exactlearn.pdg.population import (
+    CompleteRows,
+    Population,
+    minimal_structure,
+    populate,
+    structure_of,
+)
+from exactlearn.pdg.redirecting import SubtreeRows, redirect_edges
+from exactlearn.pdg.splitting import expanded_structure, split_nodes
+from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
+
+MOST_SWEEPS = 100
+"""Most rounds of splits, merges and redirections from one start."""
+
+SUPPORT, MOST_NODES = 10.0, 256
+"""Least rows of an edge with a node of its own in the expanded start, and most such nodes."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearntGraph:
+    """A decision graph learnt from data.
+
+    Parameters
+    ----------
+    graph
+        The model, some row reaching each node.
+    lambda_, size
+        The score that it was learnt by.
+    score
+        S(lambda) of the maximum-likelihood parameters.
+    log_likelihood
+        Of the rows under those, total, natural logarithm.
+    """
+
+    graph: DecisionGraph
+    lambda_: float
+    size: Size
+    score: float
+    log_likelihood: float
+
+    def check(self, dataset: Dataset) -> None:
+        """Recompute likelihood and score from the table.
+
+        Raises
+        ------
+        CheckError
+            If they are others than those told.
+        """
+        self.graph.check()
+        rows = CompleteRows.of(dataset)
+        score = StructureScore(self.lambda_, self.size)
+        again = populate(rows, self.graph.forest, structure_of(self.graph))
+        told = (self.log_likelihood, self.score, self.graph.n_nodes)
+        found = (
+            again.log_likelihood,
+            score.of(again.graph, again.log_likelihood),
+            again.graph.n_nodes,
+        )
+        if not np.allclose(told, found, rtol=1e-9, atol=1e-6):
+            raise CheckError(f"log-likelihood, score and nodes {told} are {found} by recomputation")
+
+
+def learn_on_forest(
+    dataset: Dataset,
+    forest: ArrayLike,
+    *,
+    lambda_: float | None = None,
+    size: Size = "effective",
+    alpha: float = 0.0,
+) -> LearntGraph:
+    """Learn a decision graph over a given forest of variables (THESIS, Algorithm 4.7).
+
+    Parameters
+    ----------
+    dataset
+        Complete data, possibly weighted.
+    forest
+        Parent of each variable, -1 for a root, shape (variables,).
+    lambda_
+        Weight of the size in the score, from 0 to 1; left out, that of BIC.
+    size
+        ``effective`` (THESIS, 3.52) or ``representational``, the number of free parameters.
+    alpha
+        Pseudo-count of every parameter of the result; the structure is learnt without.
+
+    Raises
+    ------
+    DataError
+        If a cell is missing, there are no rows, or the forest does not fit the table.
+    OptionError
+        If lambda or the size is wrong.
+    CheckError
+        If the forest has a cycle.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [1, 1]] * 20)
+    >>> learnt = learn_on_forest(Dataset(rows, ("a", "b"), (("n", "y"),) * 2), [-1, 0])
+    >>> learnt.graph.node_counts.tolist(), learnt.graph.effective_size
+    ([1, 2], 6)
+    """
+    rows = CompleteRows.of(dataset)
+    given = np.asarray(forest, np.int32)
+    if given.shape != (dataset.n_variables,):
+        raise DataError(
+            f"a forest of shape ({dataset.n_variables},) was expected, a parent or -1 for each"
+            f" column; got {given.shape}"
+        )
+    forest_order(given)
+    score = StructureScore(bic_lambda(rows.total_weight) if lambda_ is None else lambda_, size)
+    return learnt(best_structure(rows, given, score), score, alpha)
+
+
+def learnt(population: Population, score: StructureScore, alpha: float = 0.0) -> LearntGraph:
+    """Return a populated graph as a result, smoothed by pseudo-counts."""
+    likelihood = population.log_likelihood
+    value = score.of(population.graph, likelihood)
+    graph = smoothed_graph(population.graph, population.counts, alpha)
+    return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
+
+
+def smoothed_graph(
+    graph: DecisionGraph, counts: NDArray[np.float64], alpha: float
+) -> DecisionGraph:
+    """Return a graph with the relative counts of its nodes, ``alpha`` added to each count.
+
+    THESIS, equation 4.15. A node without counts keeps its parameters where ``alpha`` is 0.
+    """
+    offsets = graph.parameter_offsets
+    raised = counts + alpha
+    totals = np.repeat(np.add.reduceat(raised, offsets[:-1]), np.diff(offsets))
+    parameters = graph.parameters.copy()
+    np.divide(raised, totals, out=parameters, where=totals > 0)
+    return graph.with_parameters(parameters)
+
+
+def best_structure(
+    rows: CompleteRows,
+    forest: NDArray[np.int32],
+    score: StructureScore,
+    on_score: Callable[[float], None] | None = None,
+) -> Population:
+    """Return the better end of the searches from the smallest and from the expanded structure."""
+    subtrees = SubtreeRows(rows, forest)
+    starts = [
+        minimal_structure(rows, forest),
+        expanded_structure(rows, forest, SUPPORT, MOST_NODES),
+    ]
+    ends = []
+    for structure in starts:
+        start = populate(rows, forest, structure)
+        ends.append(improve(start, rows, score, subtrees, on_score))
+    return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
+
+
+def improve(
+    population: Population,
+    rows: CompleteRows,
+    score: StructureScore,
+    subtrees: SubtreeRows,
+    on_score: Callable[[float], None] | None = None,
+    sweeps: int = MOST_SWEEPS,
+) -> Population:
+    """Split, merge and redirect until the score rises no more.
+
+    Raises
+    ------
+    CheckError
+        If a step lets the score fall by more than rounding.
+    """
+    value = score.of(population.graph, population.log_likelihood)
+    for _ in range(sweeps):
+        before = value
+        for step in (_split, _merge, redirect_edges):
+            population = step(population, rows, score, subtrees)
+            after = score.of(population.graph, population.log_likelihood)
+            if after < value - 1e-9 * max(1.0, abs(value)):
+                raise CheckError(f"a step of {step.__name__} let the score fall to {after}")
+            value = after
+        if on_score is not None:
+            on_score(value)
+        if value <= before + 1e-9 * max(1.0, abs(before)):
+            break
+    return population
+
+
+def _split(
+    population: Population, rows: CompleteRows, score: StructureScore, _: SubtreeRows
+) -> Population:
+    return split_nodes(population, rows, score)
+
+
+def _merge(
+    population: Population, rows: CompleteRows, score: StructureScore, _: SubtreeRows
+) -> Population:
+    return merge_nodes_of(population, rows, score)
+
+
+def merge_nodes_of(population: Population, rows: CompleteRows, score: StructureScore) -> Population:
+    """Merge nodes with the same successors while the score does not fall (THESIS, Alg. 4.9)."""
+    graph = population.graph
+    cells = np.maximum(1, score.cells(graph))
+    merges = MergeSequence(graph, population.counts, cells)
+    merges.merge_until(rate=score.rate)
+    return populate(rows, graph.forest, structure_of(merges.merged()))
