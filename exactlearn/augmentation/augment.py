@@ -1,6 +1,9 @@
 """The one entry to all augmentation methods."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.exact import (
@@ -14,7 +17,7 @@ from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import DataError, OptionError
 from exactlearn.scores import Score
 from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
@@ -43,6 +46,7 @@ def augment(
     seed: int = 0,
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
+    start: Sequence[int] | NDArray[np.integer] | None = None,
     on_event: OnEvent | None = None,
 ) -> Augmentation:
     """Find a DAG and a completion of the missing cells with the highest score together.
@@ -64,8 +68,8 @@ def augment(
     max_parents
         Largest number of parents.
     t, starts
-        Radius and number of starts of the hill-climber: the mode completion, the most probable one
-        of a network fitted to that, and random ones.
+        Radius and number of starts of the hill-climber: a start that is given, the mode completion,
+        the most probable one of a network fitted to that, and random ones.
     solver
         Solver inside: ``auto``, ``scip``, ``dynamic``, or ``ordering`` (``t-local`` only, and
         nothing is proven then).
@@ -75,6 +79,9 @@ def augment(
         Seed of the random starts.
     required, forbidden
         Arcs (parent, child) by variable index.
+    start
+        A state index for each missing cell, in the order of ``Dataset.missing_cells``, that the
+        climber begins with.
     on_event
         Called with every improvement; its values are the states of the missing cells.
 
@@ -86,7 +93,7 @@ def augment(
     Raises
     ------
     OptionError
-        When a method or an option is unknown.
+        When a method or an option is unknown, or the start does not match the missing cells.
     TooLargeError
         When ``exact`` or ``gadget`` have too many completions, or ``branching`` too many families.
     InfeasibleError
@@ -97,7 +104,7 @@ def augment(
     if max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task = Task(dataset, score, rules, solver, seed)
+    task = Task(dataset, score, rules, solver, seed, _matching(start, dataset))
     incumbent = Incumbent(time_limit, on_event)
     if method in EXACT:
         result = EXACT[method](task, incumbent, starts=min(starts, EXACT_STARTS))
@@ -107,6 +114,19 @@ def augment(
         result = augment_mode(task, incumbent)
     result.check_score(dataset, score, rules)
     return result
+
+
+def _matching(
+    start: Sequence[int] | NDArray[np.integer] | None, dataset: Dataset
+) -> NDArray[np.int64] | None:
+    """Return a start, or raise where it is no completion of the table."""
+    if start is None:
+        return None
+    try:
+        dataset.complete(start)
+    except DataError as error:
+        raise OptionError(f"the start does not match the missing cells: {error}") from None
+    return np.asarray(start, np.int64)
 
 
 def gadget_problem(

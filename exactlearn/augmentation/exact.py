@@ -211,7 +211,11 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
     index[cells[:, 0], cells[:, 1]] = np.arange(len(cells))
     original = task.dataset.missing_cells
     incumbent.restore = index[merged.origin[original[:, 0]], original[:, 1]]
-    return task.on(merged.dataset)
+    start = None
+    if task.start is not None:
+        start = np.zeros(len(cells), np.int64)
+        start[incumbent.restore] = task.start
+    return task.on(merged.dataset, start)
 
 
 def _options_of(dataset: Dataset, values: NDArray[np.int64]) -> tuple[int, ...]:

@@ -129,13 +129,18 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
 def starting_completions(
     task: Task, starts: int, *, fitted: bool = False
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the mode completion, the most probable one of a network fitted to it, random ones.
+    """Yield a task's own start, the mode, the most probable of a network fitted to it, random ones.
 
-    The second only if ``fitted``.
+    The network only if ``fitted``.
     """
     first = mode_completion(task.dataset)
-    yield first
-    left = starts - 1 if len(first) else 0
+    left = starts if len(first) else 1
+    if task.start is not None:
+        yield task.start
+        left -= 1
+    if left:
+        yield first
+        left -= 1
     if fitted and left:
         yield fitted_completion(task, first)
         left -= 1

@@ -131,7 +131,6 @@ class OpenFamilies:
         self, which: NDArray[np.int64], holes: Holes, most_nodes: int
     ) -> NDArray[np.float64]:
         """Bound what some families score under any completion, prices paid, shape (which,)."""
-
         threads = n_threads(None)
         size = max(1, min(PIECE, -(-len(which) // (2 * threads))))
 

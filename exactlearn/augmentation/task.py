@@ -40,6 +40,8 @@ class Task:
         The parent sets to consider.
     solver, seed
         The solver of every network problem inside, and the seed of all that is random.
+    start
+        A completion that the first climb begins with, or ``None``.
     """
 
     dataset: Dataset
@@ -47,10 +49,11 @@ class Task:
     rules: FamilyRules
     solver: str = "auto"
     seed: int = 0
+    start: NDArray[np.int64] | None = None
 
-    def on(self, dataset: Dataset) -> "Task":
+    def on(self, dataset: Dataset, start: NDArray[np.int64] | None) -> "Task":
         """Return the same task on another table."""
-        return replace(self, dataset=dataset)
+        return replace(self, dataset=dataset, start=start)
 
     def families(self, values: NDArray[np.int64], *, budget: Budget | None = None) -> Problem:
         """Return the candidate parent sets of the table completed with some values.

@@ -1,0 +1,72 @@
+"""The loss by each value of a cell against all completions times all DAGs."""
+
+import numpy as np
+import pytest
+
+from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.profile import profile
+from exactlearn.errors import OptionError
+from exactlearn.scores import BDeu
+from tests.augmentation_oracle import best_per_completion, random_table
+
+SCORE = BDeu(1.0)
+
+
+def best_with(every, cell, state):
+    return max(score for values, score in every.items() if values[cell] == state)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("method", ["branching", "t-local"])
+def test_losses_are_those_of_all_completions(seed, method):
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 3, int(rng.integers(4, 12)), int(rng.integers(1, 5)), 3)
+    every = best_per_completion(data, SCORE, FamilyRules.of(2))
+    best = augment(data, SCORE, method=method, max_parents=2)
+    found = profile(data, SCORE, best, max_parents=2)
+    for cell, (_, variable) in enumerate(data.missing_cells):
+        for state in range(found.scores.shape[1]):
+            if state >= data.cardinalities[variable]:
+                assert np.isnan(found.loss[cell, state])
+                continue
+            loss = best.score - best_with(every, cell, state)
+            assert found.least_loss[cell, state] - 1e-6 <= max(0.0, loss)
+            assert loss <= found.loss[cell, state] + 1e-6
+            if method == "branching":
+                assert found.loss[cell, state] == pytest.approx(loss, abs=1e-6)
+                assert found.least_loss[cell, state] == pytest.approx(loss, abs=1e-6)
+        assert found.loss[cell, best.values[cell]] == 0.0
+    assert found.status == best.status
+
+
+def test_a_limit_leaves_bounds():
+    rng = np.random.default_rng(1)
+    data = random_table(rng, 7, 60, 40, 3)
+    best = augment(data, SCORE, method="branching", time_limit=0.5)
+    found = profile(data, SCORE, best, time_limit=0.5)
+    assert found.status == "feasible"
+    states = data.cardinalities[data.missing_cells[:, 1]]
+    within = np.arange(found.loss.shape[1]) < states[:, None]
+    assert (found.least_loss[within] <= np.maximum(0.0, found.loss[within]) + 1e-9).all()
+
+
+def test_the_mode_has_no_profile():
+    data = random_table(np.random.default_rng(0), 3, 8, 2, 2)
+    with pytest.raises(OptionError, match="needs a pair that a search has found"):
+        profile(data, SCORE, augment(data, SCORE, method="mode"))
+
+
+@pytest.mark.parametrize("start", [[0], [0, 0, 0], [9, 0], [-1, 0]])
+def test_a_start_must_match_the_holes(start):
+    data = random_table(np.random.default_rng(0), 3, 8, 2, 2)
+    assert len(data.missing_cells) == 2
+    with pytest.raises(OptionError, match="start does not match the missing cells"):
+        augment(data, SCORE, start=start)
+
+
+@pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local"])
+def test_a_start_is_where_climbs_begin(method):
+    data = random_table(np.random.default_rng(3), 3, 10, 3, 2)
+    best = augment(data, SCORE, method="branching")
+    again = augment(data, SCORE, method=method, starts=1, start=best.values)
+    assert again.score == pytest.approx(best.score)
