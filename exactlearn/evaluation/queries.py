@@ -1,21 +1,34 @@
 """Posterior queries on networks and decision graphs, by names of variables and states."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, inf
+from math import exp, inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import DataError, TooLargeError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.elimination import eliminated, elimination_cells
+from exactlearn.evaluation.evidence import (
+    Evidence,
+    Findings,
+    Model,
+    conditional,
+    findings,
+    refuse_evidence,
+    with_observations,
+)
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.compile import compile_network, normalised
+from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import posteriors_and_log_likelihoods
+from exactlearn.pdg.flows import log_likelihood_rows, posteriors, posteriors_and_log_likelihoods
 
 FEW_CELLS = 4_000_000
 """With fewer table cells, one query is answered sooner without compiling the network."""
+
+MAX_JOINT = 1_000_000
+"""Most configurations of a joint posterior."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,7 @@ class Answer:
         For each target, the probability of each of its states given the evidence.
     probability_of_evidence, log_probability_of_evidence
         The first may underflow to zero when there is much evidence, the natural logarithm not.
+        With soft evidence: the expected product of its weights.
     """
 
     posterior: dict[str, dict[str, float]]
@@ -36,9 +50,7 @@ class Answer:
 
 
 def query(
-    model: BayesianNetwork | DecisionGraph,
-    evidence: Mapping[str, str] | None = None,
-    targets: Sequence[str] | None = None,
+    model: Model, evidence: Evidence | None = None, targets: Sequence[str] | None = None
 ) -> Answer:
     """Return the exact posterior marginals of the targets given the evidence.
 
@@ -48,7 +60,7 @@ def query(
         A network is asked by elimination along its clique tree, and compiled where that is large:
         compile it once yourself to ask many queries.
     evidence
-        State of each observed variable.
+        For each observed variable its state, or, as soft evidence, a weight for each state.
     targets
         Variables asked for; all without evidence when left out.
 
@@ -61,24 +73,15 @@ def query(
     TooLargeError
         If a network is too large for both.
     """
-    evidence = evidence or {}
-    codes = np.full((1, model.n_variables), -1, np.int16)
-    for name, state in evidence.items():
-        variable = model.index(name)
-        codes[0, variable] = model.state_index(variable, state)
-    if targets is None:
-        targets = [name for name in model.names if name not in evidence]
-    wanted = [model.index(name) for name in targets]
-    posterior, logs = _posteriors(model, codes)
-    log_probability = float(logs[0])
+    found = findings(model, evidence)
+    posterior, log_probability = _posterior(model, found)
     if log_probability == -inf:
-        shown = ", ".join(f"{name}={state}" for name, state in evidence.items())
-        raise DataError(
-            f"the evidence {shown} has probability zero under the model, so it has no posterior;"
-            " correct it, or use a model with smoothed parameters"
-        )
+        refuse_evidence(evidence or {})
+    if targets is None:
+        targets = [name for name in model.names if name not in (evidence or {})]
+    wanted = [model.index(name) for name in targets]
     last = np.cumsum(model.cardinalities).tolist()
-    marginals = posterior[0].tolist()
+    marginals = posterior.tolist()
     answers = {
         name: dict(zip(states, marginals[last[v] - len(states) : last[v]], strict=True))
         for name, v in zip(targets, wanted, strict=True)
@@ -87,13 +90,71 @@ def query(
     return Answer(answers, exp(log_probability), log_probability)
 
 
-def _posteriors(
-    model: BayesianNetwork | DecisionGraph, codes: NDArray[np.int16]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the posterior marginals and log-likelihood of one row, by the cheaper way."""
+def joint_posterior(
+    model: Model, variables: Sequence[str], evidence: Evidence | None = None
+) -> NDArray[np.float64]:
+    """Return the exact joint distribution of some variables given the evidence.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`query`; a network is compiled.
+    variables
+        Any variables, each once.
+
+    Returns
+    -------
+    Probabilities, one axis per variable in the order given, its states in the model's order.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown, or a variable is named twice.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If the variables have more than a million configurations, or a network's decision graph
+        would be too large.
+    """
+    wanted = [model.index(name) for name in variables]
+    if len(set(wanted)) < len(wanted):
+        raise OptionError(f"joint of {', '.join(variables)}: name each variable once")
+    shape = tuple(int(model.cardinalities[v]) for v in wanted)
+    if prod(shape) > MAX_JOINT:
+        raise TooLargeError(
+            f"the joint of {len(wanted)} variables has {prod(shape):,} configurations, the limit is"
+            f" {MAX_JOINT:,}: ask for fewer variables, for the most probable configurations, or"
+            " draw samples"
+        )
+    return joint_table(conditional(model, evidence)[0], wanted)
+
+
+def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.float64]:
+    """Return the joint distribution of some variables, one axis each, without evidence."""
+    shape = tuple(int(graph.cardinalities[v]) for v in variables)
+    rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
+    rows[:, list(variables)] = np.indices(shape).reshape(len(shape), prod(shape)).T
+    return np.exp(log_likelihood_rows(graph, rows)).reshape(shape)
+
+
+def _posterior(model: Model, found: Findings) -> tuple[NDArray[np.float64], float]:
+    """Return all posterior marginals and the log-probability of evidence, by the cheaper way."""
     if isinstance(model, DecisionGraph):
-        return posteriors_and_log_likelihoods(model, codes)
-    network = normalised(model)
+        if not found.soft:
+            posterior, logs = posteriors_and_log_likelihoods(model, found.codes[None])
+            return posterior[0], float(logs[0])
+        given, log_probability = condition(model, found.weights(model))
+        nothing = np.full((1, model.n_variables), -1, np.int16)
+        return posteriors(given, nothing)[0], log_probability
+    network, hard = with_observations(normalised(model), found)
+    posterior, logs = _of_network(network, hard.codes[None])
+    scale = sum(float(np.log(max(w.max(), np.finfo(float).tiny))) for w in found.soft.values())
+    return posterior[0, : int(model.cardinalities.sum())], float(logs[0]) + scale
+
+
+def _of_network(
+    network: BayesianNetwork, codes: NDArray[np.int16]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if elimination_cells(network, codes) <= FEW_CELLS:
         return eliminated(network, codes)
     try:

@@ -1,0 +1,140 @@
+"""Evidence by names: a state of a variable, or a weight for each of its states (soft evidence).
+
+Soft evidence is what Pearl (1988, section 2.2.2) calls virtual: the weights are, up to a common
+factor, the probabilities of some observation in each state of the variable.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import DataError, OptionError
+from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.compile import compile_network, normalised
+from exactlearn.pdg.condition import condition
+from exactlearn.pdg.decision_graph import DecisionGraph
+
+Model = BayesianNetwork | DecisionGraph
+
+Evidence = Mapping[str, str | Mapping[str, float]]
+"""For each observed variable its state, or weights of its states; a state left out has none."""
+
+
+class Findings(NamedTuple):
+    """Evidence in numbers.
+
+    Attributes
+    ----------
+    codes
+        State of each variable with hard evidence, -1 elsewhere, shape (variables,).
+    soft
+        Weights of the states of each variable with soft evidence.
+    """
+
+    codes: NDArray[np.int16]
+    soft: dict[int, NDArray[np.float64]]
+
+    def weights(self, model: Model) -> NDArray[np.float64]:
+        """Return the weight of each state, variable after variable."""
+        parts = []
+        for v, r in enumerate(model.cardinalities.tolist()):
+            own = self.soft.get(v, np.ones(r))
+            parts.append(own if self.codes[v] < 0 else np.eye(r)[self.codes[v]])
+        return np.concatenate(parts)
+
+
+def findings(model: Model, evidence: Evidence | None) -> Findings:
+    """Return evidence in numbers.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown (near names are offered), or a weight is negative or not
+        a number.
+    """
+    codes = np.full(model.n_variables, -1, np.int16)
+    soft: dict[int, NDArray[np.float64]] = {}
+    for name, told in (evidence or {}).items():
+        variable = model.index(name)
+        if isinstance(told, str):
+            codes[variable] = model.state_index(variable, told)
+        else:
+            soft[variable] = _weights(model, variable, told)
+    return Findings(codes, soft)
+
+
+def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph, float]:
+    """Return the decision graph of a model given evidence, and the logarithm of its probability.
+
+    Parameters
+    ----------
+    model
+        A network is compiled first: compile it once yourself to ask many queries.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    found = findings(model, evidence)
+    graph = model if isinstance(model, DecisionGraph) else compile_network(normalised(model))
+    given, log_probability = condition(graph, found.weights(graph))
+    if log_probability == -np.inf:
+        refuse_evidence(evidence or {})
+    return given, log_probability
+
+
+def refuse_evidence(evidence: Evidence) -> None:
+    """Raise the `DataError` of evidence that has probability zero."""
+    shown = ", ".join(f"{name}={told_briefly(told)}" for name, told in evidence.items())
+    raise DataError(
+        f"the evidence {shown} has probability zero under the model, so it has no posterior;"
+        " correct it, or use a model with smoothed parameters"
+    )
+
+
+def told_briefly(told: str | Mapping[str, float]) -> str:
+    """Return a piece of evidence as text: a state, or ``state:weight`` joined by ``|``."""
+    return told if isinstance(told, str) else "|".join(f"{s}:{w:g}" for s, w in told.items())
+
+
+def with_observations(
+    network: BayesianNetwork, found: Findings
+) -> tuple[BayesianNetwork, Findings]:
+    """Return a network and hard evidence that stand for soft evidence.
+
+    Each variable with soft evidence gets a child of two states, whose first is observed; its
+    probability is the weight over the largest one.
+    """
+    if not found.soft:
+        return network, found
+    variables = sorted(found.soft)
+    tables = [found.soft[v] / max(found.soft[v].max(), np.finfo(float).tiny) for v in variables]
+    extended = replace(
+        network,
+        names=(*network.names, *(f"observation of {network.names[v]}" for v in variables)),
+        states=(*network.states, *[("made", "not made")] * len(variables)),
+        parents=(*network.parents, *((v,) for v in variables)),
+        tables=(*network.tables, *(np.column_stack((t, 1 - t)) for t in tables)),
+    )
+    return extended, Findings(np.append(found.codes, np.zeros(len(variables), np.int16)), {})
+
+
+def _weights(model: Model, variable: int, told: Mapping[str, float]) -> NDArray[np.float64]:
+    weights = np.zeros(int(model.cardinalities[variable]))
+    for state, weight in told.items():
+        if not (isfinite(weight) and weight >= 0):
+            raise OptionError(
+                f"soft evidence on {model.names[variable]!r}: the weight {weight} of {state!r} is"
+                " not a number of 0 or more; give the probability of what was seen in that state"
+            )
+        weights[model.state_index(variable, state)] = weight
+    return weights

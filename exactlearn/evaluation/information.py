@@ -1,0 +1,167 @@
+"""Entropy, mutual information and Kullback-Leibler divergence under a model, in nats.
+
+A decision graph's log-probability is a sum over the nodes that a row reaches (PDG-SEM, equation
+1), so an expectation of it needs only how often each node is reached. Two graphs over the same
+forest are followed together: their divergence is the sum, over pairs of nodes that some row
+reaches together, of how often it does so times the divergence of the two local distributions.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.evaluation.evidence import Evidence, Model, conditional
+from exactlearn.evaluation.queries import joint_posterior
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.flows import expected_counts, log_likelihood_rows
+
+MAX_ROWS = 2_000_000
+"""Most configurations of ancestors that a divergence across forests goes through."""
+
+
+def entropy(
+    model: Model, variables: Sequence[str] | None = None, evidence: Evidence | None = None
+) -> float:
+    """Return the entropy of some variables given the evidence, in nats.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`~exactlearn.evaluation.queries.query`; a network is compiled.
+    variables
+        Any variables; all when left out, which takes one pass whatever their number.
+
+    Raises
+    ------
+    OptionError, DataError, TooLargeError
+        As :func:`~exactlearn.evaluation.queries.joint_posterior` does.
+    """
+    if variables is not None:
+        return _entropy(joint_posterior(model, variables, evidence))
+    graph, _ = conditional(model, evidence)
+    nothing = np.full((1, graph.n_variables), -1, np.int16)
+    reach = expected_counts(graph, nothing)
+    return -float(reach @ _log(graph.parameters))
+
+
+def mutual_information(
+    model: Model,
+    first: Sequence[str],
+    second: Sequence[str],
+    given: Sequence[str] = (),
+    evidence: Evidence | None = None,
+) -> float:
+    """Return the mutual information of two sets of variables, in nats.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`~exactlearn.evaluation.queries.query`; a network is compiled.
+    first, second
+        Variables, each named once.
+    given
+        Variables whose states are known when the information is taken; it is averaged over them.
+
+    Raises
+    ------
+    OptionError, DataError, TooLargeError
+        As :func:`~exactlearn.evaluation.queries.joint_posterior` does.
+    """
+    table = joint_posterior(model, [*first, *second, *given], evidence)
+    a, b = len(first), len(first) + len(second)
+    without_first = table.sum(axis=tuple(range(a)))
+    without_second = table.sum(axis=tuple(range(a, b)))
+    only_given = table.sum(axis=tuple(range(b)))
+    information = (
+        _entropy(without_second) + _entropy(without_first) - _entropy(table) - _entropy(only_given)
+    )
+    return max(0.0, information)
+
+
+def kl_divergence(p: DecisionGraph, q: DecisionGraph) -> float:
+    """Return the exact divergence of ``q`` from ``p``, in nats; infinite where ``q`` has zeros.
+
+    Over the same forest any two graphs can be compared, at the cost of the pairs of nodes that
+    rows reach together. Over different forests ``p`` is asked for each configuration of a variable
+    of ``q`` and its ancestors that is possible under ``p``: exact, but only for shallow forests
+    or few possible configurations.
+
+    Raises
+    ------
+    OptionError
+        If the graphs do not have the same variables and states in the same order.
+    TooLargeError
+        If the forests differ and there are more than two million configurations.
+    """
+    if p.names != q.names or p.states != q.states:
+        raise OptionError(
+            "the divergence of two decision graphs needs the same variables and states in the same"
+            " order: convert both from the same network or learn both from the same table"
+        )
+    if np.array_equal(p.forest, q.forest):
+        return max(0.0, _along_forest(p, q))
+    return max(0.0, -entropy(p) - _expected_log(p, q))
+
+
+def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
+    """Follow both graphs together: for each variable, pairs of nodes and how often reached."""
+    total = 0.0
+    pairs: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = {}
+    for v in p.order.tolist():
+        if p.forest[v] < 0:
+            pairs[v] = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)
+        one, other, mass = pairs.pop(v)
+        flow = mass[:, None] * p.parameters_of(v)[one]
+        ratio = _log(p.parameters_of(v))[one] - _log(q.parameters_of(v), -np.inf)[other]
+        total += float((flow * np.where(flow > 0, ratio, 0.0)).sum())
+        if total == np.inf:
+            return total
+        row, state = np.nonzero(flow)
+        for place, child in enumerate(p.children[v]):
+            ones = p.successors_of(v)[one[row], state, place] - p.first_nodes[child]
+            others = q.successors_of(v)[other[row], state, place] - q.first_nodes[child]
+            width = int(q.node_counts[child])
+            keys = ones.astype(np.int64) * width + others
+            distinct, of = np.unique(keys, return_inverse=True)
+            masses = np.bincount(of, flow[row, state], len(distinct)).astype(np.float64)
+            pairs[child] = distinct // width, distinct % width, masses
+    return total
+
+
+def _expected_log(p: DecisionGraph, q: DecisionGraph) -> float:
+    """Return the expectation under ``p`` of the log-probability under ``q``."""
+    total, used = 0.0, 0
+    paths: dict[int, tuple[NDArray[np.int16], NDArray[np.int64]]] = {}
+    for v in q.order.tolist():
+        if q.forest[v] < 0:
+            paths[v] = np.full((1, q.n_variables), -1, np.int16), np.zeros(1, np.int64)
+        rows, nodes = paths.pop(v)
+        r = int(q.cardinalities[v])
+        used += len(rows) * r
+        if used > MAX_ROWS:
+            raise TooLargeError(
+                f"the forests differ, and more than {MAX_ROWS:,} configurations of {q.names[v]!r}"
+                " and its ancestors are possible: compile both over the same forest, or estimate"
+                " the divergence on sampled rows"
+            )
+        rows, nodes = np.repeat(rows, r, axis=0), np.repeat(nodes, r)
+        rows[:, v] = np.tile(np.arange(r), len(rows) // r)
+        mass = np.exp(log_likelihood_rows(p, rows))
+        rows, nodes, mass = rows[mass > 0], nodes[mass > 0], mass[mass > 0]
+        total += float(mass @ _log(q.parameters_of(v), -np.inf)[nodes, rows[:, v]])
+        if total == -np.inf:
+            return total
+        successors = q.successors_of(v)[nodes, rows[:, v]]
+        for place, child in enumerate(q.children[v]):
+            paths[child] = rows, successors[:, place] - q.first_nodes[child]
+    return total
+
+
+def _entropy(table: NDArray[np.float64]) -> float:
+    return -float((table * _log(table)).sum())
+
+
+def _log(values: NDArray[np.float64], of_zero: float = 0.0) -> NDArray[np.float64]:
+    return np.log(values, out=np.full_like(values, of_zero), where=values > 0)
