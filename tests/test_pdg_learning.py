@@ -8,9 +8,10 @@ from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.forest import forest_children
 from exactlearn.pdg.grouping import merge_alike, regroup
 from exactlearn.pdg.information import information
-from exactlearn.pdg.learning import learn_on_forest, merge_nodes_of, smoothed_graph
+from exactlearn.pdg.learning import learn_on_forest, merge_nodes_of
 from exactlearn.pdg.population import CompleteRows, minimal_structure, populate, structure_of
 from exactlearn.pdg.redirecting import SubtreeRows, choose_heads, redirect_edges
+from exactlearn.pdg.smoothing import smoothed_graph
 from exactlearn.pdg.splitting import expanded_structure, split_nodes
 from exactlearn.pdg.structure_score import SIZES, StructureScore, bic_lambda
 from tests.logic_models import chain, drawn, logic1, logic3, parity

@@ -25,6 +25,7 @@ from exactlearn.pdg.population import (
     structure_of,
 )
 from exactlearn.pdg.redirecting import SubtreeRows, redirect_edges
+from exactlearn.pdg.smoothing import smoothed_graph
 from exactlearn.pdg.splitting import expanded_structure, split_nodes
 from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
 
@@ -136,21 +137,6 @@ def learnt(population: Population, score: StructureScore, alpha: float = 0.0) ->
     value = score.of(population.graph, likelihood)
     graph = smoothed_graph(population.graph, population.counts, alpha)
     return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
-
-
-def smoothed_graph(
-    graph: DecisionGraph, counts: NDArray[np.float64], alpha: float
-) -> DecisionGraph:
-    """Return a graph with the relative counts of its nodes, ``alpha`` added to each count.
-
-    THESIS, equation 4.15. A node without counts keeps its parameters where ``alpha`` is 0.
-    """
-    offsets = graph.parameter_offsets
-    raised = counts + alpha
-    totals = np.repeat(np.add.reduceat(raised, offsets[:-1]), np.diff(offsets))
-    parameters = graph.parameters.copy()
-    np.divide(raised, totals, out=parameters, where=totals > 0)
-    return graph.with_parameters(parameters)
 
 
 def best_structure(
