@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from exactlearn.lookup import state_index, variable_index
 from exactlearn.pdg.definition import check_nodes, check_parameters, check_successors
 from exactlearn.pdg.forest import forest_children, forest_order
-from exactlearn.pdg.layout import Layout
+from exactlearn.pdg.layout import Layout, Plan, plan_of
 
 _DTYPES = {
     "forest": np.int32,
@@ -67,6 +67,11 @@ class DecisionGraph:
     def n_variables(self) -> int:
         """Number of variables."""
         return len(self.names)
+
+    @cached_property
+    def n_states(self) -> int:
+        """Number of states of all variables together."""
+        return int(self.cardinalities.sum())
 
     @property
     def n_nodes(self) -> int:
@@ -153,6 +158,11 @@ class DecisionGraph:
             self.successor_offsets,
             self.successors,
         )
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The arrays that the kernel for single rows reads."""
+        return plan_of(self.layout)
 
     @cached_property
     def _index(self) -> dict[str, int]:

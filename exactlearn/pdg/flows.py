@@ -13,7 +13,8 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.layout import Layout
-from exactlearn.pdg.passes import NO_COUNTS, NO_POSTERIOR, expect, log_likelihoods
+from exactlearn.pdg.passes import NO_POSTERIOR, expect, log_likelihoods, posterior_marginals
+from exactlearn.pdg.single_flows import check_rows
 
 
 class Expectation(NamedTuple):
@@ -96,10 +97,10 @@ def posteriors_and_log_likelihoods(
 
     An impossible row has a log-likelihood of ``-inf`` and posteriors of zero.
     """
-    rows = _rows(graph, codes)
-    posterior = np.zeros((len(rows), int(graph.cardinalities.sum())))
-    weights = np.ones(len(rows))
-    return posterior, expect(graph.layout, graph.parameters, rows, weights, NO_COUNTS, posterior)
+    rows, missing = _checked_rows(graph, codes)
+    posterior = np.zeros((len(rows), graph.n_states))
+    logs = posterior_marginals(graph.layout, graph.plan, graph.parameters, rows, missing, posterior)
+    return posterior, logs
 
 
 def expected_counts(
@@ -153,8 +154,8 @@ def expect_counts(
 
 def refuse_impossible(log_likelihoods: NDArray[np.float64]) -> None:
     """Raise a `DataError` naming the first row whose log-likelihood is ``-inf``."""
-    impossible = np.flatnonzero(np.isneginf(log_likelihoods))
-    if len(impossible):
+    if len(log_likelihoods) and log_likelihoods.min() == -np.inf:
+        impossible = np.flatnonzero(np.isneginf(log_likelihoods))
         raise DataError(
             f"row {impossible[0]} ({len(impossible)} in all): its observed cells have probability"
             " zero under the model, so nothing can be inferred from them; correct the row or use"
@@ -163,17 +164,26 @@ def refuse_impossible(log_likelihoods: NDArray[np.float64]) -> None:
 
 
 def _rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
+    return _checked_rows(graph, codes)[0]
+
+
+def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> tuple[NDArray[np.int16], int]:
+    """Return rows as the kernels want them, and the number of missing cells."""
     table = np.asarray(codes)
     if table.ndim != 2 or table.shape[1] != graph.n_variables:
         raise DataError(
             f"a table of shape (rows, {graph.n_variables}) was expected, one column per variable"
             f" of the graph; got {table.shape}"
         )
-    wrong = (table < -1) | (table >= graph.cardinalities)
-    if wrong.any():
-        row, variable = np.argwhere(wrong)[0]
+    if table.dtype != np.int16:
+        wide = table.astype(np.int64)
+        table = np.clip(wide, -2, np.iinfo(np.int16).max).astype(np.int16)
+    rows = table if table.flags.carray else np.require(table, np.int16, ["C", "W", "A"])
+    missing, wrong = check_rows(rows, graph.cardinalities)
+    if wrong >= 0:
+        row, variable = divmod(wrong, graph.n_variables)
+        found = np.asarray(codes)[row, variable]
         raise DataError(
-            f"row {row}, variable {graph.names[variable]!r}: state {table[row, variable]} is not"
-            f" in -1..{graph.cardinalities[variable] - 1}"
+            f"row {row}, variable {graph.names[variable]!r}: state {found} is not in -1..{graph.cardinalities[variable] - 1}"
         )
-    return np.require(table, np.int16, ["C", "W"])
+    return rows, missing

@@ -43,3 +43,36 @@ class Layout(NamedTuple):
         shape = tuple(int(a[variable]) for a in (self.n_nodes, self.cardinality, self.n_children))
         start = self.first_successor[variable]
         return self.successors[start : start + prod(shape)].reshape(shape)
+
+
+class Plan(NamedTuple):
+    """What the kernel for single rows reads: fewer arrays, as each costs something in every call.
+
+    Attributes
+    ----------
+    table
+        For each variable, parents before children: its number, forest parent, states, children,
+        nodes, first node, first parameter, first successor, first state; shape (variables, 9).
+    successors
+        Flat successor nodes.
+    """
+
+    table: NDArray[np.int64]
+    successors: NDArray[np.int32]
+
+
+def plan_of(layout: Layout) -> Plan:
+    """Return the plan of a layout."""
+    order = layout.order
+    columns = (
+        layout.forest,
+        layout.cardinality,
+        layout.n_children,
+        layout.n_nodes,
+        layout.first_node,
+        layout.first_parameter,
+        layout.first_successor,
+        layout.first_state,
+    )
+    table = np.column_stack((order, *(column[order] for column in columns)))
+    return Plan(np.ascontiguousarray(table, np.int64), layout.successors)

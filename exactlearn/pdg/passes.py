@@ -1,5 +1,6 @@
-"""One pass of inference over rows, by the cheapest of three compiled kernels that is exact.
+"""One pass of inference over rows, by the cheapest of four compiled kernels that is exact.
 
+Few rows of little evidence go one by one over the whole graph (`exactlearn.pdg.single_flows`).
 Many rows stand side by side over the whole graph (`exactlearn.pdg.block_flows`); when most cells
 are observed, rows go one by one over the nodes they can reach (`exactlearn.pdg.row_flows`); rows
 whose probability is below 1e-250 go with logarithms (`exactlearn.pdg.log_flows`).
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.pdg.block_flows import block_expectation, block_log_likelihoods
-from exactlearn.pdg.layout import Layout
+from exactlearn.pdg.layout import Layout, Plan
 from exactlearn.pdg.log_flows import log_expectation
 from exactlearn.pdg.row_flows import count_reached, row_expectation, row_log_likelihoods
+from exactlearn.pdg.single_flows import single_posteriors
 
 BLOCK = 128
 """Most rows that the block kernel puts side by side."""
@@ -21,6 +23,9 @@ BLOCK_MEMORY = 1 << 17
 
 SAMPLE = 16
 """Rows that are looked at to decide between the kernels."""
+
+FEW_ROWS = 16
+"""So many rows with most cells missing are answered one by one, over the whole graph."""
 
 FEW_VISITS = 1 << 17
 """With fewer visits of nodes by rows, no choice between the kernels gains a millisecond."""
@@ -44,6 +49,31 @@ def log_likelihoods(
     _complete_improbable(
         layout, parameters, rows, np.ones(len(rows)), result, NO_COUNTS, NO_POSTERIOR
     )
+    return result
+
+
+def posterior_marginals(
+    layout: Layout,
+    plan: Plan,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    missing: int,
+    posterior: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Add posterior marginals to ``posterior`` (zeros), and return log-likelihoods, as above.
+
+    Parameters
+    ----------
+    missing
+        Number of missing cells.
+    """
+    if len(rows) > FEW_ROWS or 2 * missing < rows.size:
+        return expect(layout, parameters, rows, np.ones(len(rows)), NO_COUNTS, posterior)
+    result = np.empty(len(rows))
+    if single_posteriors(plan, parameters, rows, result, posterior):
+        _complete_improbable(
+            layout, parameters, rows, np.ones(len(rows)), result, NO_COUNTS, posterior
+        )
     return result
 
 
