@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation, augment, gadget_problem
+    from exactlearn.augmentation.profile import Profile, profile
+    from exactlearn.augmentation.ranking import Ranking, best_pairs
     from exactlearn.candidate_identification import Budget
     from exactlearn.candidates import candidate_parent_sets
     from exactlearn.data import Dataset
@@ -59,10 +61,13 @@ _HOME = {
     "Learning": "exactlearn.imputation",
     "PenalisedLikelihood": "exactlearn.scores",
     "Problem": "exactlearn.solvers",
+    "Profile": "exactlearn.augmentation.profile",
+    "Ranking": "exactlearn.augmentation.ranking",
     "Refinement": "exactlearn.pdg.refine",
     "Result": "exactlearn.solvers",
     "StructuralEM": "exactlearn.structure.result",
     "augment": "exactlearn.augmentation",
+    "best_pairs": "exactlearn.augmentation.ranking",
     "candidate_parent_sets": "exactlearn.candidates",
     "compile_network": "exactlearn.pdg.compile",
     "discretise": "exactlearn.discretise",
@@ -75,6 +80,7 @@ _HOME = {
     "hide": "exactlearn.missingness",
     "most_probable_completion": "exactlearn.evaluation.completing",
     "posterior_cells": "exactlearn.evaluation.completing",
+    "profile": "exactlearn.augmentation.profile",
     "query": "exactlearn.evaluation.queries",
     "read_bif": "exactlearn.formats.bif",
     "read_dataset": "exactlearn.formats.table",
@@ -109,10 +115,13 @@ __all__ = [
     "Learning",
     "PenalisedLikelihood",
     "Problem",
+    "Profile",
+    "Ranking",
     "Refinement",
     "Result",
     "StructuralEM",
     "augment",
+    "best_pairs",
     "candidate_parent_sets",
     "compile_network",
     "discretise",
@@ -125,6 +134,7 @@ __all__ = [
     "hide",
     "most_probable_completion",
     "posterior_cells",
+    "profile",
     "query",
     "read_bif",
     "read_dataset",

@@ -5,6 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
 
+import numpy as np
+from numpy.typing import NDArray
+
 from exactlearn.alignment import aligned_codes
 from exactlearn.augmentation import Augmentation, augment
 from exactlearn.candidate_identification import Budget
@@ -235,9 +238,14 @@ def incomplete_options(dataset: Dataset, criterion: Criterion, search: Search) -
 
 
 def learn_incomplete(
-    dataset: Dataset, criterion: Criterion, search: Search, on_event: OnEvent | None = None
+    dataset: Dataset,
+    criterion: Criterion,
+    search: Search,
+    on_event: OnEvent | None = None,
+    *,
+    start: NDArray[np.int64] | None = None,
 ) -> Augmentation:
-    """Learn network and completion together as declared.
+    """Learn network and completion together as declared, from a completion if one is given.
 
     Raises
     ------
@@ -245,4 +253,4 @@ def learn_incomplete(
         As :func:`incomplete_options`.
     """
     options = incomplete_options(dataset, criterion, search)
-    return augment(dataset, method=search.method, on_event=on_event, **options)
+    return augment(dataset, method=search.method, start=start, on_event=on_event, **options)

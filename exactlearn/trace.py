@@ -1,17 +1,26 @@
 """The trace of a search: score and bound over time, as a table and as a figure."""
 
+from math import isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from exactlearn.plot import painted
 from exactlearn.records_file import write_records
-from exactlearn.solvers.result import Result
+from exactlearn.report import Learned
 
 COLUMNS = ("seconds", "score", "bound")
 """What a trace tells at each improvement."""
 
 
-def write_trace(result: Result, path: Path) -> None:
+class Traced(Learned, Protocol):
+    """What a search answers with that kept its trace."""
+
+    @property
+    def trace(self) -> tuple[tuple[float, float, float], ...]:
+        """Seconds, score and bound at each improvement."""
+
+
+def write_trace(result: Traced, path: Path) -> None:
     """Write the trace of a search in the format of the suffix, in one step.
 
     Parameters
@@ -33,7 +42,7 @@ def write_trace(result: Result, path: Path) -> None:
     write_records(path, COLUMNS, records, lambda suffix: trace_figure(result, suffix))
 
 
-def trace_figure(result: Result, suffix: str) -> bytes:
+def trace_figure(result: Traced, suffix: str) -> bytes:
     """Draw score and bound against time, the gap between them shaded.
 
     Parameters
@@ -66,15 +75,18 @@ def trace_figure(result: Result, suffix: str) -> bytes:
     return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
 
 
-def _lines(result: Result) -> tuple[list[float], list[float], list[float]]:
-    """Return the trace by columns, its last state drawn on to the end of the search."""
+def _lines(result: Traced) -> list[list[float]]:
+    """Return the trace by columns, its last state drawn on to the end of the search.
+
+    What is infinite is not drawn: it is not a number.
+    """
     points = list(result.trace)
     if points and result.seconds > points[-1][0]:
         points.append((result.seconds, result.score, result.bound))
-    return [p[0] for p in points], [p[1] for p in points], [p[2] for p in points]
+    return [[p[k] if isfinite(p[k]) else nan for p in points] for k in range(len(COLUMNS))]
 
 
-def _title(result: Result) -> str:
+def _title(result: Traced) -> str:
     if not result.trace:
         return "nothing was found"
     return f"{result.status}, gap {100 * result.gap:.3g} %"

@@ -31,7 +31,7 @@ ENTERING = 5
 LEAST_PRICE = 1e-7
 """Reduced cost from which a reading enters."""
 
-SMOOTHING = 0.4
+SMOOTHING = 0.7
 """Weight of the best prices so far where the next ones are tried: the last ones jump about."""
 
 JOINING = 0.7

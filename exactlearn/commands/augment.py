@@ -3,16 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from exactlearn.augmentation import gadget_problem
-from exactlearn.commands.findings import Findings, writable
+from exactlearn.commands.alternatives import (
+    Alternatives,
+    alternatives_options,
+    alternatives_tables,
+)
+from exactlearn.commands.findings import Findings, writable, write_trace_to
 from exactlearn.commands.imputing import shown
 from exactlearn.commands.learned import conclude, searched
-from exactlearn.commands.options import incomplete_options, output_options, reading_options
-from exactlearn.commands.output import Output
+from exactlearn.commands.options import (
+    incomplete_options,
+    output_options,
+    reading_options,
+    trace_option,
+)
+from exactlearn.commands.output import Output, require_records
 from exactlearn.instances import locate
 from exactlearn.pipeline import arc_constraints, learn_incomplete, load, score_of
 from exactlearn.report import (
@@ -37,11 +48,15 @@ from exactlearn.runs import Criterion, MethodName, Reading, Search
     show_default=True,
     help="How missing cells are completed.",
 )
+@trace_option
+@alternatives_options
 @incomplete_options
 def command(
     source: str,
     output: Output,
     reading: Reading,
+    alternatives: Alternatives,
+    trace: Path | None,
     criterion: Criterion,
     search: Search,
     method: MethodName,
@@ -54,6 +69,7 @@ def command(
     last into a folder.
     """
     writable(output, with_data=True, completes=True)
+    require_records(trace, "--trace")
     output.note_compiling()
     data = load(locate(source, ".csv"), reading)
     search = replace(search, method=method)
@@ -66,22 +82,33 @@ def command(
         **arc_constraints(search, data.names),
     )
 
+    more: dict[str, Any] = {}
+
     def findings(learned: Learned) -> Findings:
         assert learned.parents is not None
-        record = learning_record(data.names, learned)
+        record = {**learning_record(data.names, learned), **more}
         record["completion"] = completion_record(data, learned.values)
         completed = data.complete(learned.values)
         return Findings(data.names, learned.parents, record, completed, reduction, smoothing)
 
+    start = alternatives.starting_values(data, reading)
     result = searched(
-        output, method, lambda told: learn_incomplete(data, criterion, search, told), findings
+        output,
+        method,
+        lambda told: learn_incomplete(data, criterion, search, told, start=start),
+        findings,
     )
-    conclude(output, data.names, result, findings, completed=True, tables=_tables)
+    if result.parents is not None and result.status != "interrupted":
+        with output.narration("alternatives") as narration:
+            more |= alternatives.record(data, criterion, search, result, narration)
+    also = [] if trace is None else [partial(write_trace_to, result, trace, output)]
+    conclude(output, data.names, result, findings, completed=True, tables=_tables, also=also)
 
 
 def _tables(record: Mapping[str, Any]) -> list[Any]:
     completion = record.get("completion", [])
     if not completion:
-        return learning_tables(record)
+        return [*learning_tables(record), *alternatives_tables(record)]
     cells, left = shown(completion)
-    return [*learning_tables(record), "", completion_table(cells), *left]
+    completed = ["", completion_table(cells), *left]
+    return [*learning_tables(record), *completed, *alternatives_tables(record)]

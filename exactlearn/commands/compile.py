@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from exactlearn.commands.options import output_options, reading_options, seed_option
-from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.output import Output, require_records, require_suffix, write_json
 from exactlearn.drawing import decision_graph_drawing
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
@@ -26,7 +26,6 @@ from exactlearn.pdg.rational import compile_exactly
 from exactlearn.pipeline import load_for
 from exactlearn.plot import FIGURES, write_figure
 from exactlearn.progress import terminated_as_interrupted
-from exactlearn.records_file import RECORDS
 from exactlearn.report import compilation_record, compilation_table, facts
 from exactlearn.runs import Reading
 
@@ -92,7 +91,7 @@ def command(
     graph so far (exit status 130).
     """
     require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
-    require_suffix(frontier, RECORDS, "--frontier")
+    require_records(frontier, "--frontier")
     merges = merge_budget is not None or lambda_ is not None or data is not None
     if exact and (merges or frontier):
         raise OptionError("--exact compiles without loss: leave out the options of merging")

@@ -15,8 +15,8 @@ from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.plot import FIGURES, write_figure
-from exactlearn.solvers import Problem, Result
-from exactlearn.trace import write_trace
+from exactlearn.solvers import Problem
+from exactlearn.trace import Traced, write_trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,13 @@ def _write(found: Findings, path: Path) -> None:
     writers(found.completes)[suffix_of(path)](found, path)
 
 
-def write_trace_in(result: Result, folder: Path, output: Output) -> None:
+def write_trace_to(result: Traced, path: Path, output: Output) -> None:
+    """Write the trace of a search, and say so."""
+    write_trace(result, path)
+    output.wrote(path)
+
+
+def write_trace_in(result: Traced, folder: Path, output: Output) -> None:
     """Write the trace of a search into a folder: the table, and the figure where it can be made."""
     folder.mkdir(parents=True, exist_ok=True)
     write_trace(result, folder / "trace.csv")

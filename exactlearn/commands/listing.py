@@ -10,12 +10,9 @@ import click
 
 from exactlearn.arc_support import arc_support, support_record, write_support
 from exactlearn.commands.options import option_group
-from exactlearn.commands.output import Output, is_folder, require_suffix
+from exactlearn.commands.output import Output, is_folder, require_records
 from exactlearn.equivalence import pattern
 from exactlearn.errors import MissingExtraError, OptionError
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.plot import require_matplotlib
-from exactlearn.records_file import RECORDS
 from exactlearn.report import facts, learning_tables, named_parents, number, plain_table
 from exactlearn.runs import Search
 from exactlearn.solvers import Problem
@@ -51,16 +48,12 @@ class Listing:
         """Refuse what contradicts itself, or cannot be written."""
         if self.best is not None and self.best_classes is not None:
             raise OptionError("--best and --best-classes exclude each other; give one of them")
-        require_suffix(self.support, RECORDS, "--support")
-        if self.support is None:
-            return
-        if not self.wanted:
+        require_records(self.support, "--support")
+        if self.support is not None and not self.wanted:
             raise OptionError(
                 "--support tells how many of several networks have an arc: say which with "
                 "--best K, --best-classes K or --within FACTOR"
             )
-        if suffix_of(self.support) in (".svg", ".png", ".pdf"):
-            require_matplotlib("'--support FILE.csv'")
 
     @property
     def wanted(self) -> bool:

@@ -307,6 +307,13 @@ starts_option = click.option(
     help="t-local and structural EM: starts, the most frequent states and then random ones.",
 )
 
+trace_option = click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).",
+)
+
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0),

@@ -11,7 +11,9 @@ import click
 from exactlearn.errors import OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.text_file import suffix_of
+from exactlearn.plot import require_matplotlib
 from exactlearn.progress import Narration
+from exactlearn.records_file import RECORDS
 from exactlearn.report import console, strict
 
 
@@ -97,6 +99,13 @@ def require_suffix(path: Path | None, known: Sequence[str], option: str = "--out
         f"{option} {path}: expected a file name ending in {', '.join(known)} "
         f"(.gz may follow), found '{suffix_of(path)}'"
     )
+
+
+def require_records(path: Path | None, option: str) -> None:
+    """Refuse, before any work is done, a file for records or their figure that cannot be."""
+    require_suffix(path, RECORDS, option)
+    if path is not None and suffix_of(path) in (".svg", ".png", ".pdf"):
+        require_matplotlib(f"'{option} FILE.csv'")
 
 
 def require_parent(path: Path, option: str = "--output") -> None:

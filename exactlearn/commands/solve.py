@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from exactlearn.commands.findings import Findings, writable, write_trace_in
+from exactlearn.commands.findings import Findings, writable, write_trace_in, write_trace_to
 from exactlearn.commands.learned import conclude, search_told
 from exactlearn.commands.listing import Listing, listing_options
 from exactlearn.commands.options import (
@@ -31,7 +31,6 @@ from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.solvers import Problem, Result
 from exactlearn.solvers.enumeration import Enumeration
 from exactlearn.solvers.result import OnEvent
-from exactlearn.trace import write_trace
 
 
 @click.command("solve")
@@ -140,7 +139,7 @@ def _also(result: Result, solving: Solving, output: Output) -> list[Callable[[],
     if solving.certificate is not None:
         steps.append(partial(_write_certificate, result, solving.certificate, output))
     if solving.trace is not None:
-        steps.append(partial(_write_trace, result, solving.trace, output))
+        steps.append(partial(write_trace_to, result, solving.trace, output))
     if output.path is not None and is_folder(output.path):
         steps.append(partial(write_trace_in, result, output.path, output))
     return steps
@@ -151,11 +150,6 @@ def _write_certificate(result: Result, path: Path, output: Output) -> None:
         output.note(f"No certificate: {result.message or 'the solver gave none'}")
         return
     result.certificate.write(path)
-    output.wrote(path)
-
-
-def _write_trace(result: Result, path: Path, output: Output) -> None:
-    write_trace(result, path)
     output.wrote(path)
 
 

@@ -8,14 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from exactlearn.commands.options import option_group
-from exactlearn.commands.output import require_parent, require_suffix
+from exactlearn.commands.options import option_group, trace_option
+from exactlearn.commands.output import require_parent, require_records
 from exactlearn.errors import OptionError
 from exactlearn.formats.parents_file import read_parents
-from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
-from exactlearn.plot import require_matplotlib
-from exactlearn.records_file import RECORDS
 
 F = TypeVar("F", bound=Any)
 
@@ -85,9 +82,7 @@ class Solving:
         MissingExtraError
             When a figure is wanted and Matplotlib is not installed.
         """
-        require_suffix(self.trace, RECORDS, "--trace")
-        if self.trace is not None and suffix_of(self.trace) in (".svg", ".png", ".pdf"):
-            require_matplotlib("'--trace FILE.csv'")
+        require_records(self.trace, "--trace")
         if self.certificate is not None:
             if self.certificate.is_dir():
                 raise OptionError(
@@ -164,10 +159,5 @@ def solving_options(command: F) -> F:
             metavar="FILE",
             help="Write the proof, for 'exactlearn verify'.",
         ),
-        click.option(
-            "--trace",
-            type=file,
-            metavar="FILE",
-            help="Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).",
-        ),
+        trace_option,
     )
