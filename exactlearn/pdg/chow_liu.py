@@ -62,14 +62,14 @@ def pair_joint(
         the last column the second one.
     """
     r, s = table.shape[0] - 1, table.shape[1] - 1
-    joint = table[:r, :s] + 1.0
+    joint: NDArray[np.float64] = table[:r, :s] + 1.0
     joint /= joint.sum()
     observed = table[:r, :s].sum() + table[r, :s].sum() + table[:r, s].sum()
     incomplete = table[r].sum() + table[:r, s].sum() > 0.0
     if observed == 0.0:
         return joint
     if not incomplete:
-        joint = table[:r, :s] / observed
+        joint[:] = table[:r, :s] / observed
         return joint
     row, column = np.empty(r), np.empty(s)
     before = -np.inf

@@ -119,7 +119,7 @@ def populate(rows: CompleteRows, forest: NDArray[np.int32], successors: Successo
         masses = np.bincount(cells, rows.weights, n_nodes * r).astype(np.float64)
         counts[v] = masses.reshape(n_nodes, r)
         for place, child in enumerate(children[v]):
-            heads, origin = _occupied(kept[v][:, :, place].ravel(), masses)
+            heads, origin = occupied(kept[v][:, :, place].ravel(), masses)
             kept[v][:, :, place] = heads.reshape(n_nodes, r)
             reached[child] = heads[cells]
             kept[child] = successors[child][origin]
@@ -130,10 +130,21 @@ def populate(rows: CompleteRows, forest: NDArray[np.int32], successors: Successo
     return Population(graph, reached, flat, likelihood)
 
 
-def _occupied(
+def occupied(
     heads: NDArray[np.int32], masses: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Renumber the heads of edges that carry rows; return where each edge leads, and old heads."""
+    """Leave out the nodes of a variable that no edge with rows leads to.
+
+    Parameters
+    ----------
+    heads, masses
+        Where each edge leads, and the weight of its rows, not zero for all, shape (edges,).
+
+    Returns
+    -------
+    Where each edge leads now, and the old number of each node that is left; an edge without rows
+    leads to the heaviest node.
+    """
     weight = np.bincount(heads, masses)
     origin = np.flatnonzero(weight > 0)
     numbers = np.full(len(weight), np.searchsorted(origin, weight.argmax()), np.int32)

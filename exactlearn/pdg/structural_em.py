@@ -1,0 +1,285 @@
+"""Structural EM for decision graphs (PDG-SEM, Algorithm 1).
+
+An iteration fits the parameters by EM, takes the expected counts of all edges in one pass, and
+improves the expected score
+
+    Q = (1-lambda) E[L] - lambda size        (PDG-SEM, equation 8)
+
+by splits from the roots down and merges from the leaves up, of which each change is known exactly
+from those counts (equations 13 and 15). Q never falls, so the score of the observed cells never
+falls either (Friedman 1998); both are monitored. The search ends when no split or merge gains.
+
+The forest is that of Chow and Liu from the mutual information of pairs by EM (Algorithm 2), a
+tree as in the paper or, by default, a forest that leaves out edges which do not pay for their
+parameters. The first parameters are those of the pairs, where the paper draws them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
+from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.parameters.ascent import FALL
+from exactlearn.pdg.available_cases import available_counts
+from exactlearn.pdg.chow_liu import chow_liu_forest
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.edge_counts import (
+    EdgeTables,
+    by_variable,
+    copied_by_edges,
+    expected_edge_counts,
+)
+from exactlearn.pdg.forest import forest_order
+from exactlearn.pdg.markov_forest import markov_forest
+from exactlearn.pdg.neighbourhood import improved_by_counts
+from exactlearn.pdg.refine import refine
+from exactlearn.pdg.smoothing import smoothed_graph
+from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
+
+Cases = Literal["em", "available", "complete"]
+CASES: tuple[Cases, ...] = ("em", "available", "complete")
+"""What counts are made of: all completions of a row (EM), what is certain of it (ACA), or only the
+rows without missing cells (CCA)."""
+
+ITERATIONS, EM_ITERATIONS, FINAL_ITERATIONS = 100, 10, 100
+"""Most iterations, of EM for parameters in each of them, and at the end (PDG-SEM, section 6)."""
+
+
+class StructuralEMState(NamedTuple):
+    """Where structural EM stands.
+
+    Attributes
+    ----------
+    iteration
+        Changes of the structure so far.
+    graph
+        The model.
+    log_likelihood, score
+        Of the observed cells, total, natural logarithm; and S(lambda) with it.
+    expected_gain
+        By how much the expected score rose in this iteration, 0 in the first state.
+    """
+
+    iteration: int
+    graph: DecisionGraph
+    log_likelihood: float
+    score: float
+    expected_gain: float
+
+
+@dataclass(frozen=True, eq=False)
+class StructuralEMGraph:
+    """A decision graph learnt by structural EM.
+
+    Parameters
+    ----------
+    graph
+        The model, its parameters fitted a last time and smoothed.
+    lambda_, size
+        The score that it was learnt by.
+    states
+        The first state and that after each iteration.
+    converged
+        Whether no split or merge gained at the end.
+    """
+
+    graph: DecisionGraph
+    lambda_: float
+    size: Size
+    states: tuple[StructuralEMState, ...]
+    converged: bool
+
+    @property
+    def score(self) -> float:
+        """S(lambda) of the observed cells before the last smoothing."""
+        return self.states[-1].score
+
+
+def structural_em_graph(
+    dataset: Dataset,
+    *,
+    cases: Cases = "em",
+    forest: Literal["forest", "tree"] | ArrayLike = "forest",
+    lambda_: float | None = None,
+    size: Size = "effective",
+    alpha: float = 1.0,
+    iterations: int = ITERATIONS,
+    on_iteration: Callable[[StructuralEMState], None] | None = None,
+) -> StructuralEMGraph:
+    """Learn a decision graph from rows with missing cells (PDG-SEM, Algorithm 1).
+
+    Parameters
+    ----------
+    dataset
+        Rows, possibly with missing cells and weights.
+    cases
+        ``em``, ``available`` or ``complete``. With available cases there is no score that all
+        structures share, so nothing is monitored.
+    forest
+        ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
+        for a root.
+    lambda_
+        Weight of the size in the score; left out, that of BIC.
+    size
+        ``effective`` or ``representational``; the paper counts free parameters.
+    alpha
+        Pseudo-count of every parameter of the result, as in the paper's experiments.
+    iterations
+        Most changes of the structure.
+    on_iteration
+        Called with the first state and after each iteration.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, none is complete with ``cases="complete"``, or the forest does not
+        fit the table.
+    OptionError
+        If an option is wrong.
+    CheckError
+        If a score falls by more than rounding.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [1, 1], [0, -1], [-1, 1]] * 20)
+    >>> found = structural_em_graph(Dataset(rows, ("a", "b"), (("n", "y"),) * 2))
+    >>> found.converged, found.graph.effective_size
+    (True, 6)
+    """
+    if cases not in CASES:
+        raise OptionError(f"cases {cases!r}: give 'em', 'available' or 'complete'")
+    if not alpha >= 0:
+        raise OptionError(f"alpha must be 0 or more, got {alpha}")
+    used = _complete_rows(dataset) if cases == "complete" else dataset
+    weight = float(used.row_weights.sum())
+    if weight <= 0:
+        raise DataError("the table has no rows of positive weight: nothing to learn from")
+    score = StructureScore(bic_lambda(weight) if lambda_ is None else lambda_, size)
+    codes, weights = used.codes.astype(np.int16), np.ascontiguousarray(used.row_weights)
+    parents = _forest(forest, codes, weights, used, score)
+    graph = markov_forest(used.names, used.states, parents, codes, weights)
+    climb = _AvailableCases if cases == "available" else _Expected
+    states, converged = climb(used, codes, weights, score).run(graph, iterations, on_iteration)
+    last = states[-1].graph
+    if cases == "available":
+        counts = available_counts(last.layout, codes, weights)
+        last = smoothed_graph(last, counts, alpha)
+    else:
+        last = refine(last, used, iterations=FINAL_ITERATIONS, alpha=alpha).pdg
+    return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged)
+
+
+class _Expected:
+    """Structural EM by expected counts."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        codes: NDArray[np.int16],
+        weights: NDArray[np.float64],
+        score: StructureScore,
+    ) -> None:
+        self._dataset, self._codes, self._weights = dataset, codes, weights
+        self._score = score
+
+    def run(
+        self,
+        graph: DecisionGraph,
+        iterations: int,
+        on_iteration: Callable[[StructuralEMState], None] | None,
+    ) -> tuple[list[StructuralEMState], bool]:
+        """Alternate between parameters and structure; return all states, and whether it ended."""
+        graph = self.fitted(graph)
+        states: list[StructuralEMState] = []
+        gain, converged = 0.0, False
+        while True:
+            tables, likelihood = self.counts(graph)
+            value = self._score.of(graph, likelihood)
+            states.append(StructuralEMState(len(states), graph, likelihood, value, gain))
+            self.monitor(states)
+            if on_iteration is not None:
+                on_iteration(states[-1])
+            if converged or len(states) > iterations:
+                return states, converged
+            found = improved_by_counts(graph, tables, self._score)
+            gain = found.gain
+            if not found.changed:
+                return states, True
+            graph = self.fitted(found.graph)
+
+    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
+        """Return a structure with its parameters by EM (Algorithm 1, line 5)."""
+        return refine(graph, self._dataset, iterations=EM_ITERATIONS).pdg
+
+    def counts(self, graph: DecisionGraph) -> tuple[EdgeTables, float]:
+        """Return the counts of all edges, and the log-likelihood."""
+        return expected_edge_counts(graph, self._codes, self._weights)
+
+    def monitor(self, states: list[StructuralEMState]) -> None:
+        """Raise when the expected or the observed score fell."""
+        if len(states) < 2:
+            return
+        before, after = states[-2].score, states[-1].score
+        slack = FALL * max(1.0, abs(before))
+        if after < before - slack or states[-1].expected_gain < -slack:
+            raise CheckError(
+                f"structural EM, iteration {states[-1].iteration}: the score fell from {before!r}"
+                f" to {after!r}, the expected one rose by {states[-1].expected_gain!r}: please"
+                " report this with the data"
+            )
+
+
+class _AvailableCases(_Expected):
+    """The same search with the counts of available cases in place of EM."""
+
+    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
+        """Return a structure with the relative counts of its available cases."""
+        counts = available_counts(graph.layout, self._codes, self._weights)
+        return smoothed_graph(graph, counts, 0.0)
+
+    def counts(self, graph: DecisionGraph) -> tuple[EdgeTables, float]:
+        """Return the available counts of all edges, and their log-likelihood."""
+        copied = copied_by_edges(graph)
+        counts = available_counts(copied.layout, self._codes, self._weights)
+        own = available_counts(graph.layout, self._codes, self._weights)
+        some = own > 0
+        likelihood = float(own[some] @ np.log(graph.parameters[some]))
+        return by_variable(copied, counts), likelihood
+
+    def monitor(self, states: list[StructuralEMState]) -> None:
+        """Do nothing: other structures have other available cases."""
+
+
+def _complete_rows(dataset: Dataset) -> Dataset:
+    complete = (dataset.codes != MISSING).all(axis=1)
+    if not complete.any():
+        raise DataError("no row is complete: use available cases or EM")
+    weights = None if dataset.weights is None else dataset.weights[complete]
+    return Dataset(dataset.codes[complete], dataset.names, dataset.states, weights)
+
+
+def _forest(
+    forest: Literal["forest", "tree"] | ArrayLike,
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    dataset: Dataset,
+    score: StructureScore,
+) -> NDArray[np.int32]:
+    if isinstance(forest, str):
+        if forest not in ("forest", "tree"):
+            raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
+        rate = score.rate if forest == "forest" and score.lambda_ < 1 else None
+        return chow_liu_forest(codes, weights, dataset.cardinalities, rate)
+    parents = np.asarray(forest, np.int32)
+    if parents.shape != (dataset.n_variables,):
+        raise DataError(
+            f"a forest of shape ({dataset.n_variables},) was expected, a parent or -1 for each"
+            f" column; got {parents.shape}"
+        )
+    forest_order(parents)
+    return parents
