@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from exactlearn.data import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.pdg.collapse import collapse_unreached
+from exactlearn.pdg.compile import compile_network
+from exactlearn.pdg.flows import expected_counts, log_likelihood
+from exactlearn.pdg.hybrid_learning import learn_hybrid
+from exactlearn.pdg.information import information
+from tests.network_oracle import random_network
+from tests.pdg_oracle import graph_joint
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    """A dense network with the frequencies of rows of another one."""
+    rng = np.random.default_rng(6)
+    data = random_network(rng, 6).sample(400, rng)
+    parents = [(), (0,), (0, 1), (1, 2), (2, 3), (3, 4)]
+    return fit_complete(data, parents, alpha=0.0), data
+
+
+def ml_likelihood(graph, data):
+    """The largest log-likelihood of a structure, from its counts."""
+    counts = expected_counts(graph, data.codes.astype(np.int16))
+    pairs = zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False)
+    return sum(information(counts[a:b]) for a, b in pairs)
+
+
+def test_the_path_begins_where_the_network_is_and_falls(learnt):
+    network, data = learnt
+    lambdas = [0.0, 0.5, 0.9, 0.99, 1.0]
+    found = learn_hybrid(network, data, lambdas=lambdas, alpha=0.0)
+    assert [m.lambda_ for m in found.models] == lambdas
+    sizes = [m.graph.effective_size for m in found.models]
+    assert (np.diff(sizes) <= 0).all()
+    assert sizes[-1] == data.cardinalities @ np.maximum(1, found.models[-1].graph.child_counts)
+    first = collapse_unreached(compile_network(network), data)
+    best = ml_likelihood(first, data)
+    assert best >= network.log_likelihood(data) - 1e-9
+    for model in found.models:
+        model.graph.check()
+        assert model.log_likelihood == pytest.approx(best - model.loss)
+        assert model.log_likelihood == pytest.approx(log_likelihood(model.graph, data))
+    frontier = found.frontier
+    assert frontier.effective_size[0] == first.effective_size <= found.compiled_size
+    assert (np.diff(frontier.effective_size) < 0).all()
+    assert (np.diff(frontier.loss) >= -1e-12).all()
+    at = {size: loss for size, loss in zip(frontier.effective_size, frontier.loss, strict=True)}
+    for model in found.models:
+        assert at[model.graph.effective_size] * 400 == pytest.approx(model.loss, abs=1e-8)
+
+
+def test_the_score_of_each_lambda_is_no_worse_than_at_the_start(learnt):
+    network, data = learnt
+    seen = []
+    found = learn_hybrid(network, data, lambdas=[0.7, 0.9], alpha=0.0, on_model=seen.append)
+    assert tuple(seen) == found.models
+    start = found.frontier.effective_size[0]
+    for model in found.models:
+        saved = start - model.graph.effective_size
+        assert (1 - model.lambda_) * model.loss <= model.lambda_ * saved + 1e-9
+
+
+def test_smoothing_and_missing_cells(learnt):
+    network, data = learnt
+    model = learn_hybrid(network, data).models[0]
+    assert (model.graph.parameters > 0).all()
+    codes = data.codes.astype(int)
+    codes[np.random.default_rng(0).random(codes.shape) < 0.1] = -1
+    holes = Dataset(codes, data.names, data.states)
+    found = learn_hybrid(network, holes).models[0]
+    found.graph.check()
+    assert found.graph.effective_size < learn_hybrid(network, holes, lambdas=[0]).compiled_size
+    joint = graph_joint(found.graph)
+    assert joint.min() > 0
+    assert joint.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"lambdas": []}, "no lambda"), ({"lambdas": [-1.0]}, "lambda"), ({"alpha": -1.0}, "alpha")],
+)
+def test_mistakes_are_told(learnt, options, message):
+    with pytest.raises(OptionError, match=message):
+        learn_hybrid(*learnt, **options)
+
+
+def test_rows_of_other_variables_are_refused(learnt):
+    network, data = learnt
+    other = Dataset(data.codes, tuple(f"y{k}" for k in range(6)), data.states)
+    with pytest.raises(DataError, match="no column"):
+        learn_hybrid(network, other)
