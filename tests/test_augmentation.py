@@ -41,8 +41,18 @@ def run(data, score, rules, method, **options):
     )
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(120))
 def test_exact_methods_equal_brute_force(seed):
+    require_brute_force(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1600))
+def test_exact_methods_equal_brute_force_on_many_tables(seed):
+    require_brute_force(seed)
+
+
+def require_brute_force(seed):
     data, score, rules = random_case(seed)
     best = max(best_per_completion(data, score, rules).values())
     for method in ("exact", "branching", "gadget"):
