@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Compare ways of completing one incomplete data set.",
     "fit": "Estimate the parameters of a network or of a decision graph.",
     "compile": "Compile a network to a probabilistic decision graph.",
+    "learn-pdg": "Learn a probabilistic decision graph from a table.",
     "query": "Answer posterior queries on a network or a decision graph.",
     "simulate": "Draw rows from a network and hide cells.",
     "convert": "Convert a model, a table or scores to another format.",
@@ -25,7 +26,8 @@ COMMANDS = {
     "reproduce": "Repeat the experiments of a paper.",
     "instances": "List, show or copy the bundled instances.",
 }
-"""Each command with its line in the overview; its module is ``exactlearn.commands.NAME``."""
+"""Each command with its line in the overview; its module in ``exactlearn.commands`` has its name,
+with ``_`` for ``-``."""
 
 
 class LazyGroup(click.Group):
@@ -39,7 +41,7 @@ class LazyGroup(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"exactlearn.commands.{cmd_name}")
+        module = import_module(f"exactlearn.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

@@ -48,7 +48,7 @@ def test_the_path_begins_where_the_network_is_and_falls(learnt):
     assert frontier.effective_size[0] == first.effective_size <= found.compiled_size
     assert (np.diff(frontier.effective_size) < 0).all()
     assert (np.diff(frontier.loss) >= -1e-12).all()
-    at = {size: loss for size, loss in zip(frontier.effective_size, frontier.loss, strict=True)}
+    at = dict(zip(frontier.effective_size, frontier.loss, strict=True))
     for model in found.models:
         assert at[model.graph.effective_size] * 400 == pytest.approx(model.loss, abs=1e-8)
 
@@ -86,6 +86,15 @@ def test_smoothing_and_missing_cells(learnt):
 def test_mistakes_are_told(learnt, options, message):
     with pytest.raises(OptionError, match=message):
         learn_hybrid(*learnt, **options)
+
+
+def test_an_interrupt_keeps_what_there_is(learnt):
+    def stop(model):
+        raise KeyboardInterrupt
+
+    found = learn_hybrid(*learnt, lambdas=[0.5, 0.9], on_model=stop)
+    assert not found.finished
+    assert [m.lambda_ for m in found.models] == [0.5]
 
 
 def test_rows_of_other_variables_are_refused(learnt):

@@ -184,6 +184,23 @@ def test_alternatives_to_em(cases):
         assert np.allclose(alone.graph.parameters, found.graph.parameters)
 
 
+def test_an_interrupt_keeps_the_last_state():
+    data = drawn(logic3(5), 400, np.random.default_rng(2))
+
+    def stop(state):
+        if state.iteration == 1:
+            raise KeyboardInterrupt
+
+    found = structural_em_graph(data, lambda_=0.2, on_iteration=stop)
+    assert not found.finished
+    assert not found.converged
+    assert len(found.states) == 2
+    found.graph.check()
+    few = structural_em_graph(data, lambda_=0.2, iterations=1)
+    assert few.finished
+    assert len(few.states) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -1,9 +1,10 @@
 """Forests of variables as arrays of parent numbers."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from exactlearn.errors import CheckError
+from exactlearn.data import Dataset
+from exactlearn.errors import CheckError, DataError
 
 
 def forest_children(forest: NDArray[np.int32]) -> tuple[tuple[int, ...], ...]:
@@ -37,3 +38,23 @@ def forest_order(forest: NDArray[np.int32]) -> tuple[int, ...]:
         rest = sorted(set(range(n)) - set(order))
         raise CheckError(f"the forest has a cycle among variables {rest}")
     return tuple(order)
+
+
+def checked_forest(forest: ArrayLike, dataset: Dataset) -> NDArray[np.int32]:
+    """Return the parents of a forest of a table's variables.
+
+    Raises
+    ------
+    DataError
+        If there is not one parent for each variable.
+    CheckError
+        If they form no forest.
+    """
+    parents = np.asarray(forest, np.int32)
+    if parents.shape != (dataset.n_variables,):
+        raise DataError(
+            f"a forest of shape ({dataset.n_variables},) was expected, a parent or -1 for each"
+            f" column; got {parents.shape}"
+        )
+    forest_order(parents)
+    return parents

@@ -12,11 +12,12 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.pdg.chow_liu import chow_liu_forest
+from exactlearn.pdg.forest import checked_forest
 from exactlearn.pdg.forest_growth import grow_forest
 from exactlearn.pdg.learning import LearntGraph, best_structure, learnt
 from exactlearn.pdg.population import CompleteRows
@@ -71,6 +72,7 @@ def learn_pdg(
     lambdas: Sequence[float] | None = None,
     size: Size = "effective",
     significances: Sequence[float] = SIGNIFICANCES,
+    forests: Sequence[ArrayLike] = (),
     alpha: float | None = None,
     seed: int = 0,
     on_progress: OnProgress | None = None,
@@ -87,6 +89,9 @@ def learn_pdg(
         ``effective`` or ``representational``.
     significances
         Levels of the tests, a forest for each; a level may stand several times.
+    forests
+        More forests for the population, as parents of the variables: such as that of a learnt
+        network's decision graph.
     alpha
         Pseudo-count of every parameter; left out, tuned by cross-validation.
     seed
@@ -102,7 +107,7 @@ def learn_pdg(
     Raises
     ------
     DataError
-        If a cell is missing, or there are no rows.
+        If a cell is missing, there are no rows, or a forest does not fit the table.
     OptionError
         If a lambda, a significance, the size or ``alpha`` is wrong.
     """
@@ -115,10 +120,11 @@ def learn_pdg(
         raise OptionError(f"significances {list(significances)} must be from 0 to 1")
     if alpha is not None and alpha < 0:
         raise OptionError(f"alpha must be 0 or more, got {alpha}")
+    given_forests = [checked_forest(f, dataset) for f in forests]
     search = _Search(rows, seed, on_progress)
     finished = True
     try:
-        search.grow(significances, scores[0])
+        search.grow(given_forests, significances, scores[0])
         for score in scores:
             search.learn(score)
     except KeyboardInterrupt:
@@ -143,8 +149,15 @@ class _Search:
         self._forests: list[NDArray[np.int32]] = []
         self.models: list[LearntGraph] = []
 
-    def grow(self, significances: Sequence[float], score: StructureScore) -> None:
+    def grow(
+        self,
+        forests: Sequence[NDArray[np.int32]],
+        significances: Sequence[float],
+        score: StructureScore,
+    ) -> None:
         """Make the population: different forests only."""
+        for forest in forests:
+            self._add(forest)
         total = len(significances) + 1
         codes = np.ascontiguousarray(self._rows.columns.T.astype(np.int16))
         cardinalities = np.array([len(s) for s in self._rows.states], np.int64)

@@ -61,11 +61,14 @@ class HybridGraphs:
         merges lead there; it begins with the collapsed graph.
     compiled_size
         Effective size of the network's graph before nodes were collapsed.
+    finished
+        Whether no interrupt cut the path short.
     """
 
     models: tuple[HybridGraph, ...]
     frontier: Frontier
     compiled_size: int
+    finished: bool
 
 
 def learn_hybrid(
@@ -94,6 +97,11 @@ def learn_hybrid(
         Of the search for a forest, and of the folds.
     on_model
         Called at each lambda.
+
+    Returns
+    -------
+    HybridGraphs
+        An interrupt after the first model ends the path there.
 
     Raises
     ------
@@ -126,16 +134,21 @@ def learn_hybrid(
     frontier = Frontier(
         np.array([merges.effective_size]), np.array([merges.nodes]), np.array([merges.loss])
     )
-    models = []
-    for score in scores:
-        frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
-        graph = smoothed_on(merges.merged(), dataset, alpha, seed)
-        likelihood = log_likelihood(graph, dataset)
-        models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
-        if on_model is not None:
-            on_model(models[-1])
-    frontier = frontier.followed_by(merges.merge_until())
-    return HybridGraphs(tuple(models), frontier, compiled.effective_size)
+    models: list[HybridGraph] = []
+    try:
+        for score in scores:
+            frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
+            graph = smoothed_on(merges.merged(), dataset, alpha, seed)
+            likelihood = log_likelihood(graph, dataset)
+            models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
+            if on_model is not None:
+                on_model(models[-1])
+        frontier = frontier.followed_by(merges.merge_until())
+    except KeyboardInterrupt:
+        if not models:
+            raise
+        return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=False)
+    return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=True)
 
 
 def smoothed_on(

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.data import Dataset
-from exactlearn.errors import CheckError, DataError
+from exactlearn.errors import CheckError
 from exactlearn.pdg.approximation import MergeSequence
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.forest import forest_order
+from exactlearn.pdg.forest import checked_forest
 from exactlearn.pdg.population import (
     CompleteRows,
     Population,
@@ -120,13 +120,7 @@ def learn_on_forest(
     ([1, 2], 6)
     """
     rows = CompleteRows.of(dataset)
-    given = np.asarray(forest, np.int32)
-    if given.shape != (dataset.n_variables,):
-        raise DataError(
-            f"a forest of shape ({dataset.n_variables},) was expected, a parent or -1 for each"
-            f" column; got {given.shape}"
-        )
-    forest_order(given)
+    given = checked_forest(forest, dataset)
     score = StructureScore(bic_lambda(rows.total_weight) if lambda_ is None else lambda_, size)
     return learnt(best_structure(rows, given, score), score, alpha)
 

@@ -34,7 +34,7 @@ from exactlearn.pdg.edge_counts import (
     copied_by_edges,
     expected_edge_counts,
 )
-from exactlearn.pdg.forest import forest_order
+from exactlearn.pdg.forest import checked_forest
 from exactlearn.pdg.markov_forest import markov_forest
 from exactlearn.pdg.neighbourhood import improved_by_counts
 from exactlearn.pdg.refine import refine
@@ -86,6 +86,8 @@ class StructuralEMGraph:
         The first state and that after each iteration.
     converged
         Whether no split or merge gained at the end.
+    finished
+        Whether no interrupt cut the search short.
     """
 
     graph: DecisionGraph
@@ -93,6 +95,7 @@ class StructuralEMGraph:
     size: Size
     states: tuple[StructuralEMState, ...]
     converged: bool
+    finished: bool
 
     @property
     def score(self) -> float:
@@ -134,6 +137,11 @@ def structural_em_graph(
     on_iteration
         Called with the first state and after each iteration.
 
+    Returns
+    -------
+    StructuralEMGraph
+        An interrupt after the first state ends the search with the last one.
+
     Raises
     ------
     DataError
@@ -163,15 +171,23 @@ def structural_em_graph(
     codes, weights = used.codes.astype(np.int16), np.ascontiguousarray(used.row_weights)
     parents = _forest(forest, codes, weights, used, score)
     graph = markov_forest(used.names, used.states, parents, codes, weights)
-    climb = _AvailableCases if cases == "available" else _Expected
-    states, converged = climb(used, codes, weights, score).run(graph, iterations, on_iteration)
-    last = states[-1].graph
+    climb = (_AvailableCases if cases == "available" else _Expected)(used, codes, weights, score)
+    finished, converged = True, False
+    try:
+        converged = climb.run(graph, iterations, on_iteration)
+    except KeyboardInterrupt:
+        if not climb.states:
+            raise
+        finished = False
+    last = climb.states[-1].graph
     if cases == "available":
         counts = available_counts(last.layout, codes, weights)
         last = smoothed_graph(last, counts, alpha)
     else:
-        last = refine(last, used, iterations=FINAL_ITERATIONS, alpha=alpha).pdg
-    return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged)
+        steps = FINAL_ITERATIONS if finished else 1
+        last = refine(last, used, iterations=steps, alpha=alpha).pdg
+    states = tuple(climb.states)
+    return StructuralEMGraph(last, score.lambda_, score.size, states, converged, finished)
 
 
 class _Expected:
@@ -186,31 +202,29 @@ class _Expected:
     ) -> None:
         self._dataset, self._codes, self._weights = dataset, codes, weights
         self._score = score
+        self.states: list[StructuralEMState] = []
 
     def run(
         self,
         graph: DecisionGraph,
         iterations: int,
         on_iteration: Callable[[StructuralEMState], None] | None,
-    ) -> tuple[list[StructuralEMState], bool]:
-        """Alternate between parameters and structure; return all states, and whether it ended."""
-        graph = self.fitted(graph)
-        states: list[StructuralEMState] = []
-        gain, converged = 0.0, False
+    ) -> bool:
+        """Alternate between parameters and structure; return whether nothing gains any more."""
+        graph, gain = self.fitted(graph), 0.0
         while True:
             tables, likelihood = self.counts(graph)
-            value = self._score.of(graph, likelihood)
-            states.append(StructuralEMState(len(states), graph, likelihood, value, gain))
-            self.monitor(states)
+            value, steps = self._score.of(graph, likelihood), len(self.states)
+            self.states.append(StructuralEMState(steps, graph, likelihood, value, gain))
+            self.monitor()
             if on_iteration is not None:
-                on_iteration(states[-1])
-            if converged or len(states) > iterations:
-                return states, converged
+                on_iteration(self.states[-1])
+            if steps == iterations:
+                return False
             found = improved_by_counts(graph, tables, self._score)
-            gain = found.gain
             if not found.changed:
-                return states, True
-            graph = self.fitted(found.graph)
+                return True
+            graph, gain = self.fitted(found.graph), found.gain
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         """Return a structure with its parameters by EM (Algorithm 1, line 5)."""
@@ -220,17 +234,18 @@ class _Expected:
         """Return the counts of all edges, and the log-likelihood."""
         return expected_edge_counts(graph, self._codes, self._weights)
 
-    def monitor(self, states: list[StructuralEMState]) -> None:
+    def monitor(self) -> None:
         """Raise when the expected or the observed score fell."""
-        if len(states) < 2:
+        if len(self.states) < 2:
             return
-        before, after = states[-2].score, states[-1].score
+        last = self.states[-1]
+        before = self.states[-2].score
         slack = FALL * max(1.0, abs(before))
-        if after < before - slack or states[-1].expected_gain < -slack:
+        if last.score < before - slack or last.expected_gain < -slack:
             raise CheckError(
-                f"structural EM, iteration {states[-1].iteration}: the score fell from {before!r}"
-                f" to {after!r}, the expected one rose by {states[-1].expected_gain!r}: please"
-                " report this with the data"
+                f"structural EM, iteration {last.iteration}: the score fell from {before!r} to"
+                f" {last.score!r}, the expected one rose by {last.expected_gain!r}: please report"
+                " this with the data"
             )
 
 
@@ -251,7 +266,7 @@ class _AvailableCases(_Expected):
         likelihood = float(own[some] @ np.log(graph.parameters[some]))
         return by_variable(copied, counts), likelihood
 
-    def monitor(self, states: list[StructuralEMState]) -> None:
+    def monitor(self) -> None:
         """Do nothing: other structures have other available cases."""
 
 
@@ -275,11 +290,4 @@ def _forest(
             raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
         rate = score.rate if forest == "forest" and score.lambda_ < 1 else None
         return chow_liu_forest(codes, weights, dataset.cardinalities, rate)
-    parents = np.asarray(forest, np.int32)
-    if parents.shape != (dataset.n_variables,):
-        raise DataError(
-            f"a forest of shape ({dataset.n_variables},) was expected, a parent or -1 for each"
-            f" column; got {parents.shape}"
-        )
-    forest_order(parents)
-    return parents
+    return checked_forest(forest, dataset)

@@ -1,0 +1,250 @@
+"""``exactlearn learn-pdg``: a decision graph learnt from a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+
+from exactlearn.commands.options import output_options, reading_options, seed_option
+from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.data import Dataset
+from exactlearn.drawing import decision_graph_drawing
+from exactlearn.errors import ExitStatus, OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.text_file import suffix_of
+from exactlearn.instances import locate
+from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.flows import log_likelihood
+from exactlearn.pdg.frontier import write_frontier
+from exactlearn.pdg.learning_methods import Request, learn_by
+from exactlearn.pdg.structure_score import SIZES, Size
+from exactlearn.pipeline import load, load_for
+from exactlearn.plot import FIGURES, write_figure
+from exactlearn.progress import terminated_as_interrupted
+from exactlearn.records_file import RECORDS
+from exactlearn.report import facts, number, plain_table
+from exactlearn.runs import Reading
+
+METHODS = ("direct", "hybrid", "em", "available", "complete")
+"""How graphs are learnt; the last three are structural EM and its stand-ins."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One learnt graph.
+
+    Parameters
+    ----------
+    lambda_
+        What it was learnt with.
+    graph
+        The model.
+    """
+
+    lambda_: float
+    graph: DecisionGraph
+
+
+@click.command("learn-pdg")
+@click.argument("source", metavar="DATA.csv")
+@output_options
+@reading_options
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    help="direct: forests by tests, then splits, merges and redirections, of a complete table; "
+    "hybrid: compile a network and merge; em: structural EM, with missing cells; available, "
+    "complete: the same by available or complete cases.  [default: direct for a complete table, "
+    "else em]",
+)
+@click.option(
+    "--network",
+    metavar="NETWORK.bif",
+    help="hybrid: the network, else one is learnt; other methods: use the forest of its graph.",
+)
+@click.option(
+    "--lambda",
+    "lambdas",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    help="Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with "
+    "--validation.  [default: that of BIC]",
+)
+@click.option(
+    "--validation",
+    metavar="DATA.csv",
+    help="Write the model under which this table is most probable.",
+)
+@click.option(
+    "--size",
+    type=click.Choice(SIZES),
+    default="effective",
+    show_default=True,
+    help="What size is: states x nodes x children, or free parameters.",
+)
+@click.option(
+    "--significance",
+    "significances",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    help="direct: level of the tests, a forest for each; repeatable.  [default: five levels]",
+)
+@click.option("--tree", is_flag=True, help="em: one tree of variables, not a forest.")
+@click.option(
+    "--smoothing",
+    type=click.FloatRange(0),
+    help="Pseudo-count of every parameter.  [default: by cross-validation; 1 with missing cells]",
+)
+@click.option(
+    "--frontier",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).",
+)
+@seed_option
+def command(
+    source: str,
+    output: Output,
+    reading: Reading,
+    method: str | None,
+    network: str | None,
+    lambdas: tuple[float, ...],
+    validation: str | None,
+    size: Size,
+    significances: tuple[float, ...],
+    tree: bool,
+    smoothing: float | None,
+    frontier: Path | None,
+    seed: int,
+) -> None:
+    """Learn a probabilistic decision graph from a table.
+
+    The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
+    (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the best graph so
+    far, if there is one (exit status 130).
+    """
+    require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
+    require_suffix(frontier, RECORDS, "--frontier")
+    if len(lambdas) > 1 and validation is None:
+        raise OptionError("several --lambda need --validation, a table to choose the model by")
+    begun = monotonic()
+    dataset = load(locate(source, ".csv"), reading)
+    chosen = method or ("direct" if dataset.is_complete else "em")
+    _refuse_unused(chosen, significances, tree, frontier, size)
+    request = Request(
+        dataset=dataset,
+        method=chosen,
+        network=_network(network, dataset),
+        lambdas=lambdas or None,
+        size=size,
+        significances=significances or None,
+        tree=tree,
+        alpha=smoothing,
+        seed=seed,
+    )
+    with terminated_as_interrupted(), output.narration(f"learning ({chosen})") as narration:
+        found = learn_by(request, narration.tell)
+    if frontier is not None and found.frontier is not None:
+        write_frontier(found.frontier, frontier)
+        output.wrote(frontier)
+    models = [Model(x, graph) for x, graph in found.models]
+    test = None
+    if validation is not None:
+        test = load_for(locate(validation, ".csv"), reading, models[0].graph)
+    rows = [_row(model, dataset, test) for model in models]
+    key = "log_likelihood" if test is None else "validation_log_likelihood"
+    best = max(range(len(rows)), key=lambda k: rows[k][key])
+    record = {
+        "method": chosen,
+        **rows[best],
+        "seconds": monotonic() - begun,
+        "finished": found.finished,
+        "models": rows,
+    }
+    _write(models[best].graph, record, output)
+    output.answer(record, *_tables(record))
+    if not found.finished:
+        click.get_current_context().exit(ExitStatus.INTERRUPTED)
+
+
+def _refuse_unused(
+    method: str,
+    significances: tuple[float, ...],
+    tree: bool,
+    frontier: Path | None,
+    size: Size,
+) -> None:
+    """Refuse options that the method would not heed."""
+    if significances and method != "direct":
+        raise OptionError(f"--significance is for --method direct, not {method}")
+    if tree and method in ("direct", "hybrid"):
+        raise OptionError(f"--tree is for --method em, available and complete, not {method}")
+    if frontier is not None and method != "hybrid":
+        raise OptionError(f"--frontier is for --method hybrid, not {method}")
+    if size != "effective" and method == "hybrid":
+        raise OptionError("--method hybrid merges by effective size: leave out --size")
+
+
+def _network(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
+    """Read a network of the table's variables."""
+    if source is None:
+        return None
+    network = read_bif(locate(source, ".bif"))
+    if set(network.names) != set(dataset.names):
+        different = sorted(set(network.names) ^ set(dataset.names))
+        raise OptionError(
+            f"{source}: the network and the table must have the same variables; not in both:"
+            f" {', '.join(different)}"
+        )
+    return network
+
+
+def _row(model: Model, dataset: Dataset, test: Dataset | None) -> dict[str, Any]:
+    """Return what is told of a model."""
+    graph = model.graph
+    row = {
+        "lambda": model.lambda_,
+        "effective_size": graph.effective_size,
+        "representational_size": graph.representational_size,
+        "nodes": graph.n_nodes,
+        "trees": int((graph.forest < 0).sum()),
+        "log_likelihood": log_likelihood(graph, dataset),
+    }
+    if test is not None:
+        row["validation_log_likelihood"] = log_likelihood(graph, test)
+    return row
+
+
+def _tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the chosen model's facts, and all models where there are several."""
+    told = {
+        key: number(value) if "likelihood" in key or key in ("lambda", "seconds") else str(value)
+        for key, value in record.items()
+        if key not in ("models", "finished")
+    }
+    models = record["models"]
+    if len(models) < 2:
+        return [facts(**told)]
+    columns = tuple(models[0])
+    rows = (
+        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
+    )
+    return [facts(**told), plain_table(columns, rows)]
+
+
+def _write(graph: DecisionGraph, record: Mapping[str, Any], output: Output) -> None:
+    """Write the graph, its record or its figure, where a file is wanted."""
+    if output.path is None:
+        return
+    if suffix_of(output.path) == ".pdg.json":
+        write_pdg(graph, output.path)
+    elif suffix_of(output.path) == ".json":
+        write_json(record, output.path)
+    else:
+        write_figure(decision_graph_drawing(graph), output.path)
+    output.wrote(output.path)

@@ -1,0 +1,183 @@
+"""All ways of learning a decision graph from a table, behind one call.
+
+``direct`` (THESIS, section 4.5), ``hybrid`` (4.6), and structural EM (PDG-SEM) with its stand-ins
+by available and by complete cases.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.candidates import candidate_parent_sets
+from exactlearn.data import Dataset
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.complete import fit_complete
+from exactlearn.parameters.em import fit_em
+from exactlearn.pdg.approximation import Frontier
+from exactlearn.pdg.compile import compile_network
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.forest_population import SIGNIFICANCES, ForestProgress, learn_pdg
+from exactlearn.pdg.hybrid_learning import HybridGraph, learn_hybrid
+from exactlearn.pdg.structural_em import Cases, StructuralEMState, structural_em_graph
+from exactlearn.pdg.structure_score import Size
+from exactlearn.scores import BIC
+from exactlearn.solvers import solve
+from exactlearn.structure.structural_em import structural_em
+
+MAX_PARENTS, SMOOTHING = 3, 1.0
+"""Of the network that hybrid learning begins with, where none is given."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """What to learn, and how.
+
+    Parameters
+    ----------
+    dataset
+        The rows.
+    method
+        ``direct``, ``hybrid``, ``em``, ``available`` or ``complete``.
+    network
+        For ``hybrid`` what is compiled; for others, its graph gives the forest.
+    lambdas
+        Weights of the size; that of BIC when not set.
+    size, significances, alpha, seed
+        As for `exactlearn.pdg.forest_population.learn_pdg`.
+    tree
+        Structural EM: one tree of variables.
+    """
+
+    dataset: Dataset
+    method: str
+    network: BayesianNetwork | None = None
+    lambdas: Sequence[float] | None = None
+    size: Size = "effective"
+    significances: Sequence[float] | None = None
+    tree: bool = False
+    alpha: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The models learnt.
+
+    Parameters
+    ----------
+    models
+        Each with its lambda.
+    frontier
+        ``hybrid``: the path of size against likelihood.
+    finished
+        Whether no interrupt cut the search short.
+    """
+
+    models: tuple[tuple[float, DecisionGraph], ...]
+    frontier: Frontier | None = None
+    finished: bool = True
+
+
+def learn_by(request: Request, tell: Tell) -> Found:
+    """Learn as requested, telling what goes on."""
+    if request.method == "direct":
+        return _direct(request, tell)
+    if request.method == "hybrid":
+        return _hybrid(request, tell)
+    return _structural_em(request, tell)
+
+
+def learnt_network(dataset: Dataset, seed: int = 0) -> BayesianNetwork:
+    """Return a network with a good BIC, of complete or incomplete rows, by a search over orders."""
+    if dataset.is_complete:
+        problem = candidate_parent_sets(dataset, BIC(), max_parents=MAX_PARENTS)
+        result = solve(problem, solver="ordering", seed=seed)
+        return fit_complete(dataset, result.parents or (), alpha=SMOOTHING)
+    found = structural_em(dataset, BIC(), max_parents=MAX_PARENTS, solver="ordering", seed=seed)
+    return fit_em(dataset, found.parents or (), alpha=SMOOTHING).network
+
+
+def forest_of(network: BayesianNetwork, dataset: Dataset, seed: int = 0) -> NDArray[np.int32]:
+    """Return the forest of a network's decision graph, for the columns of a table."""
+    graph = compile_network(network, seed=seed)
+    column = {name: i for i, name in enumerate(dataset.names)}
+    forest = np.full(dataset.n_variables, -1, np.int32)
+    for name, parent in zip(graph.names, graph.forest.tolist(), strict=True):
+        if parent >= 0:
+            forest[column[name]] = column[graph.names[parent]]
+    return forest
+
+
+def _direct(request: Request, tell: Tell) -> Found:
+    def told(progress: ForestProgress) -> None:
+        score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
+        tell(f"{progress.stage} {progress.done} of {progress.total}{score}")
+
+    forests = []
+    if request.network is not None:
+        forests.append(forest_of(request.network, request.dataset, request.seed))
+    found = learn_pdg(
+        request.dataset,
+        lambdas=request.lambdas,
+        size=request.size,
+        significances=request.significances or SIGNIFICANCES,
+        forests=forests,
+        alpha=request.alpha,
+        seed=request.seed,
+        on_progress=told,
+    )
+    return Found(tuple((m.lambda_, m.graph) for m in found.models), finished=found.finished)
+
+
+def _hybrid(request: Request, tell: Tell) -> Found:
+    network = request.network
+    if network is None:
+        tell("network")
+        network = learnt_network(request.dataset, request.seed)
+
+    def told(model: HybridGraph) -> None:
+        tell(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
+
+    tell("compiling")
+    found = learn_hybrid(
+        network,
+        request.dataset,
+        lambdas=request.lambdas,
+        alpha=request.alpha,
+        seed=request.seed,
+        on_model=told,
+    )
+    models = tuple((m.lambda_, m.graph) for m in found.models)
+    return Found(models, found.frontier, found.finished)
+
+
+def _structural_em(request: Request, tell: Tell) -> Found:
+    def told(state: StructuralEMState) -> None:
+        size = state.graph.effective_size
+        tell(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
+
+    shape = "tree" if request.tree else "forest"
+    forest: str | NDArray[np.int32] = shape
+    if request.network is not None:
+        forest = forest_of(request.network, request.dataset, request.seed)
+    models, finished = [], True
+    for lambda_ in request.lambdas or (None,):
+        if not finished:
+            break
+        found = structural_em_graph(
+            request.dataset,
+            cases=cast(Cases, request.method),
+            forest=forest,
+            lambda_=lambda_,
+            size=request.size,
+            alpha=1.0 if request.alpha is None else request.alpha,
+            on_iteration=told,
+        )
+        models.append((found.lambda_, found.graph))
+        finished = found.finished
+    return Found(tuple(models), finished=finished)
