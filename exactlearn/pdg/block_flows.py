@@ -150,6 +150,12 @@ def _out_flows(
                     child = layout.successors[s]
                     for b in range(n):
                         out_flow[node, b] += theta * evidence[state, b] * out_flow[child, b]
+                elif theta > 0.0 and k == 2:
+                    child, other = layout.successors[s], layout.successors[s + 1]
+                    for b in range(n):
+                        out_flow[node, b] += (
+                            theta * evidence[state, b] * out_flow[child, b] * out_flow[other, b]
+                        )
                 elif theta > 0.0:
                     for b in range(n):
                         product[b] = theta * evidence[state, b]
@@ -208,6 +214,8 @@ def _in_flows(
     counts: NDArray[np.float64],
     marginal: NDArray[np.float64],
 ) -> None:
+    # Each pass over the rows does all it can: loading and storing costs more than arithmetic.
+    counting = counts.size > 0
     for variable in layout.order:
         k = layout.n_children[variable]
         p = layout.first_parameter[variable]
@@ -216,15 +224,24 @@ def _in_flows(
         for node in range(first, first + layout.n_nodes[variable]):
             for h in range(layout.cardinality[variable]):
                 theta, state = parameters[p], layout.first_state[variable] + h
-                if theta > 0.0:
+                if theta > 0.0 and k == 0:
+                    for b in range(n):
+                        work[0, b] = in_flow[node, b] * theta * evidence[state, b]
+                elif theta > 0.0 and k == 1:
+                    child = layout.successors[s]
+                    for b in range(n):
+                        flow = in_flow[node, b] * theta * evidence[state, b]
+                        in_flow[child, b] += flow
+                        work[0, b] = flow * out_flow[child, b]
+                elif theta > 0.0:
                     for b in range(n):
                         work[0, b] = in_flow[node, b] * theta * evidence[state, b]
                     _share(layout.successors, s, k, n, out_flow, in_flow, work)
-                    if marginal.size > 0:
-                        for b in range(n):
-                            marginal[state, b] += work[0, b]
-                    if counts.size > 0:
-                        counts[p] += _sum_first(work, n)
+                if theta > 0.0 and marginal.size > 0:
+                    for b in range(n):
+                        marginal[state, b] += work[0, b]
+                if theta > 0.0 and counting:
+                    counts[p] += _sum_first(work, n)
                 p += 1
                 s += k
 

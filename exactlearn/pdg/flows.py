@@ -184,6 +184,7 @@ def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> tuple[NDArray[np.in
         row, variable = divmod(wrong, graph.n_variables)
         found = np.asarray(codes)[row, variable]
         raise DataError(
-            f"row {row}, variable {graph.names[variable]!r}: state {found} is not in -1..{graph.cardinalities[variable] - 1}"
+            f"row {row}, variable {graph.names[variable]!r}: state {found} is not in"
+            f" -1..{graph.cardinalities[variable] - 1}"
         )
     return rows, missing
