@@ -51,7 +51,7 @@ def block_expectation(
 
     ``counts``, shape as ``parameters``, gains each row's weight times the probability of (node
     reached, state) given the row (PDG-SEM, equations 21 and 22). ``posterior``, shape (rows,
-    states of all variables), gets the weighted marginals. Either may be empty; rows below
+    states of all variables), gets the weighted marginals. One of them may be empty; rows below
     `SMALLEST` add nothing.
     """
     evidence = np.empty((layout.cardinality.sum(), block))
@@ -224,24 +224,23 @@ def _in_flows(
         for node in range(first, first + layout.n_nodes[variable]):
             for h in range(layout.cardinality[variable]):
                 theta, state = parameters[p], layout.first_state[variable] + h
-                if theta > 0.0 and k == 0:
+                if theta > 0.0 and k == 0 and not counting:
                     for b in range(n):
-                        work[0, b] = in_flow[node, b] * theta * evidence[state, b]
-                elif theta > 0.0 and k == 1:
+                        marginal[state, b] += in_flow[node, b] * theta * evidence[state, b]
+                elif theta > 0.0 and k == 1 and not counting:
                     child = layout.successors[s]
                     for b in range(n):
                         flow = in_flow[node, b] * theta * evidence[state, b]
                         in_flow[child, b] += flow
-                        work[0, b] = flow * out_flow[child, b]
+                        marginal[state, b] += flow * out_flow[child, b]
                 elif theta > 0.0:
                     for b in range(n):
                         work[0, b] = in_flow[node, b] * theta * evidence[state, b]
                     _share(layout.successors, s, k, n, out_flow, in_flow, work)
-                if theta > 0.0 and marginal.size > 0:
-                    for b in range(n):
+                    for b in range(n if marginal.size > 0 else 0):
                         marginal[state, b] += work[0, b]
-                if theta > 0.0 and counting:
-                    counts[p] += _sum_first(work, n)
+                    if counting:
+                        counts[p] += _sum_first(work, n)
                 p += 1
                 s += k
 
@@ -273,12 +272,14 @@ def _share(
         child = successors[s + c]
         if c == k - 1:
             for b in range(n):
-                in_flow[child, b] += work[0, b]
-                work[0, b] *= out_flow[child, b]
+                flow = work[0, b]
+                in_flow[child, b] += flow
+                work[0, b] = flow * out_flow[child, b]
         else:
             for b in range(n):
-                in_flow[child, b] += work[0, b] * work[c + 1, b]
-                work[0, b] *= out_flow[child, b]
+                flow = work[0, b]
+                in_flow[child, b] += flow * work[c + 1, b]
+                work[0, b] = flow * out_flow[child, b]
 
 
 @kernel
