@@ -243,3 +243,14 @@ def test_smoothing_needs_complete_data():
         tuned_smoothing(graph, holes)
     with pytest.raises(OptionError, match="folds"):
         tuned_smoothing(graph, data, folds=1)
+
+
+def test_a_start_is_never_made_worse():
+    """The search from a given graph ends no lower than the graph itself."""
+    data = drawn(logic3(6), 400, np.random.default_rng(2))
+    first = learn_on_forest(data, chain(6))
+    found = learn_pdg(data, starts=[first.graph], significances=[]).models[0]
+    assert found.score >= first.score - 1e-9
+    other = learn_on_forest(drawn(parity(3), 50, np.random.default_rng(0)), chain(3))
+    with pytest.raises(DataError, match="other variables"):
+        learn_pdg(data, starts=[other.graph])

@@ -219,3 +219,15 @@ def test_mistakes_are_told(options, error, message):
         structural_em_graph(data, **options)
     with pytest.raises(DataError, match="no rows"):
         structural_em_graph(Dataset(data.codes, data.names, data.states, np.zeros(2)))
+
+
+def test_a_search_starts_from_a_given_graph():
+    rng = np.random.default_rng(4)
+    truth = random_graph(rng, 5, zeros=0.0)
+    data = Dataset(holes(truth, rng, 300), truth.names, truth.states)
+    found = structural_em_graph(data, start=truth)
+    assert (found.graph.forest == truth.forest).all()
+    value = StructureScore(found.lambda_).of(truth, log_likelihood(truth, data))
+    assert found.score >= value
+    with pytest.raises(DataError, match="other variables"):
+        structural_em_graph(data, start=paper_example())

@@ -65,7 +65,8 @@ class Model:
 @click.option(
     "--network",
     metavar="NETWORK.bif",
-    help="hybrid: the network, else one is learnt; other methods: use the forest of its graph.",
+    help="hybrid: the network, else one is learnt; other methods: start from its graph (direct: "
+    "too).",
 )
 @click.option(
     "--lambda",

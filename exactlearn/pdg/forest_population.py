@@ -12,15 +12,15 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.chow_liu import chow_liu_forest
-from exactlearn.pdg.forest import checked_forest
+from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.forest_growth import grow_forest
 from exactlearn.pdg.learning import LearntGraph, best_structure, learnt
-from exactlearn.pdg.population import CompleteRows
+from exactlearn.pdg.population import CompleteRows, Successors, structure_of
 from exactlearn.pdg.smoothing import tuned_smoothing
 from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
 
@@ -72,7 +72,7 @@ def learn_pdg(
     lambdas: Sequence[float] | None = None,
     size: Size = "effective",
     significances: Sequence[float] = SIGNIFICANCES,
-    forests: Sequence[ArrayLike] = (),
+    starts: Sequence[DecisionGraph] = (),
     alpha: float | None = None,
     seed: int = 0,
     on_progress: OnProgress | None = None,
@@ -89,9 +89,9 @@ def learn_pdg(
         ``effective`` or ``representational``.
     significances
         Levels of the tests, a forest for each; a level may stand several times.
-    forests
-        More forests for the population, as parents of the variables: such as that of a learnt
-        network's decision graph.
+    starts
+        Decision graphs over the table's variables, such as that of a learnt network: their
+        forests join the population, and their structures are searched from too.
     alpha
         Pseudo-count of every parameter; left out, tuned by cross-validation.
     seed
@@ -107,7 +107,7 @@ def learn_pdg(
     Raises
     ------
     DataError
-        If a cell is missing, there are no rows, or a forest does not fit the table.
+        If a cell is missing, there are no rows, or a start has other variables or states.
     OptionError
         If a lambda, a significance, the size or ``alpha`` is wrong.
     """
@@ -120,11 +120,13 @@ def learn_pdg(
         raise OptionError(f"significances {list(significances)} must be from 0 to 1")
     if alpha is not None and alpha < 0:
         raise OptionError(f"alpha must be 0 or more, got {alpha}")
-    given_forests = [checked_forest(f, dataset) for f in forests]
+    for graph in starts:
+        if (graph.names, graph.states) != (dataset.names, dataset.states):
+            raise DataError("a start has other variables or states than the table: align them")
     search = _Search(rows, seed, on_progress)
     finished = True
     try:
-        search.grow(given_forests, significances, scores[0])
+        search.grow(starts, significances, scores[0])
         for score in scores:
             search.learn(score)
     except KeyboardInterrupt:
@@ -146,18 +148,18 @@ class _Search:
     def __init__(self, rows: CompleteRows, seed: int, on_progress: OnProgress | None) -> None:
         self._rows, self._on_progress = rows, on_progress
         self._rng = np.random.default_rng(seed)
-        self._forests: list[NDArray[np.int32]] = []
+        self._forests: list[tuple[NDArray[np.int32], tuple[Successors, ...]]] = []
         self.models: list[LearntGraph] = []
 
     def grow(
         self,
-        forests: Sequence[NDArray[np.int32]],
+        starts: Sequence[DecisionGraph],
         significances: Sequence[float],
         score: StructureScore,
     ) -> None:
         """Make the population: different forests only."""
-        for forest in forests:
-            self._add(forest)
+        for graph in starts:
+            self._add(graph.forest, structure_of(graph))
         total = len(significances) + 1
         codes = np.ascontiguousarray(self._rows.columns.T.astype(np.int16))
         cardinalities = np.array([len(s) for s in self._rows.states], np.int64)
@@ -172,8 +174,8 @@ class _Search:
         """Learn a graph over each forest, and keep the better half of the forests."""
         found: list[tuple[float, int]] = []
         total = len(self._forests)
-        for k, forest in enumerate(self._forests):
-            model = learnt(best_structure(self._rows, forest, score), score)
+        for k, (forest, starts) in enumerate(self._forests):
+            model = learnt(best_structure(self._rows, forest, score, starts), score)
             if not found:
                 self.models.append(model)
             elif model.score > self.models[-1].score:
@@ -183,9 +185,9 @@ class _Search:
         kept = sorted(k for _, k in sorted(found)[: (total + 1) // 2])
         self._forests = [self._forests[k] for k in kept]
 
-    def _add(self, forest: NDArray[np.int32]) -> None:
-        if not any((forest == other).all() for other in self._forests):
-            self._forests.append(forest)
+    def _add(self, forest: NDArray[np.int32], *starts: Successors) -> None:
+        if not any((forest == other).all() for other, _ in self._forests):
+            self._forests.append((forest, starts))
 
     def _tell(self, stage: str, done: int, total: int, score: float) -> None:
         if self._on_progress is not None:

@@ -2,11 +2,12 @@
 
 THESIS, Algorithm 4.7: from a first structure, split nodes, merge nodes and redirect edges for as
 long as the score S(lambda) rises. Greedy splits see nothing in relations such as parity, in which
-a variable alone tells nothing; so the search starts twice, from the smallest structure and from
-one in which every edge that enough rows take has a node of its own, and keeps the better end.
+a variable alone tells nothing; so the search starts from the smallest structure and from some in
+which every edge that enough rows take has a node of its own, and keeps the best end. From each end
+it goes on with every node split into its edges at once, as long as that leads further up.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,12 @@ from exactlearn.data import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.pdg.approximation import MergeSequence
 from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.edge_counts import copied_by_edges
 from exactlearn.pdg.forest import checked_forest
 from exactlearn.pdg.population import (
     CompleteRows,
     Population,
+    Successors,
     minimal_structure,
     populate,
     structure_of,
@@ -32,8 +35,14 @@ from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
 MOST_SWEEPS = 100
 """Most rounds of splits, merges and redirections from one start."""
 
-SUPPORT, MOST_NODES = 10.0, 256
-"""Least rows of an edge with a node of its own in the expanded start, and most such nodes."""
+SUPPORTS, MOST_NODES = (10.0, 100.0), 256
+"""Least rows of an edge with a node of its own in the expanded starts, and most such nodes."""
+
+LEAST_GAIN = 1e-9
+"""Smaller relative gains of the score are rounding."""
+
+MOST_ROUNDS, MOST_COPIES = 10, 50_000
+"""Most times that all nodes are split at once, and most nodes that this may make."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,19 +146,34 @@ def best_structure(
     rows: CompleteRows,
     forest: NDArray[np.int32],
     score: StructureScore,
-    on_score: Callable[[float], None] | None = None,
+    starts: Sequence[Successors] = (),
 ) -> Population:
-    """Return the better end of the searches from the smallest and from the expanded structure."""
+    """Return the best end of the searches from the smallest, the expanded and given structures."""
     subtrees = SubtreeRows(rows, forest)
-    starts = [
-        minimal_structure(rows, forest),
-        expanded_structure(rows, forest, SUPPORT, MOST_NODES),
-    ]
+    expanded = [expanded_structure(rows, forest, s, MOST_NODES) for s in SUPPORTS]
     ends = []
-    for structure in starts:
-        start = populate(rows, forest, structure)
-        ends.append(improve(start, rows, score, subtrees, on_score))
+    for structure in (minimal_structure(rows, forest), *expanded, *starts):
+        ends.append(climb(populate(rows, forest, structure), rows, score, subtrees))
     return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
+
+
+def climb(
+    population: Population, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
+) -> Population:
+    """Improve a structure, and again from the end with all nodes split, until that is no better."""
+    best = improve(population, rows, score, subtrees)
+    value = score.of(best.graph, best.log_likelihood)
+    for _ in range(MOST_ROUNDS):
+        copied = copied_by_edges(best.graph)
+        if copied.n_nodes > MOST_COPIES:
+            break
+        split = populate(rows, best.graph.forest, structure_of(copied))
+        other = improve(split, rows, score, subtrees)
+        reached = score.of(other.graph, other.log_likelihood)
+        if reached <= value + LEAST_GAIN * max(1.0, abs(value)):
+            break
+        best, value = other, reached
+    return best
 
 
 def improve(
@@ -157,7 +181,6 @@ def improve(
     rows: CompleteRows,
     score: StructureScore,
     subtrees: SubtreeRows,
-    on_score: Callable[[float], None] | None = None,
     sweeps: int = MOST_SWEEPS,
 ) -> Population:
     """Split, merge and redirect until the score rises no more.
@@ -176,9 +199,7 @@ def improve(
             if after < value - 1e-9 * max(1.0, abs(value)):
                 raise CheckError(f"a step of {step.__name__} let the score fall to {after}")
             value = after
-        if on_score is not None:
-            on_score(value)
-        if value <= before + 1e-9 * max(1.0, abs(before)):
+        if value <= before + LEAST_GAIN * max(1.0, abs(before)):
             break
     return population
 

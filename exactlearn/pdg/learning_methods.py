@@ -5,12 +5,12 @@ by available and by complete cases.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from exactlearn.alignment import aligned_codes
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
 from exactlearn.network import BayesianNetwork
@@ -44,7 +44,7 @@ class Request:
     method
         ``direct``, ``hybrid``, ``em``, ``available`` or ``complete``.
     network
-        For ``hybrid`` what is compiled; for others, its graph gives the forest.
+        For ``hybrid`` what is compiled; for others, the search starts from its graph too.
     lambdas
         Weights of the size; that of BIC when not set.
     size, significances, alpha, seed
@@ -84,7 +84,15 @@ class Found:
 
 
 def learn_by(request: Request, tell: Tell) -> Found:
-    """Learn as requested, telling what goes on."""
+    """Learn as requested, telling what goes on.
+
+    Raises
+    ------
+    DataError
+        If the table lacks a variable of the network, or has a state that it does not know; and
+        what the methods raise.
+    """
+    request = _aligned(request)
     if request.method == "direct":
         return _direct(request, tell)
     if request.method == "hybrid":
@@ -102,15 +110,20 @@ def learnt_network(dataset: Dataset, seed: int = 0) -> BayesianNetwork:
     return fit_em(dataset, found.parents or (), alpha=SMOOTHING).network
 
 
-def forest_of(network: BayesianNetwork, dataset: Dataset, seed: int = 0) -> NDArray[np.int32]:
-    """Return the forest of a network's decision graph, for the columns of a table."""
-    graph = compile_network(network, seed=seed)
-    column = {name: i for i, name in enumerate(dataset.names)}
-    forest = np.full(dataset.n_variables, -1, np.int32)
-    for name, parent in zip(graph.names, graph.forest.tolist(), strict=True):
-        if parent >= 0:
-            forest[column[name]] = column[graph.names[parent]]
-    return forest
+def _aligned(request: Request) -> Request:
+    """Give the table the network's variables and states, so that graphs of either go together."""
+    network, data = request.network, request.dataset
+    if network is None:
+        return request
+    codes = aligned_codes(data, network.names, network.states)
+    return replace(request, dataset=Dataset(codes, network.names, network.states, data.weights))
+
+
+def _start(request: Request) -> DecisionGraph | None:
+    """Return the decision graph of the network, if there is one."""
+    if request.network is None:
+        return None
+    return compile_network(request.network, seed=request.seed)
 
 
 def _direct(request: Request, tell: Tell) -> Found:
@@ -118,15 +131,13 @@ def _direct(request: Request, tell: Tell) -> Found:
         score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
         tell(f"{progress.stage} {progress.done} of {progress.total}{score}")
 
-    forests = []
-    if request.network is not None:
-        forests.append(forest_of(request.network, request.dataset, request.seed))
+    start = _start(request)
     found = learn_pdg(
         request.dataset,
         lambdas=request.lambdas,
         size=request.size,
         significances=request.significances or SIGNIFICANCES,
-        forests=forests,
+        starts=() if start is None else (start,),
         alpha=request.alpha,
         seed=request.seed,
         on_progress=told,
@@ -161,10 +172,7 @@ def _structural_em(request: Request, tell: Tell) -> Found:
         size = state.graph.effective_size
         tell(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
 
-    shape = "tree" if request.tree else "forest"
-    forest: str | NDArray[np.int32] = shape
-    if request.network is not None:
-        forest = forest_of(request.network, request.dataset, request.seed)
+    start = _start(request)
     models, finished = [], True
     for lambda_ in request.lambdas or (None,):
         if not finished:
@@ -172,7 +180,8 @@ def _structural_em(request: Request, tell: Tell) -> Found:
         found = structural_em_graph(
             request.dataset,
             cases=cast(Cases, request.method),
-            forest=forest,
+            forest="tree" if request.tree else "forest",
+            start=start,
             lambda_=lambda_,
             size=request.size,
             alpha=1.0 if request.alpha is None else request.alpha,

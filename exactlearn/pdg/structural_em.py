@@ -108,6 +108,7 @@ def structural_em_graph(
     *,
     cases: Cases = "em",
     forest: Literal["forest", "tree"] | ArrayLike = "forest",
+    start: DecisionGraph | None = None,
     lambda_: float | None = None,
     size: Size = "effective",
     alpha: float = 1.0,
@@ -126,6 +127,9 @@ def structural_em_graph(
     forest
         ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
         for a root.
+    start
+        The graph to start from in place of that of a forest, such as that of a learnt network,
+        over the table's variables; every row must be possible under it.
     lambda_
         Weight of the size in the score; left out, that of BIC.
     size
@@ -145,8 +149,8 @@ def structural_em_graph(
     Raises
     ------
     DataError
-        If there are no rows, none is complete with ``cases="complete"``, or the forest does not
-        fit the table.
+        If there are no rows, none is complete with ``cases="complete"``, or the forest or the
+        start does not fit the table.
     OptionError
         If an option is wrong.
     CheckError
@@ -169,12 +173,15 @@ def structural_em_graph(
         raise DataError("the table has no rows of positive weight: nothing to learn from")
     score = StructureScore(bic_lambda(weight) if lambda_ is None else lambda_, size)
     codes, weights = used.codes.astype(np.int16), np.ascontiguousarray(used.row_weights)
-    parents = _forest(forest, codes, weights, used, score)
-    graph = markov_forest(used.names, used.states, parents, codes, weights)
+    if start is None:
+        parents = _forest(forest, codes, weights, used, score)
+        start = markov_forest(used.names, used.states, parents, codes, weights)
+    elif (start.names, start.states) != (used.names, used.states):
+        raise DataError("the start has other variables or states than the table: align them")
     climb = (_AvailableCases if cases == "available" else _Expected)(used, codes, weights, score)
     finished, converged = True, False
     try:
-        converged = climb.run(graph, iterations, on_iteration)
+        converged = climb.run(start, iterations, on_iteration)
     except KeyboardInterrupt:
         if not climb.states:
             raise
