@@ -20,11 +20,14 @@ class Drawing:
         Arcs ``(from, to)``.
     arc_labels
         Text of each arc, may be empty.
+    nodes
+        Node of the decision graph that each box shows; empty for a network.
     """
 
     labels: tuple[str, ...]
     arcs: tuple[tuple[int, int], ...]
     arc_labels: tuple[str, ...]
+    nodes: tuple[int, ...] = ()
 
 
 def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
@@ -53,15 +56,16 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
         tuple(_node_label(graph, node) for node in shown),
         tuple((place[a], place[b]) for a, b in kept),
         tuple(_states_told(graph, a, states) for (a, _), states in kept.items()),
+        tuple(shown),
     )
 
 
 def to_dot(drawing: Drawing) -> str:
     """Return the drawing in Graphviz's language."""
     lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-    lines += [f"  n{k} [label={_quoted(label)}];" for k, label in enumerate(drawing.labels)]
+    lines += [f"  n{k} [label={quoted(label)}];" for k, label in enumerate(drawing.labels)]
     for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True):
-        lines.append(f"  n{a} -> n{b}{f' [label={_quoted(label)}]' if label else ''};")
+        lines.append(f"  n{a} -> n{b}{f' [label={quoted(label)}]' if label else ''};")
     return "\n".join([*lines, "}", ""])
 
 
@@ -94,6 +98,7 @@ def _states_told(graph: DecisionGraph, node: int, states: list[str]) -> str:
     return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as Graphviz's language wants it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.pdg_dot import decision_graph_dot, write_pdg_dot
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.pdg.decision_graph import assemble
 from tests.pdg_oracle import paper_example, random_graph
@@ -90,6 +91,9 @@ def broken(message, *keys):
         broken("node of another variable", "successors", 0, 5),
         broken("0 successors", "successors", []),
         broken("key 'successors': expected a list", "successors", [[1], [2, 3]]),
+        broken(
+            r"node 1 \('X1'\) has no successor for state '1' and child 'X3'", "successors", 5, None
+        ),
     ],
 )
 def test_broken_files_are_refused_with_the_place(tmp_path, message, change):
@@ -108,6 +112,32 @@ def test_what_is_not_json_is_refused(tmp_path):
         read_pdg(path)
     with pytest.raises(OptionError, match="cannot read"):
         read_pdg(tmp_path / "none.pdg.json")
+
+
+def test_a_truncated_file_is_told_as_such(tmp_path):
+    path = tmp_path / "a.pdg.json"
+    write_pdg(paper_example(), path)
+    text = path.read_text()
+    for length in range(1, len(text) - 2, 7):
+        path.write_text(text[:length])
+        with pytest.raises(FormatError, match=r"a\.pdg\.json"):
+            read_pdg(path)
+    path.write_text(text[: text.index("X2")])
+    with pytest.raises(FormatError, match="cut off, write it anew"):
+        read_pdg(path)
+
+
+def test_graphviz_shows_forest_reach_and_states(tmp_path):
+    text = decision_graph_dot(paper_example())
+    assert "v0 -> v1;" in text
+    assert "v1 -> v3;" in text
+    assert text.count("tooltip=") == paper_example().n_nodes
+    assert 'tooltip="reached 0.2"' in text
+    assert 'fontsize=18.0, label="X0' in text
+    assert 'n0 -> n1 [label="0"];' in text
+    assert text.count("rank=same") == 4
+    write_pdg_dot(paper_example(), tmp_path / "a.dot")
+    assert (tmp_path / "a.dot").read_text() == text
 
 
 def test_a_file_is_replaced_whole(tmp_path):

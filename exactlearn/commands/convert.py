@@ -15,6 +15,7 @@ from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.drawing import decision_graph_drawing, network_drawing
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
+from exactlearn.formats.pdg_dot import write_pdg_dot
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores, write_scores
 from exactlearn.formats.table import TABLES, write_dataset
@@ -38,9 +39,9 @@ def command(
     """Write a file in the format of the suffix of -o.
 
     A network (.bif) as .bif, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
-    (.pdg.json) as .pdg.json or a figure; a table (.csv, .tsv, .parquet, ...) as a table or as its
-    local scores (.jkl, .scores); scores (.jkl, .scores, .parquet) as scores. '.gz' may follow a
-    text's suffix.
+    (.pdg.json) as .pdg.json or a figure, which as .dot shows the forest of variables, too; a
+    table (.csv, .tsv, .parquet, ...) as a table or as its local scores (.jkl, .scores); scores
+    (.jkl, .scores, .parquet) as scores. '.gz' may follow a text's suffix.
     """
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
@@ -82,6 +83,7 @@ _WRITERS: dict[str, dict[str, Writer]] = {
     ".pdg.json": {
         ".pdg.json": lambda source, target: write_pdg(read_pdg(source), target),
         **dict.fromkeys(FIGURES, _draw_decision_graph),
+        ".dot": lambda source, target: write_pdg_dot(read_pdg(source), target),
     },
 }
 

@@ -83,8 +83,10 @@ def _load(path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
+        ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        truncated = " (the file ends too early: it was cut off, write it anew)" if ends else ""
         raise FormatError(
-            f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
+            f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}{truncated}"
         ) from None
 
 
@@ -114,7 +116,6 @@ def _from_json(content: dict[str, Any]) -> DecisionGraph:
     if len(set(names)) < n:
         raise FormatError("key 'variables': two variables have the same name")
     parameters = _numbers(content, "parameters", np.float64).ravel()
-    successors = _numbers(content, "successors", np.int64).ravel()
     counts = _numbers(content, "nodes", np.int64)
     if counts.shape != (n, 2) or sorted(counts[:, 0].tolist()) != list(range(n)):
         raise FormatError(f"key 'nodes': expected pairs of variable, each 0..{n - 1} once, nodes")
@@ -122,6 +123,8 @@ def _from_json(content: dict[str, Any]) -> DecisionGraph:
         raise FormatError(
             "key 'nodes': a variable has fewer than one node, or more than parameters"
         )
+    _refuse_nothing(content["successors"], counts.tolist(), variables)
+    successors = _numbers(content, "successors", np.int64).ravel()
     if successors.size and not 0 <= successors.min() <= successors.max() < counts[:, 1].sum():
         raise FormatError("key 'successors': a number is not that of a node")
     return DecisionGraph(
@@ -132,6 +135,32 @@ def _from_json(content: dict[str, Any]) -> DecisionGraph:
         parameters,
         successors.astype(np.int32),
     )
+
+
+def _refuse_nothing(
+    successors: list[Any],
+    counts: list[tuple[int, int]],
+    variables: list[tuple[str, tuple[str, ...], int]],
+) -> None:
+    """Name the first node that has null for a successor."""
+    if None not in successors:
+        return
+    place = successors.index(None)
+    first_node = 0
+    for v, count in counts:
+        name, states, _ = variables[v]
+        children = [child for child, _, parent in variables if parent == v]
+        width = len(states) * len(children)
+        if place < count * width:
+            node, inside = divmod(place, width)
+            state, child = divmod(inside, len(children))
+            raise FormatError(
+                f"key 'successors': node {first_node + node} ({name!r}) has no successor for state"
+                f" {states[state]!r} and child {children[child]!r}; where the state is impossible"
+                " any node of the child will do"
+            )
+        place -= count * width
+        first_node += count
 
 
 def _variable(place: int, entry: Any) -> tuple[str, tuple[str, ...], int]:
