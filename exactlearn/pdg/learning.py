@@ -3,8 +3,8 @@
 THESIS, Algorithm 4.7: from a first structure, split nodes, merge nodes and redirect edges for as
 long as the score S(lambda) rises. Greedy splits see nothing in relations such as parity, in which
 a variable alone tells nothing; so the search starts from the smallest structure and from some in
-which every edge that enough rows take has a node of its own, and keeps the best end. From each end
-it goes on with every node split into its edges at once, as long as that leads further up.
+which every edge that enough rows take has a node of its own, and keeps the best end. From there it
+goes on with every node split into its edges at once, as long as that leads further up.
 """
 
 from collections.abc import Sequence
@@ -153,15 +153,15 @@ def best_structure(
     expanded = [expanded_structure(rows, forest, s, MOST_NODES) for s in SUPPORTS]
     ends = []
     for structure in (minimal_structure(rows, forest), *expanded, *starts):
-        ends.append(climb(populate(rows, forest, structure), rows, score, subtrees))
-    return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
+        ends.append(improve(populate(rows, forest, structure), rows, score, subtrees))
+    best = max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
+    return climb(best, rows, score, subtrees)
 
 
 def climb(
-    population: Population, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
+    best: Population, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
 ) -> Population:
-    """Improve a structure, and again from the end with all nodes split, until that is no better."""
-    best = improve(population, rows, score, subtrees)
+    """Split all nodes of an improved structure and improve again, until that is no better."""
     value = score.of(best.graph, best.log_likelihood)
     for _ in range(MOST_ROUNDS):
         copied = copied_by_edges(best.graph)
