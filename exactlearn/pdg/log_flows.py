@@ -65,7 +65,7 @@ def _out_flows(
         variable = layout.variable[node]
         k = layout.n_children[variable]
         p, s = layout.parameter[node], layout.successor[node]
-        first, last = allowed_states(layout, row, variable)
+        first, last = allowed_states(layout.cardinality, row, variable)
         flow = -np.inf
         for h in range(first, last):
             if parameters[p + h] > 0.0:
@@ -101,7 +101,7 @@ def _in_flows(
         variable = layout.variable[node]
         k = layout.n_children[variable]
         p, s = layout.parameter[node], layout.successor[node]
-        first, last = allowed_states(layout, row, variable)
+        first, last = allowed_states(layout.cardinality, row, variable)
         for h in range(first, last):
             if parameters[p + h] > 0.0 and in_flow[node] > -np.inf:
                 flow = in_flow[node] + np.log(parameters[p + h])

@@ -30,6 +30,9 @@ def reach(
     queue
         Receives the nodes, parents before children; the number of nodes is returned.
     """
+    # Taken out of the tuple first: inside of loops that costs more than the loops.
+    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
+    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
     tail = 0
     for variable in layout.order:
         if layout.forest[variable] < 0:
@@ -39,16 +42,16 @@ def reach(
     while head < tail:
         node = queue[head]
         head += 1
-        variable = layout.variable[node]
-        k = layout.n_children[variable]
+        variable = np.int64(variables[node])
+        k = n_children[variable]
         if k == 0:
             continue
-        first, last = allowed_states(layout, row, variable)
-        p, s = layout.parameter[node], layout.successor[node]
+        first, last = allowed_states(cardinality, row, variable)
+        p, s = parameter[node], successor[node]
         for h in range(first, last):
             if parameters[p + h] > 0.0:
                 for c in range(k):
-                    child = layout.successors[s + h * k + c]
+                    child = successors[s + h * k + c]
                     if mark[child] != stamp:
                         mark[child] = stamp
                         queue[tail] = child
@@ -115,13 +118,13 @@ def row_expectation(
 
 @kernel
 def allowed_states(
-    layout: Layout, row: NDArray[np.int16], variable: int
+    cardinality: NDArray[np.int64], row: NDArray[np.int16], variable: int
 ) -> tuple[np.int64, np.int64]:
     """Return the range of states that the row allows."""
     code = np.int64(row[variable])
     if code >= 0:
         return code, code + 1
-    return np.int64(0), layout.cardinality[variable]
+    return np.int64(0), cardinality[variable]
 
 
 @kernel
@@ -134,22 +137,25 @@ def _out_flows(
     out_flow: NDArray[np.float64],
 ) -> float:
     """Fill the out-flows of the listed nodes, last first; return the product of the roots'."""
+    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
+    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
+    forest = layout.forest
     total = 1.0
     for i in range(n - 1, -1, -1):
         node = queue[i]
-        variable = layout.variable[node]
-        k = layout.n_children[variable]
-        p, s = layout.parameter[node], layout.successor[node]
-        first, last = allowed_states(layout, row, variable)
+        variable = np.int64(variables[node])
+        k = n_children[variable]
+        p, s = parameter[node], successor[node]
+        first, last = allowed_states(cardinality, row, variable)
         flow = 0.0
         for h in range(first, last):
             product = parameters[p + h]
             if product > 0.0:
                 for c in range(k):
-                    product *= out_flow[layout.successors[s + h * k + c]]
+                    product *= out_flow[successors[s + h * k + c]]
                 flow += product
         out_flow[node] = flow
-        if layout.forest[variable] < 0:
+        if forest[variable] < 0:
             total *= flow
     return total
 
@@ -168,27 +174,30 @@ def _in_flows(
     counts: NDArray[np.float64],
     marginal: NDArray[np.float64],
 ) -> None:
+    variables, parameter, successor = layout.variable, layout.parameter, layout.successor
+    successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
+    forest, first_state = layout.forest, layout.first_state
     for i in range(n):
-        root = layout.forest[layout.variable[queue[i]]] < 0
+        root = forest[variables[queue[i]]] < 0
         in_flow[queue[i]] = weight / out_flow[queue[i]] if root else 0.0
     for i in range(n):
         node = queue[i]
-        variable = layout.variable[node]
-        k = layout.n_children[variable]
-        p, s = layout.parameter[node], layout.successor[node]
-        first, last = allowed_states(layout, row, variable)
+        variable = np.int64(variables[node])
+        k = n_children[variable]
+        p, s = parameter[node], successor[node]
+        first, last = allowed_states(cardinality, row, variable)
         for h in range(first, last):
             flow = in_flow[node] * parameters[p + h]
             if flow > 0.0:
                 q = s + h * k
                 suffix[k] = 1.0
                 for c in range(k - 1, -1, -1):
-                    suffix[c] = suffix[c + 1] * out_flow[layout.successors[q + c]]
+                    suffix[c] = suffix[c + 1] * out_flow[successors[q + c]]
                 for c in range(k):
-                    child = layout.successors[q + c]
+                    child = successors[q + c]
                     in_flow[child] += flow * suffix[c + 1]
                     flow *= out_flow[child]
                 if counts.size > 0:
                     counts[p + h] += flow
                 if marginal.size > 0:
-                    marginal[layout.first_state[variable] + h] += flow
+                    marginal[first_state[variable] + h] += flow

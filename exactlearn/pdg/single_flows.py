@@ -73,9 +73,10 @@ def _out_flows(
     out_flow: NDArray[np.float64],
 ) -> float:
     """Fill the out-flows; tell variables with observations in their subtree."""
+    table, successors = plan.table, plan.successors
     total = 1.0
-    for place in range(len(plan.table) - 1, -1, -1):
-        variable, parent, r, k, n, first, p, s, _ = plan.table[place]
+    for place in range(len(table) - 1, -1, -1):
+        variable, parent, r, k, n, first, p, s, _ = table[place]
         code = np.int64(row[variable])
         if code >= 0:
             observed[variable] = True
@@ -90,10 +91,12 @@ def _out_flows(
             flow = 0.0
             for h in range(begin, end):
                 product = parameters[p + h]
-                if product > 0.0:
+                if k == 1:
+                    flow += product * out_flow[successors[s + h]]
+                elif product > 0.0:
                     q = s + h * k
                     for c in range(q, q + k):
-                        product *= out_flow[plan.successors[c]]
+                        product *= out_flow[successors[c]]
                     flow += product
             out_flow[node] = flow
             p += r
@@ -113,27 +116,30 @@ def _in_flows(
     in_flow: NDArray[np.float64],
     marginal: NDArray[np.float64],
 ) -> None:
-    for place in range(len(plan.table)):
-        variable, parent, r, k, n, first, p, s, state = plan.table[place]
+    table, successors = plan.table, plan.successors
+    for place in range(len(table)):
+        variable, parent, r, k, n, first, p, s, state = table[place]
         code = np.int64(row[variable])
         begin, end = (code, code + 1) if code >= 0 else (np.int64(0), r)
         if parent < 0:
             in_flow[first] = 1.0 / out_flow[first]
+        # Where nothing below is observed, out-flows are one.
+        share = observed[variable] and k > 1
         for node in range(first, first + n):
             into = in_flow[node]
             for h in range(begin, end if into > 0.0 else begin):
                 flow = into * parameters[p + h]
                 if flow > 0.0:
                     q = s + h * k
-                    if not observed[variable]:
-                        for c in range(q, q + k):
-                            in_flow[plan.successors[c]] += flow
+                    if share:
+                        flow = _share(successors, q, k, flow, out_flow, in_flow)
                     elif k == 1:
-                        child = plan.successors[q]
+                        child = successors[q]
                         in_flow[child] += flow
                         flow *= out_flow[child]
-                    elif k > 1:
-                        flow = _share(plan.successors, q, k, flow, out_flow, in_flow)
+                    else:
+                        for c in range(q, q + k):
+                            in_flow[successors[c]] += flow
                     marginal[state + h] += flow
             p += r
             s += r * k
