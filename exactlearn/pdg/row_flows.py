@@ -118,7 +118,7 @@ def row_expectation(
 
 @kernel
 def allowed_states(
-    cardinality: NDArray[np.int64], row: NDArray[np.int16], variable: int
+    cardinality: NDArray[np.int64], row: NDArray[np.int16], variable: int | np.int64
 ) -> tuple[np.int64, np.int64]:
     """Return the range of states that the row allows."""
     code = np.int64(row[variable])
