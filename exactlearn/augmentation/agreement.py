@@ -31,8 +31,8 @@ ENTERING = 5
 LEAST_PRICE = 1e-7
 """Reduced cost from which a reading enters."""
 
-SMOOTHING = 0.7
-"""Weight of the best prices so far where the next ones are tried: the last ones jump about."""
+SMOOTHING = 0.5
+"""Most weight of the best prices so far where the next ones are tried: the last ones jump about."""
 
 JOINING = 0.7
 """Part of the gap below which the linear program's lead must be before joint links are sought."""
@@ -93,7 +93,9 @@ def agree(
         pause(best)
         solved = program.solve()
         entered = False
-        for prices in (_smoothed(best_prices, solved.prices), solved.prices):
+        closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_PRICE))
+        weight = SMOOTHING * max(0.0, closed)
+        for prices in (_smoothed(best_prices, solved.prices, weight), solved.prices):
             optimism.price(prices)
             adjusted = optimism.adjusted(solved.multipliers)
             if adjusted.total < best:
@@ -116,10 +118,10 @@ def agree(
     return Agreed(best, multipliers, solved.shares)
 
 
-def _smoothed(best: Prices, last: Prices) -> Prices:
+def _smoothed(best: Prices, last: Prices, weight: float) -> Prices:
     """Return prices between two."""
-    one, other = SMOOTHING, 1.0 - SMOOTHING
-    return Prices(one * best.read + other * last.read, one * best.joint + other * last.joint)
+    rest = 1.0 - weight
+    return Prices(weight * best.read + rest * last.read, weight * best.joint + rest * last.joint)
 
 
 def _enter(program: Agreement, optimism: Optimism, adjusted: Adjusted, solved: Solved) -> bool:

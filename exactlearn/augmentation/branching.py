@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.agreement import Agreed, agree
 from exactlearn.augmentation.answers import Answers
+from exactlearn.augmentation.climbing import climb
 from exactlearn.augmentation.family_bounds import Holes
+from exactlearn.augmentation.local import is_tabulated
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism, Reading
 from exactlearn.augmentation.progress import Incumbent
@@ -77,6 +79,8 @@ def branch(task: Task, answers: Answers) -> None:
         if agreed.bound <= answers.target:
             incumbent.nodes += 1
             continue
+        if incumbent.nodes & (incumbent.nodes - 1) == 0:
+            _climb_from(task, answers, node, agreed)
         kept = _promising(node, agreed, answers.target, program.anchor)
         if not len(node.still_open):
             _list_networks(task, answers, node, kept)
@@ -90,6 +94,14 @@ def branch(task: Task, answers: Answers) -> None:
             heappush(queue, (-bound, made, node.fixed(hole, state), agreed.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
+
+
+def _climb_from(task: Task, answers: Answers, node: Optimism, agreed: Agreed) -> None:
+    """Climb from what the linear program takes the holes for: at ever fewer nodes."""
+    if is_tabulated(task):
+        filled = node.holes.filled
+        values = np.where(filled >= 0, filled, agreed.shares.argmax(axis=1))
+        answers.take(climb(task, answers.incumbent, values, None))
 
 
 def _prove(incumbent: Incumbent, bound: float) -> None:
