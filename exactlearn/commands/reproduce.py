@@ -73,9 +73,10 @@ def command(
     augmentation: the tables of Adel and de Campos. imputers: every imputer on the same hidden cells
     of five data sets. pdg: decision graphs of logical relations (logic), of rows of random graphs
     (random) and of two incomplete tables (table1). -o names a folder; what is done is kept in it,
-    and a later call, but of pdg, goes on from there. 'errors off' is the distance from the published figure in standard errors of ours;
-    'ahead' is how far the experiment's first method is ahead of the row's on the same tables, with
-    a star where a paired t-test at 5 % tells them apart.
+    and a later call, but of pdg, goes on from there. 'errors off' is the distance from the
+    published figure in standard errors of ours; 'ahead' is how far the experiment's first method
+    is ahead of the row's on the same tables, with a star where a paired t-test at 5 % tells them
+    apart.
     """
     given = {"--only": only, "--methods": methods, "--starts": starts, "--full": full or None}
     for name in ("--full",) if paper in PAPERS else ("--only", "--methods", "--starts"):
