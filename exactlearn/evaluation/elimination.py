@@ -3,6 +3,8 @@
 This is what a network is asked by where the clique tree is small, or the decision graph is not.
 """
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,18 @@ from exactlearn.bucket_layout import Buckets, buckets, flat_tables
 from exactlearn.bucket_rows import expect_families
 from exactlearn.bucket_space import most_cells, space_for
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.compile import normalised
 from exactlearn.pdg.passes import NO_COUNTS
+
+_NORMALISED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
+_TABLES: WeakKeyDictionary[BayesianNetwork, NDArray[np.float64]] = WeakKeyDictionary()
+
+
+def prepared(network: BayesianNetwork) -> BayesianNetwork:
+    """Return the network with normalised tables; made once, as long as the network is in use."""
+    if network not in _NORMALISED:
+        _NORMALISED[network] = normalised(network)
+    return _NORMALISED[network]
 
 
 def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> float:
@@ -41,8 +54,10 @@ def eliminated(
     TooLargeError
         When the tables of some row would have too many cells.
     """
-    layout = _layout(network, codes)
-    tables, logs = flat_tables(network), np.empty(len(codes))
+    layout, logs = _layout(network, codes), np.empty(len(codes))
+    if network not in _TABLES:
+        _TABLES[network] = flat_tables(network)
+    tables = _TABLES[network]
     posterior = np.zeros((len(codes), int(layout.state_first[-1])))
     space, ones = space_for(layout, codes), np.ones(len(codes))
     expect_families(layout, tables, codes, ones, space, logs, NO_COUNTS, posterior)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.evaluation.elimination import eliminated, elimination_cells
+from exactlearn.evaluation.elimination import eliminated, elimination_cells, prepared
 from exactlearn.evaluation.evidence import (
     Evidence,
     Findings,
@@ -19,13 +19,13 @@ from exactlearn.evaluation.evidence import (
     with_observations,
 )
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_network, normalised
+from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors, posteriors_and_log_likelihoods
 
-FEW_CELLS = 4_000_000
-"""With fewer table cells, one query is answered sooner without compiling the network."""
+FEW_CELLS = 100_000_000
+"""With fewer table cells (2 GiB), a query is answered sooner without compiling the network."""
 
 MAX_JOINT = 1_000_000
 """Most configurations of a joint posterior."""
@@ -146,7 +146,7 @@ def _posterior(model: Model, found: Findings) -> tuple[NDArray[np.float64], floa
         given, log_probability = condition(model, found.weights(model))
         nothing = np.full((1, model.n_variables), -1, np.int16)
         return posteriors(given, nothing)[0], log_probability
-    network, hard = with_observations(normalised(model), found)
+    network, hard = with_observations(prepared(model), found)
     posterior, logs = _of_network(network, hard.codes[None])
     scale = sum(float(np.log(max(w.max(), np.finfo(float).tiny))) for w in found.soft.values())
     return posterior[0, : int(model.cardinalities.sum())], float(logs[0]) + scale
