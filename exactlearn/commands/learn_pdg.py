@@ -1,6 +1,6 @@
 """``exactlearn learn-pdg``: a decision graph learnt from a table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -21,7 +21,7 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import log_likelihood
 from exactlearn.pdg.frontier import write_frontier
-from exactlearn.pdg.learning_methods import Request, learn_by
+from exactlearn.pdg.learning_methods import Request, learn_by, learnt_network
 from exactlearn.pdg.structure_score import SIZES, Size
 from exactlearn.pipeline import load, load_for
 from exactlearn.plot import FIGURES, write_figure
@@ -64,9 +64,9 @@ class Model:
 )
 @click.option(
     "--network",
-    metavar="NETWORK.bif",
-    help="hybrid: the network, else one is learnt; other methods: start from its graph (direct: "
-    "too).",
+    metavar="NETWORK.bif|learnt",
+    help="Network whose graph the search starts from, direct: too; 'learnt' learns one from the "
+    "table, as hybrid does without this option.",
 )
 @click.option(
     "--lambda",
@@ -137,18 +137,18 @@ def command(
     dataset = load(locate(source, ".csv"), reading)
     chosen = method or ("direct" if dataset.is_complete else "em")
     _refuse_unused(chosen, significances, tree, frontier, size)
-    request = Request(
-        dataset=dataset,
-        method=chosen,
-        network=_network(network, dataset),
-        lambdas=lambdas or None,
-        size=size,
-        significances=significances or None,
-        tree=tree,
-        alpha=smoothing,
-        seed=seed,
-    )
     with terminated_as_interrupted(), output.narration(f"learning ({chosen})") as narration:
+        request = Request(
+            dataset=dataset,
+            method=chosen,
+            network=_network(network, dataset, seed, narration.tell),
+            lambdas=lambdas or None,
+            size=size,
+            significances=significances or None,
+            tree=tree,
+            alpha=smoothing,
+            seed=seed,
+        )
         found = learn_by(request, narration.tell)
     if frontier is not None and found.frontier is not None:
         write_frontier(found.frontier, frontier)
@@ -191,10 +191,15 @@ def _refuse_unused(
         raise OptionError("--method hybrid merges by effective size: leave out --size")
 
 
-def _network(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
-    """Read a network of the table's variables."""
+def _network(
+    source: str | None, dataset: Dataset, seed: int, tell: Callable[[str], None]
+) -> BayesianNetwork | None:
+    """Read a network of the table's variables, or learn one."""
     if source is None:
         return None
+    if source == "learnt":
+        tell("network")
+        return learnt_network(dataset, seed)
     network = read_bif(locate(source, ".bif"))
     if set(network.names) != set(dataset.names):
         different = sorted(set(network.names) ^ set(dataset.names))
