@@ -105,7 +105,8 @@ class MergeSequence:
         self._before: list[set[int]] = [set() for _ in range(graph.n_nodes)]
         self._alike: dict[tuple[int, bytes], set[int]] = {}
         for node, variable in enumerate(self._variable):
-            for child in np.unique(self._successors[variable][node - self._first[variable]]):
+            below = self._successors[variable][node - self._first[variable]]
+            for child in set(below.ravel().tolist()):
                 self._before[child].add(node)
             if self._mass[variable][node - self._first[variable]].sum() > 0:
                 self._alike.setdefault(self._key(node), set()).add(node)
