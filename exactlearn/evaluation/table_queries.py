@@ -162,6 +162,8 @@ def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
             f"the table's columns {', '.join(dataset.names[:5])}... are no variables of the model,"
             f" which has {', '.join(model.names[:5])}...: rename the columns"
         )
+    if len(known) == model.n_variables:
+        return aligned_codes(dataset, model.names, model.states)
     codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)
     names, states = [model.names[v] for v in known], [model.states[v] for v in known]
     codes[:, known] = aligned_codes(dataset, names, states)
