@@ -1,0 +1,103 @@
+"""Seconds of the exact methods against the number of missing cells: median and worst, and a plot.
+
+    python -m benchmarks.exact_augmentation --cells 4 --cells 8 --cells 16 --instances 20 -o FOLDER
+
+Tables of 100 rows are drawn from ASIA, cells are hidden completely at random, and each method
+solves the same tables (BDeu with ess 1, at most three parents) within the time limit, side by side.
+What was not proven counts as the limit, and is told.
+"""
+
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks.measuring import machine
+from exactlearn.augmentation import augment
+from exactlearn.data import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.formats.bif import read_bif
+from exactlearn.instances import locate
+from exactlearn.plot import painted
+from exactlearn.scores import BDeu
+
+METHODS = ("gadget", "exact", "branching")
+
+
+def table(cells: int, seed: int) -> Dataset:
+    """Draw a table and hide cells of it."""
+    rng = np.random.default_rng(seed)
+    drawn = read_bif(locate("asia", ".bif")).sample(100, rng)
+    codes = drawn.codes.copy()
+    codes.reshape(-1)[rng.choice(codes.size, cells, replace=False)] = -1
+    return Dataset(codes, drawn.names, drawn.states)
+
+
+def seconds(holed: Dataset, method: str, limit: float) -> float:
+    """Return how long a method takes, the limit where it proves nothing within it."""
+    begun = time.perf_counter()
+    try:
+        result = augment(holed, BDeu(1.0), method=method, time_limit=limit)
+    except TooLargeError:
+        return limit
+    return time.perf_counter() - begun if result.status == "optimal" else limit
+
+
+def plot(rows: list[dict[str, Any]], limit: float, suffix: str) -> bytes:
+    """Draw median (line) and worst (dots) of each method."""
+
+    def paint(figure: Any) -> None:
+        axes = figure.add_subplot()
+        for method in METHODS:
+            own = [row for row in rows if row["method"] == method]
+            cells = [row["cells"] for row in own]
+            (line,) = axes.plot(cells, [row["median"] for row in own], label=f"{method}, median")
+            worst = [row["worst"] for row in own]
+            axes.plot(cells, worst, "o", color=line.get_color(), label="worst", markersize=4)
+        axes.axhline(limit, color="#999999", linewidth=0.8)
+        axes.set(xlabel="missing cells", ylabel="seconds", yscale="log", title="ASIA, 100 rows")
+        axes.legend(frameon=False)
+
+    return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
+
+
+@click.command()
+@click.option("--cells", type=click.IntRange(1), multiple=True, default=(4, 8, 16, 24, 32))
+@click.option("--instances", type=click.IntRange(1), default=20, show_default=True)
+@click.option("--time-limit", type=float, default=60.0, show_default=True)
+@click.option("-o", "folder", type=click.Path(path_type=Path), required=True)
+def main(cells: tuple[int, ...], instances: int, time_limit: float, folder: Path) -> None:
+    """Measure, and write a table and a plot."""
+    print(machine())
+    folder.mkdir(parents=True, exist_ok=True)
+    for method in METHODS:  # compiles
+        seconds(table(2, 0), method, time_limit)
+    rows: list[dict[str, Any]] = []
+    hopeless: set[str] = set()
+    for count in cells:
+        tables = [table(count, seed) for seed in range(instances)]
+        for method in METHODS:
+            if method in hopeless:
+                continue
+            took = [seconds(holed, method, time_limit) for holed in tables]
+            median, worst = float(np.median(took)), max(took)
+            unproven = sum(t >= time_limit for t in took)
+            rows.append(
+                {"cells": count, "method": method, "median": median, "worst": worst,
+                 "unproven": unproven}
+            )  # fmt: skip
+            print(f"{count:4d} cells  {method:10s} {median:7.2f} {worst:7.2f}  {unproven} unproven")
+            if median >= time_limit:
+                hopeless.add(method)
+    with (folder / "exact.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    (folder / "exact.svg").write_bytes(plot(rows, time_limit, ".svg"))
+
+
+if __name__ == "__main__":
+    main()
