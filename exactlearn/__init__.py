@@ -21,7 +21,11 @@ if TYPE_CHECKING:
         most_probable_completion,
         posterior_cells,
     )
-    from exactlearn.evaluation.queries import Answer, query
+    from exactlearn.evaluation.explanations import most_probable_explanations, most_probable_states
+    from exactlearn.evaluation.information import entropy, kl_divergence, mutual_information
+    from exactlearn.evaluation.queries import Answer, joint_posterior, query
+    from exactlearn.evaluation.sensitivity import sensitivity
+    from exactlearn.evaluation.table_queries import classify, query_rows
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
@@ -34,7 +38,12 @@ if TYPE_CHECKING:
     from exactlearn.parameters.em import EMResult, fit_em
     from exactlearn.pdg.compile import compile_network
     from exactlearn.pdg.decision_graph import DecisionGraph
+    from exactlearn.pdg.forest_population import learn_pdg
+    from exactlearn.pdg.hybrid_learning import learn_hybrid
+    from exactlearn.pdg.learning import learn_on_forest
     from exactlearn.pdg.refine import Refinement, refine
+    from exactlearn.pdg.sample import sample_rows
+    from exactlearn.pdg.structural_em import structural_em_graph
     from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
     from exactlearn.solvers import Problem, Result, solve
     from exactlearn.solvers.certificate import Certificate
@@ -69,28 +78,42 @@ _HOME = {
     "augment": "exactlearn.augmentation",
     "best_pairs": "exactlearn.augmentation.ranking",
     "candidate_parent_sets": "exactlearn.candidates",
+    "classify": "exactlearn.evaluation.table_queries",
     "compile_network": "exactlearn.pdg.compile",
     "discretise": "exactlearn.discretise",
     "draw_completions": "exactlearn.evaluation.completing",
+    "entropy": "exactlearn.evaluation.information",
     "enumerate_classes": "exactlearn.solvers.enumeration",
     "enumerate_networks": "exactlearn.solvers.enumeration",
     "fit_complete": "exactlearn.parameters.complete",
     "fit_em": "exactlearn.parameters.em",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.missingness",
+    "joint_posterior": "exactlearn.evaluation.queries",
+    "kl_divergence": "exactlearn.evaluation.information",
+    "learn_hybrid": "exactlearn.pdg.hybrid_learning",
+    "learn_on_forest": "exactlearn.pdg.learning",
+    "learn_pdg": "exactlearn.pdg.forest_population",
     "most_probable_completion": "exactlearn.evaluation.completing",
+    "most_probable_explanations": "exactlearn.evaluation.explanations",
+    "most_probable_states": "exactlearn.evaluation.explanations",
+    "mutual_information": "exactlearn.evaluation.information",
     "posterior_cells": "exactlearn.evaluation.completing",
     "profile": "exactlearn.augmentation.profile",
     "query": "exactlearn.evaluation.queries",
+    "query_rows": "exactlearn.evaluation.table_queries",
     "read_bif": "exactlearn.formats.bif",
     "read_dataset": "exactlearn.formats.table",
     "read_jkl": "exactlearn.formats.jkl",
     "read_pdg": "exactlearn.formats.pdg_json",
     "read_scores": "exactlearn.formats.scores_file",
     "refine": "exactlearn.pdg.refine",
+    "sample_rows": "exactlearn.pdg.sample",
     "score_family": "exactlearn.scores",
+    "sensitivity": "exactlearn.evaluation.sensitivity",
     "solve": "exactlearn.solvers",
     "structural_em": "exactlearn.structure.structural_em",
+    "structural_em_graph": "exactlearn.pdg.structural_em",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
@@ -123,28 +146,42 @@ __all__ = [
     "augment",
     "best_pairs",
     "candidate_parent_sets",
+    "classify",
     "compile_network",
     "discretise",
     "draw_completions",
+    "entropy",
     "enumerate_classes",
     "enumerate_networks",
     "fit_complete",
     "fit_em",
     "gadget_problem",
     "hide",
+    "joint_posterior",
+    "kl_divergence",
+    "learn_hybrid",
+    "learn_on_forest",
+    "learn_pdg",
     "most_probable_completion",
+    "most_probable_explanations",
+    "most_probable_states",
+    "mutual_information",
     "posterior_cells",
     "profile",
     "query",
+    "query_rows",
     "read_bif",
     "read_dataset",
     "read_jkl",
     "read_pdg",
     "read_scores",
     "refine",
+    "sample_rows",
     "score_family",
+    "sensitivity",
     "solve",
     "structural_em",
+    "structural_em_graph",
     "write_bif",
     "write_dataset",
     "write_jkl",
