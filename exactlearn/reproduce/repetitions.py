@@ -1,27 +1,18 @@
 """Repetitions of experiments, each done once: what is done is kept in a file."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from exactlearn.errors import FormatError
 from exactlearn.evaluation.metrics import Comparison
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import NETWORK_METHODS
 from exactlearn.report import strict
 from exactlearn.reproduce.experiment import Experiment
-
-Runs = dict[str, dict[str, Any]]
-"""Method to what one repetition gave: accuracy, log-loss, status, seconds ..."""
-
-Done = dict[str, dict[str, Runs]]
-"""Experiment and repetition (its seed) to what its methods gave."""
+from exactlearn.reproduce.record import Done, Runs, read_record, write_record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,15 +59,7 @@ class Plan:
         FormatError
             When the file is not a record.
         """
-        if self.record is None or not self.record.exists():
-            return {}
-        try:
-            found = json.loads(self.record.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise FormatError(f"{self.record}: no record of repetitions ({error})") from error
-        if not isinstance(found, dict):
-            raise FormatError(f"{self.record}: no record of repetitions; name another folder")
-        return found
+        return read_record(self.record)
 
 
 def repeat(
@@ -136,8 +119,7 @@ def _repeat_once(
             "cells": len(holed.missing_cells),
             "learning": _told(method, plan.learning),
         }
-        if plan.record is not None:
-            atomic_write(plan.record, json.dumps(done, indent=1, allow_nan=False) + "\n")
+        write_record(plan.record, done)
 
 
 def _told(method: str, how: Learning) -> str:

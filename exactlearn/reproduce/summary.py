@@ -7,7 +7,8 @@ from typing import Any
 
 from exactlearn.evaluation.metrics import Mean, PairedTest
 from exactlearn.reproduce.experiment import Experiment
-from exactlearn.reproduce.repetitions import Done, Plan, Runs
+from exactlearn.reproduce.record import Done, Runs
+from exactlearn.reproduce.repetitions import Plan
 
 Row = dict[str, Any]
 
