@@ -28,7 +28,7 @@ PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "impu
 
 _HEAD = (
     "table", "experiment", "method", "n", "accuracy", "published", "errors off", "ahead",
-    "log-loss", "seconds",
+    "log-loss", "seconds", "CPU",
 )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def command(
     and a later call, but of pdg, goes on from there. 'errors off' is the distance from the
     published figure in standard errors of ours; 'ahead' is how far the experiment's first method
     is ahead of the row's on the same tables, with a star where a paired t-test at 5 % tells them
-    apart.
+    apart; 'seconds' and 'CPU' are means over the repetitions, the latter of all threads together.
     """
     given = {"--only": only, "--methods": methods, "--starts": starts, "--full": full or None}
     for name in ("--full",) if paper in PAPERS else ("--only", "--methods", "--starts"):
@@ -175,6 +175,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         "" if ahead is None else f"{100 * ahead:+.2f}{star}",
         number(row["log_loss"], 3),
         number(row["seconds"], 2),
+        number(row["cpu_seconds"], 2),
     )
 
 

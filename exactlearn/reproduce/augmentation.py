@@ -10,9 +10,21 @@ The paper's structural EM is that of Rancoita et al., which completes each row b
 values: ``structural-em-hard``. Friedman's, ``structural-em``, is beside it.
 """
 
+from functools import partial
+
 from exactlearn.imputation.learning import Learning
-from exactlearn.reproduce.experiment import Experiment, Paper, Pool
-from exactlearn.reproduce.sources import car, draw_of, labels, lucas, sampled, spect, spread
+from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, Pool
+from exactlearn.reproduce.sources import (
+    bundled,
+    car,
+    draw_of,
+    labels,
+    lucas,
+    lucas_network,
+    sampled,
+    spect,
+    spread,
+)
 
 NETWORKS = ("asia", "lucas", "cancer", "earthquake", "survey")
 """Networks of Table 1; only the first is the paper's."""
@@ -20,6 +32,8 @@ NETWORKS = ("asia", "lucas", "cancer", "earthquake", "survey")
 EM = ("structural-em-hard", "structural-em")
 SPREAD = ("t-local", *EM)
 LABELS = (*SPREAD, "svm-rbf")
+REACH = ("mode", GENERATING)
+"""What the columns tell at least and at most: the commonest values, and the network drawn from."""
 
 NOTES: dict[str, tuple[str, ...]] = {
     "1": (
@@ -92,8 +106,9 @@ def _networks() -> list[Experiment]:
             table="1",
             name=f"{name}, value {state}",
             draw=draw_of(sampled(name), spread(f"mnar:2:{state}")),
-            methods=("branching", *SPREAD),
+            methods=("branching", *SPREAD, *REACH),
             pool=pools[name],
+            network=partial(bundled, name),
         )
         for name in NETWORKS
         for state in (0, 1)
@@ -109,9 +124,10 @@ def _lucas() -> list[Experiment]:
             table="2",
             name=f"LUCAS, spread, {told}",
             draw=draw_of(lucas, spread(spec)),
-            methods=SPREAD,
+            methods=(*SPREAD, *REACH),
             pool=pool,
             published={} if pool else _published(70.0, 50.0),
+            network=lucas_network,
         )
         for told, spec, pool in (
             ("value 0", "mnar:2:0", cells),
@@ -124,9 +140,10 @@ def _lucas() -> list[Experiment]:
             table="2",
             name=f"LUCAS, labels of {told}",
             draw=draw_of(lucas, labels("Lung_cancer", 20, state)),
-            methods=LABELS,
+            methods=(*LABELS, *REACH),
             pool=pool,
             published={} if pool else _published(69.0, 70.0, 55.0),
+            network=lucas_network,
         )
         for told, state, pool in (
             ("value 0", "0", classes),
@@ -152,7 +169,7 @@ def _spect() -> list[Experiment]:
             table="3",
             name=f"SPECT, {100 * share:g} %, value {state}",
             draw=draw_of(spect, spread(f"mnar:{share}:{state}")),
-            methods=SPREAD,
+            methods=(*SPREAD, "mode"),
             published=_published(*figures[1 + state]),
             pool=pools[share],
         )
@@ -169,9 +186,8 @@ def _car() -> list[Experiment]:
             table="5",
             name=f"car, labels '{state}'",
             draw=draw_of(car, labels("X6", 100, state)),
-            methods=LABELS,
+            methods=(*LABELS, "mode"),
             pool=pool,
-            largest=5,
         )
         for state in ("unacc", "acc")
     ]

@@ -53,8 +53,6 @@ class Experiment:
         The paper's figure for each of them, in percent, where it has one.
     pool
         What it is a part of; the parts follow each other.
-    largest
-        Most repetitions, where the paper made fewer than in its other experiments.
     network
         Returns the network that the table is drawn from, where one is known: what the method
         `GENERATING` completes by.
@@ -66,7 +64,6 @@ class Experiment:
     methods: tuple[str, ...]
     published: Mapping[str, float] = field(default_factory=dict)
     pool: Pool | None = None
-    largest: int | None = None
     network: Callable[[], BayesianNetwork] | None = None
 
     @property

@@ -7,30 +7,28 @@ reached.
 """
 
 from collections.abc import Callable
+from functools import partial
 
-from exactlearn.formats.bif import read_bif
 from exactlearn.imputation.learning import Learning
-from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
-from exactlearn.reproduce.sources import Source, car, draw_of, lucas, sampled, spect, spread, votes
+from exactlearn.reproduce.sources import (
+    Source,
+    bundled,
+    car,
+    draw_of,
+    lucas,
+    lucas_network,
+    sampled,
+    spect,
+    spread,
+    votes,
+)
 from exactlearn.scores import BDeu
 
-
-def _asia() -> BayesianNetwork:
-    return read_bif(locate("asia", ".bif"))
-
-
-def _lucas() -> BayesianNetwork:
-    """Return LUCAS with the states of its table, 0 and 1."""
-    network = read_bif(locate("lucas", ".bif"))
-    states = (("0", "1"),) * network.n_variables
-    return BayesianNetwork(network.names, states, network.parents, network.tables)
-
-
 SOURCES: dict[str, tuple[Source, Callable[[], BayesianNetwork] | None]] = {
-    "ASIA": (sampled("asia"), _asia),
-    "LUCAS": (lucas, _lucas),
+    "ASIA": (sampled("asia"), partial(bundled, "asia")),
+    "LUCAS": (lucas, lucas_network),
     "SPECT": (spect, None),
     "car": (car, None),
     "votes": (votes, None),

@@ -42,10 +42,10 @@ class Plan:
     learning: Learning = field(default_factory=Learning)
     methods: Sequence[str] = ()
 
-    def seeds(self, experiment: Experiment) -> range:
-        """Return the seeds of an experiment's repetitions."""
-        count = min(self.repetitions, experiment.largest or self.repetitions)
-        return range(self.seed, self.seed + count)
+    @property
+    def seeds(self) -> range:
+        """The seeds of the repetitions."""
+        return range(self.seed, self.seed + self.repetitions)
 
     def methods_of(self, experiment: Experiment) -> list[str]:
         """Return the methods of an experiment that are wanted."""
@@ -84,11 +84,10 @@ def repeat(
         What is done, if it was loaded before; it grows, and keeps what is done at an interrupt.
     """
     done = plan.load() if done is None else done
-    for seed in range(plan.seed, plan.seed + plan.repetitions):
+    for seed in plan.seeds:
         for experiment in experiments:
-            if seed in plan.seeds(experiment):
-                runs = done.setdefault(experiment.key, {}).setdefault(str(seed), {})
-                _repeat_once(plan, experiment, seed, runs, tell, done)
+            runs = done.setdefault(experiment.key, {}).setdefault(str(seed), {})
+            _repeat_once(plan, experiment, seed, runs, tell, done)
     return done
 
 
@@ -110,13 +109,15 @@ def _repeat_once(
     holed, truth = experiment.draw(plan.data, np.random.default_rng(seed))
     for method in left:
         tell(f"{experiment.key}, repetition {seed - plan.seed + 1}: {method}")
-        begun = time.monotonic()
+        begun, begun_cpu = time.monotonic(), time.process_time()
         found = experiment.complete(method, holed, replace(plan.learning, seed=seed))
+        cpu = time.process_time() - begun_cpu
         if found.status == "interrupted":
             raise KeyboardInterrupt
         judged = Comparison.of(method, holed, found, truth, time.monotonic() - begun)
         runs[method] = strict(asdict(judged)) | {
             "cells": len(holed.missing_cells),
+            "cpu_seconds": cpu,
             "learning": _told(method, plan.learning),
         }
         write_record(plan.record, done)

@@ -11,6 +11,7 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.missingness import hide
+from exactlearn.network import BayesianNetwork
 from exactlearn.reproduce.experiment import Draw
 
 Source = Callable[[Path | None, np.random.Generator], Dataset]
@@ -20,9 +21,21 @@ Hide = Callable[[Dataset, np.random.Generator], Dataset]
 """Hides cells of a table."""
 
 
-def sampled(network: str, rows: int = 100) -> Source:
+def bundled(name: str) -> BayesianNetwork:
+    """Return a network that comes with the package."""
+    return read_bif(locate(name, ".bif"))
+
+
+def lucas_network() -> BayesianNetwork:
+    """Return LUCAS with the states of its table, 0 and 1."""
+    network = bundled("lucas")
+    states = (("0", "1"),) * network.n_variables
+    return BayesianNetwork(network.names, states, network.parents, network.tables)
+
+
+def sampled(name: str, rows: int = 100) -> Source:
     """Return a source that draws rows of a bundled network."""
-    return lambda _, rng: read_bif(locate(network, ".bif")).sample(rows, rng)
+    return lambda _, rng: bundled(name).sample(rows, rng)
 
 
 def lucas(folder: Path | None, _: np.random.Generator) -> Dataset:

@@ -22,7 +22,7 @@ def summary(plan: Plan, experiments: Sequence[Experiment], done: Done) -> list[R
     parts: list[Sequence[Runs]] = []
     for k, experiment in enumerate(experiments):
         own = done.get(experiment.key, {})
-        parts.append([own[str(seed)] for seed in plan.seeds(experiment) if str(seed) in own])
+        parts.append([own[str(seed)] for seed in plan.seeds if str(seed) in own])
         rows += _rows(plan, experiment, parts[-1:])
         pool = experiment.pool
         if pool is not None and k + 1 < len(experiments) and experiments[k + 1].pool is pool:
@@ -65,6 +65,7 @@ def _row(experiment: Experiment, first: str, method: str, parts: Sequence[Sequen
         "significant": None if method == first else test.significant,
         "log_loss": Mean.of(_of(runs, method, "log_loss")).value,
         "seconds": Mean.of(_of(runs, method, "seconds")).value,
+        "cpu_seconds": Mean.of(_of(runs, method, "cpu_seconds")).value,
     }
 
 
