@@ -18,16 +18,10 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
+from exactlearn.solvers.cluster_rewards import meeting, rewards
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.families import Candidates, Families, families_of
 from exactlearn.solvers.problem import Problem
-
-MOST_STEPS = 150
-"""Subgradient steps after which lowering a bound is given up."""
-
-AIM = 0.1
-"""How far below the bound that is wanted a subgradient step aims."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,136 +118,33 @@ class Multipliers:
         slack = (k + 2) * np.finfo(np.float64).eps * sizes
         return fsum([*best.tolist(), *(-self.counts * self.values).tolist(), slack])
 
-    def lowered(self, problem: Problem, enough: float) -> "Multipliers":
-        """Change the multipliers until the bound of a related problem is low enough, if that works.
-
-        Steps of Polyak along subgradients: what is wanted is any point of a convex set, and the
-        step length that leads to it follows from how far the bound is above ``enough``.
-
-        Parameters
-        ----------
-        problem
-            A problem whose candidates are all allowed, each variable having one at least.
-        enough
-            The bound to reach.
-        """
-        if not len(self.values):
-            return self
-        meets = satisfied(problem, self.clusters, self.counts)
-        best = _polyak(
-            problem.scores, problem.first, meets, self.counts, self.values, enough, MOST_STEPS
-        )
-        return Multipliers(self.clusters, best, self.counts)
-
 
 def satisfied(
     problem: Problem, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return which candidates of members have too few parents inside, shape (clusters, m)."""
-    meets = np.zeros((len(clusters), problem.n_candidates), np.bool_)
-    owner = np.repeat(np.arange(problem.n_candidates), np.diff(problem.member_first))
-    for k, cluster in enumerate(clusters):
-        inside = np.bincount(owner[cluster[problem.members]], minlength=problem.n_candidates)
-        meets[k] = cluster[problem.child] & (inside < counts[k])
-    return meets
+    return meeting(families_of(problem), clusters, counts).T
 
 
-@kernel
-def _polyak(
-    scores: NDArray[np.float64],
-    first: NDArray[np.int64],
-    satisfied: NDArray[np.bool_],
-    counts: NDArray[np.int64],
-    values: NDArray[np.float64],
-    enough: float,
-    steps: int,
-) -> NDArray[np.float64]:
-    """Return the multipliers of the lowest bound met, shape (clusters,)."""
-    n_clusters, n = len(values), len(first) - 1
-    values = values.copy()
-    best, lowest = values.copy(), np.inf
-    adjusted = np.empty(len(scores))
-    excess = np.empty(n_clusters)
-    for _ in range(steps):
-        adjusted[:] = scores
-        bound = 0.0
-        for k in range(n_clusters):
-            bound -= counts[k] * values[k]
-            excess[k] = -counts[k]
-            if values[k] > 0.0:
-                for c in range(len(scores)):
-                    if satisfied[k, c]:
-                        adjusted[c] += values[k]
-        for i in range(n):
-            pick = first[i]
-            for c in range(first[i], first[i + 1]):
-                if adjusted[c] > adjusted[pick]:
-                    pick = c
-            bound += adjusted[pick]
-            for k in range(n_clusters):
-                excess[k] += satisfied[k, pick]
-        if bound < lowest:
-            lowest = bound
-            best[:] = values
-        norm = 0.0
-        for k in range(n_clusters):
-            if excess[k] < 0.0 or values[k] > 0.0:
-                norm += excess[k] ** 2
-        if lowest <= enough or norm == 0.0:
-            break
-        length = (bound - enough + AIM) / norm
-        for k in range(n_clusters):
-            values[k] = max(0.0, values[k] - length * excess[k])
-    return best
+def reaching(
+    adjusted: NDArray[np.float64], child: NDArray[np.integer], best: NDArray[np.float64],
+    bound: float, target: float,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Tell which candidates a selection above a target may have.
 
+    With a candidate in place of the best one of its variable, the bound falls by how much less it
+    is worth.
 
-@kernel
-def _same_family(
-    c: int, child: NDArray[np.int64], member_first: NDArray[np.int64], members: NDArray[np.int64]
-) -> bool:
-    """Tell whether a candidate has the child and the parents of the one before it."""
-    size = member_first[c + 1] - member_first[c]
-    if child[c] != child[c - 1] or size != member_first[c] - member_first[c - 1]:
-        return False
-    for p in range(size):
-        if members[member_first[c] + p] != members[member_first[c - 1] + p]:
-            return False
-    return True
-
-
-@kernel
-def rewards(
-    child: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-    clusters: NDArray[np.bool_],
-    counts: NDArray[np.int64],
-    values: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the multipliers of the clusters that each candidate satisfies, summed, shape (m,)."""
-    n = clusters.shape[1]
-    positive = np.flatnonzero(values > 0.0)
-    own = np.empty((n, len(positive)), np.int64)
-    n_own = np.zeros(n, np.int64)
-    for k in positive:
-        for v in range(n):
-            if clusters[k, v]:
-                own[v, n_own[v]] = k
-                n_own[v] += 1
-    total = np.zeros(len(child))
-    for c in range(len(child)):
-        if c > 0 and _same_family(c, child, member_first, members):
-            total[c] = total[c - 1]  # completions of one family stand together
-            continue
-        v, begin, end = child[c], member_first[c], member_first[c + 1]
-        for j in range(n_own[v]):
-            k = own[v, j]
-            inside = 0
-            for at in range(begin, end):
-                if clusters[k, members[at]]:
-                    inside += 1
-                    if inside == counts[k]:
-                        break
-            if inside < counts[k]:
-                total[c] += values[k]
-    return total
+    Parameters
+    ----------
+    adjusted, child
+        Score and multipliers, and variable, of each candidate, shapes (m,).
+    best
+        The highest adjusted score of each variable, shape (n,).
+    bound
+        What follows from these.
+    target
+        What a selection must score more than.
+    """
+    found: NDArray[np.bool_] = bound - (best[child] - adjusted) > target
+    return found

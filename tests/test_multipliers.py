@@ -8,7 +8,8 @@ import pytest
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
-from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.lowering import lower
+from exactlearn.solvers.multipliers import Multipliers, satisfied
 from tests.brute_force import best_selection
 
 
@@ -28,16 +29,61 @@ def random_multipliers(rng, n):
     return Multipliers(clusters[clusters.any(axis=1)], 3 * rng.random(clusters.any(axis=1).sum()))
 
 
+def rewarded_one_by_one(problem, multipliers):
+    """Return what each candidate's clusters give it, by the definition."""
+    total = np.zeros(problem.n_candidates)
+    for c in range(problem.n_candidates):
+        for cluster, count, value in zip(
+            multipliers.clusters, multipliers.counts, multipliers.values, strict=True
+        ):
+            inside = sum(cluster[p] for p in problem.parent_set(c))
+            total[c] += value * (cluster[problem.child[c]] and inside < count)
+    return total
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rewards_are_those_of_the_clusters_that_candidates_satisfy(seed):
+    problem, rng = random_problem(seed), np.random.default_rng(seed)
+    n, k = problem.n_variables, int(rng.integers(1, 30))
+    clusters = rng.random((k, n)) < 0.7
+    values = np.where(rng.random(k) < 0.2, 0.0, rng.random(k))
+    multipliers = Multipliers(clusters, values, rng.integers(1, 4, k))
+    expected = rewarded_one_by_one(problem, multipliers)
+    np.testing.assert_allclose(multipliers.adjusted(problem), problem.scores + expected, atol=1e-12)
+    meets = satisfied(problem, clusters, multipliers.counts)
+    np.testing.assert_allclose(values @ meets, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_lowering_drops_no_candidate_of_a_selection_above_the_target(seed):
+    problem, rng = random_problem(seed), np.random.default_rng(seed)
+    best = best_selection(problem)
+    multipliers = random_multipliers(rng, problem.n_variables)
+    target = best - float(rng.choice([-1e-6, 1e-6, 1.0, 4.0]))
+    lowered, left = lower(multipliers, problem, target - 0.5, target)
+    assert len(np.unique(problem.child[left])) == problem.n_variables
+    for c in np.flatnonzero(~left):
+        child = problem.child[c]
+        alone = problem.select((problem.child != child) | (np.arange(len(left)) == c))
+        assert best_selection(alone) <= target
+    assert (lowered.bound(problem.select(left)) >= best - 1e-9) or best <= target
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_any_multipliers_bound_every_network(seed):
     problem, rng = random_problem(seed), np.random.default_rng(seed)
     best = best_selection(problem)
     anyhow = random_multipliers(rng, problem.n_variables)
     found = cluster_multipliers(problem)
-    for multipliers in (anyhow, found, anyhow.lowered(problem, best), found.lowered(problem, best)):
+    for multipliers in (
+        anyhow,
+        found,
+        lower(anyhow, problem, best)[0],
+        lower(found, problem, best)[0],
+    ):
         assert (multipliers.values >= 0).all()
         assert multipliers.bound(problem) >= best - 1e-9
-    assert anyhow.lowered(problem, best).bound(problem) <= anyhow.bound(problem) + 1e-12
+    assert lower(anyhow, problem, best)[0].bound(problem) <= anyhow.bound(problem) + 1e-12
     nothing = Multipliers(np.zeros((0, problem.n_variables), np.bool_), np.zeros(0))
     assert found.bound(problem) <= nothing.bound(problem) + 1e-9
 
@@ -51,7 +97,7 @@ def test_lowering_reaches_a_bound_that_exists():
             continue
         start = Multipliers(found.clusters, np.zeros(len(found.values)))
         enough = found.bound(problem) + 0.2
-        reached += start.lowered(problem, enough).bound(problem) <= enough + 1e-9
+        reached += lower(start, problem, enough)[0].bound(problem) <= enough + 1e-9
     assert reached >= 20
 
 

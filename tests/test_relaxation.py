@@ -14,6 +14,7 @@ from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.components import split
 from exactlearn.solvers.dual_ascent import greedy_multipliers
+from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, satisfied
 from exactlearn.solvers.relaxation import Relaxation
 from exactlearn.solvers.root import CuttingPlanes, no_listener, solve_root
@@ -114,7 +115,7 @@ def test_any_counted_multipliers_bound_every_network(problem, seed):
         assert multipliers.bound(problem) >= best - 1e-9
         assert multipliers.positive().bound(problem) == pytest.approx(multipliers.bound(problem))
         assert (
-            multipliers.lowered(problem, best).bound(problem) <= multipliers.bound(problem) + 1e-9
+            lower(multipliers, problem, best)[0].bound(problem) <= multipliers.bound(problem) + 1e-9
         )
     assert greedy_multipliers(problem).bound(problem) >= best
 

@@ -26,7 +26,8 @@ from exactlearn.augmentation.set_families import (
 )
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.solvers import Problem
-from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.lowering import lower
+from exactlearn.solvers.multipliers import Multipliers, reaching
 from exactlearn.solvers.root import solve_root
 
 SOLVED_AT_ONCE = 14
@@ -44,7 +45,7 @@ MOST_TRIED = 4
 MARGIN = 0.5
 """How much lower than necessary bounds are made, so that they exclude others, too."""
 
-ROUNDS = 3
+ROUNDS = 2
 """Rounds of subgradient steps, each on the families that the one before leaves."""
 
 
@@ -190,10 +191,10 @@ class ChangeSearch:
         sets, families = store.sets, store.families
         adjusted = scores + rewarded(nearby, sets.members, families)
         best = np.maximum.reduceat(adjusted, families.first[:-1])
-        slack = best.sum() - nearby.total - self.pair.target
-        if not slack > 0.0:
+        bound = float(best.sum()) - nearby.total
+        if not bound > self.pair.target:
             return None
-        keep = adjusted + slack > best[families.child]
+        keep = reaching(adjusted, families.child, best, bound, self.pair.target)
         problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
         return problem if problem.is_feasible else None
 
@@ -201,11 +202,9 @@ class ChangeSearch:
         """Return a network that scores more than the pair, or multipliers when there is none."""
         target, tighter = self.pair.target, nearby
         for _ in range(ROUNDS):
-            tighter = tighter.lowered(problem, target - MARGIN)
-            if tighter.bound(problem) <= target:
-                return tighter
-            problem = _reaching(problem, tighter, target)
-            if not problem.is_feasible:
+            tighter, left = lower(tighter, problem, target - MARGIN, target)
+            problem = problem.select(left)
+            if not problem.is_feasible or tighter.bound(problem) <= target:
                 return tighter
         parents, score = self._good_network(problem)
         if score > target:
@@ -240,11 +239,3 @@ class ChangeSearch:
     def _pause(self) -> None:
         if self.incumbent.out_of_time:
             raise LimitReachedError("feasible")
-
-
-def _reaching(problem: Problem, multipliers: Multipliers, target: float) -> Problem:
-    """Return the candidates that a network above a target may have."""
-    adjusted = multipliers.adjusted(problem)
-    best = np.maximum.reduceat(adjusted, problem.first[:-1])
-    slack = best.sum() - multipliers.total - target
-    return problem.select(adjusted + slack > best[problem.child])

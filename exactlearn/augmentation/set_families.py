@@ -19,7 +19,8 @@ from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.subsets import ParentSets, parent_sets, subset_without
 from exactlearn.augmentation.tabulation import Rows, Sets, forget, gains, holders, holds, selected
 from exactlearn.kernel import kernel
-from exactlearn.solvers.multipliers import Multipliers, rewards
+from exactlearn.solvers.cluster_rewards import rewards
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem, offsets
 
 
