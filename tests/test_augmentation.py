@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget_problem
+from exactlearn.augmentation.climbing import climb
 from exactlearn.augmentation.gadget import penalty
+from exactlearn.augmentation.local import best_climb
 from exactlearn.augmentation.pair import Pair, total_score
 from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.starts import (
+    fitted_completion,
+    mode_completion,
+    starting_completions,
+)
+from exactlearn.augmentation.task import Task
 from exactlearn.data import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood
@@ -205,3 +213,46 @@ def test_a_proven_pair_is_preferred_to_another_of_the_same_score():
     assert incumbent.values is proven
     incumbent.confirm(Pair(((),), unproven, -5.1))
     assert incumbent.values is proven
+
+
+def small_task(seed=2):
+    data = random_table(np.random.default_rng(seed), 4, 20, 6, 2)
+    return Task(data, BDeu(1.0), FamilyRules.of(2, (), ()), seed=seed)
+
+
+def test_starts_are_where_hard_em_stays():
+    task = small_task()
+    begun = list(starting_completions(task, 6, fitted=True))
+    assert [start.fitted for start in begun] == [False, True, True, True, True, True]
+    for start in begun[1:]:
+        values = start.completion(task, Incumbent())
+        seen = {values.tobytes()}
+        while (after := fitted_completion(task, values)).tobytes() not in seen:
+            seen.add(after.tobytes())
+            values = after
+        assert np.array_equal(after, start.completion(task, Incumbent()))
+    assert begun[2].completion(task, Incumbent(time_limit=0.0)) is begun[2].values
+
+
+def test_a_start_that_is_given_comes_first_and_complete_tables_need_one():
+    task = small_task()
+    given = replace(task, start=np.ones(6, np.int64))
+    assert [start.values.tolist() for start in starting_completions(given, 2)] == [
+        [1] * 6,
+        mode_completion(task.dataset).tolist(),
+    ]
+    assert len(list(starting_completions(task, 4))) == 4
+    complete = replace(task, dataset=task.dataset.complete([0] * 6))
+    assert len(list(starting_completions(complete, 4, fitted=True))) == 1
+
+
+def test_starts_that_meet_are_climbed_once(monkeypatch):
+    begun = []
+
+    def counted(task, incumbent, values, t):
+        begun.append(values.tobytes())
+        return climb(task, incumbent, values, t)
+
+    monkeypatch.setattr("exactlearn.augmentation.local.climb", counted)
+    best_climb(small_task(), Incumbent(), 40, 1)
+    assert len(begun) == len(set(begun)) < 40

@@ -8,23 +8,14 @@ Between two such steps the climber takes cheaper ones that never lower the score
 (:mod:`exactlearn.augmentation.climbing`).
 """
 
-from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from itertools import islice
-
-import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn.augmentation.climbing import climb, climb_in_orders
 from exactlearn.augmentation.family_store import fits
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
-from exactlearn.augmentation.starts import (
-    fitted_completion,
-    mode_completion,
-    random_completions,
-)
+from exactlearn.augmentation.starts import Start, mode_completion, starting_completions
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
@@ -52,7 +43,8 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
     t
         Radius of the neighbourhood, at least 1.
     starts
-        Number of starts: see :func:`starting_completions`. They run side by side.
+        Number of starts: see :func:`~exactlearn.augmentation.starts.starting_completions`. They run
+        side by side; two that begin with the same completion are climbed once.
 
     Raises
     ------
@@ -89,22 +81,28 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
     Without a radius, or where not all families are looked at, nothing is proven.
     """
     tabulated = is_tabulated(task)
+    climbing: dict[bytes, Start] = {}
+    climbed: dict[bytes, Pair] = {}
 
-    def work(values: NDArray[np.int64]) -> Pair:
-        if tabulated:
-            return climb(task, incumbent, values, t)
-        return climb_in_orders(task, incumbent, values)
+    def work(start: Start) -> bytes:
+        values = start.completion(task, incumbent)
+        name = values.tobytes()
+        if climbing.setdefault(name, start) is start:
+            climbed[name] = (
+                climb(task, incumbent, values, t)
+                if tabulated
+                else climb_in_orders(task, incumbent, values)
+            )
+        return name
 
-    completions = list(starting_completions(task, starts, fitted=tabulated))
-    if len(completions) == 1:
-        return work(completions[0])
-    with ThreadPoolExecutor(min(n_threads(None), len(completions))) as pool:
-        climbs = [pool.submit(work, values) for values in completions]
+    begin = list(starting_completions(task, starts, fitted=tabulated))
+    with ThreadPoolExecutor(min(n_threads(None), len(begin))) as pool:
+        climbs = [pool.submit(work, start) for start in begin]
         try:
             ended, _ = wait(climbs, return_when=FIRST_EXCEPTION)
             for ended_climb in ended:
                 ended_climb.result()  # what it raised, before others are told to stop
-            return max((c.result() for c in climbs), key=lambda pair: pair.score)
+            return max((climbed[c.result()] for c in climbs), key=lambda pair: pair.score)
         except BaseException:
             incumbent.stop()
             pool.shutdown(cancel_futures=True)
@@ -124,24 +122,3 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     if status == "heuristic" and task.dataset.is_complete:
         status, incumbent.bound = "optimal", incumbent.score
     return Augmentation.of(incumbent, status, "mode", message=result.message)
-
-
-def starting_completions(
-    task: Task, starts: int, *, fitted: bool = False
-) -> Iterator[NDArray[np.int64]]:
-    """Yield a task's own start, the mode, the most probable of a network fitted to it, random ones.
-
-    The network only if ``fitted``.
-    """
-    first = mode_completion(task.dataset)
-    left = starts if len(first) else 1
-    if task.start is not None:
-        yield task.start
-        left -= 1
-    if left:
-        yield first
-        left -= 1
-    if fitted and left:
-        yield fitted_completion(task, first)
-        left -= 1
-    yield from islice(random_completions(task.dataset, task.seed), left)
