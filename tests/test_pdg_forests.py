@@ -159,7 +159,7 @@ def test_parity_is_recovered_without_the_forest():
     assert found.finished
     assert model.graph.effective_size == 18
     assert log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
-    assert {p.stage for p in seen} == {"forest", "graph"}
+    assert {p.stage for p in seen} == {"forest", "screening", "graph"}
     again = learn_pdg(data).models[0]
     assert (again.graph.parameters == model.graph.parameters).all()
     data = drawn(logic3(), 10_000, rng)

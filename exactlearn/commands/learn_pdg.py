@@ -21,7 +21,8 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import log_likelihood
 from exactlearn.pdg.frontier import write_frontier
-from exactlearn.pdg.learning_methods import Request, learn_by, learnt_network
+from exactlearn.pdg.learning_methods import Request, learn_by
+from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structure_score import SIZES, Size
 from exactlearn.pipeline import load, load_for
 from exactlearn.plot import FIGURES, write_figure

@@ -1,13 +1,15 @@
 """Learning of decision graphs from complete data: a population of forests, pruned along lambda.
 
-THESIS, Algorithm 4.6. Forests are grown by tests at several significance levels; to these comes
-the forest of largest mutual information, which the tests of single pairs do not find. For each
-lambda, the largest first, a graph is learnt over each forest and the best one is kept; after each
-lambda the worse half of the forests goes.
+THESIS, Algorithm 4.6. Forests are grown by tests at several significance levels; to these come
+the forest of largest mutual information and those of networks learnt from the rows, which the
+tests of single pairs do not find. A short search over each forest tells, by BIC, which half of
+them is better; for each lambda, the largest first, a graph is learnt over these, starting from
+that of the lambda before, and the best one is kept. After each lambda up to that of BIC the worse
+half goes: larger ones would keep the forests that tell nothing.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -19,13 +21,25 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.chow_liu import chow_liu_forest
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.forest_growth import grow_forest
-from exactlearn.pdg.learning import LearntGraph, best_structure, learnt
-from exactlearn.pdg.population import CompleteRows, Successors, structure_of
+from exactlearn.pdg.learning import (
+    MOST_SWEEPS,
+    LearntGraph,
+    best_improved,
+    climb,
+    first_structures,
+    learnt,
+)
+from exactlearn.pdg.network_starts import MAX_PARENTS, network_start
+from exactlearn.pdg.population import CompleteRows, Population, Successors, structure_of
+from exactlearn.pdg.redirecting import SubtreeRows
 from exactlearn.pdg.smoothing import tuned_smoothing
 from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
 
 SIGNIFICANCES = (0.001, 0.01, 0.1, 0.3, 1.0)
 """Levels of the tests that forests are grown by; with the last one every tree is a chain."""
+
+SCREENING_SWEEPS = 2
+"""Rounds of splits, merges and redirections that tell the better forests."""
 
 
 class ForestProgress(NamedTuple):
@@ -34,7 +48,7 @@ class ForestProgress(NamedTuple):
     Attributes
     ----------
     stage
-        ``forest`` while forests are grown, else ``graph``.
+        ``forest`` while forests are grown, ``screening`` while they are compared, else ``graph``.
     done, total
         Forests dealt with, and how many there are in this round.
     score
@@ -72,6 +86,7 @@ def learn_pdg(
     lambdas: Sequence[float] | None = None,
     size: Size = "effective",
     significances: Sequence[float] = SIGNIFICANCES,
+    max_parents: int = MAX_PARENTS,
     starts: Sequence[DecisionGraph] = (),
     alpha: float | None = None,
     seed: int = 0,
@@ -89,6 +104,9 @@ def learn_pdg(
         ``effective`` or ``representational``.
     significances
         Levels of the tests, a forest for each; a level may stand several times.
+    max_parents
+        Of the networks that are learnt with the largest and the smallest lambda, whose graphs
+        join the ``starts``; 0 for none.
     starts
         Decision graphs over the table's variables, such as that of a learnt network: their
         forests join the population, and their structures are searched from too.
@@ -123,10 +141,11 @@ def learn_pdg(
     for graph in starts:
         if (graph.names, graph.states) != (dataset.names, dataset.states):
             raise DataError("a start has other variables or states than the table: align them")
-    search = _Search(rows, seed, on_progress)
+    search = _Search(dataset, rows, size, seed, on_progress)
     finished = True
     try:
-        search.grow(starts, significances, scores[0])
+        search.grow(starts, significances, max_parents, scores)
+        search.screen()
         for score in scores:
             search.learn(score)
     except KeyboardInterrupt:
@@ -142,52 +161,109 @@ def _smoothed(model: LearntGraph, dataset: Dataset, alpha: float | None, seed: i
     return replace(model, graph=tuned.graph)
 
 
+@dataclass
+class _Candidate:
+    """A forest, what to search from, the last end of a search, and the score reached."""
+
+    forest: NDArray[np.int32]
+    structures: list[Successors]
+    last: list[Successors] = field(default_factory=list)
+    score: float = -inf
+
+
 class _Search:
     """Forests, and the best graph at each lambda so far."""
 
-    def __init__(self, rows: CompleteRows, seed: int, on_progress: OnProgress | None) -> None:
-        self._rows, self._on_progress = rows, on_progress
-        self._rng = np.random.default_rng(seed)
-        self._forests: list[tuple[NDArray[np.int32], tuple[Successors, ...]]] = []
+    def __init__(
+        self,
+        dataset: Dataset,
+        rows: CompleteRows,
+        size: Size,
+        seed: int,
+        on_progress: OnProgress | None,
+    ) -> None:
+        self._dataset, self._rows, self._on_progress = dataset, rows, on_progress
+        self._seed, self._rng = seed, np.random.default_rng(seed)
+        self._population: list[_Candidate] = []
+        self._screening = StructureScore(bic_lambda(rows.total_weight), size)
         self.models: list[LearntGraph] = []
 
     def grow(
         self,
         starts: Sequence[DecisionGraph],
         significances: Sequence[float],
-        score: StructureScore,
+        max_parents: int,
+        scores: Sequence[StructureScore],
     ) -> None:
         """Make the population: different forests only."""
         for graph in starts:
             self._add(graph.forest, structure_of(graph))
-        total = len(significances) + 1
+        lambdas = sorted({scores[0].lambda_, scores[-1].lambda_}) if max_parents > 0 else []
+        total = len(lambdas) + len(significances) + 1
+        for k, lambda_ in enumerate(lambdas):
+            graph = network_start(self._dataset, lambda_, max_parents=max_parents, seed=self._seed)
+            self._add(graph.forest, structure_of(graph))
+            self._tell("forest", k + 1, total, -inf)
         codes = np.ascontiguousarray(self._rows.columns.T.astype(np.int16))
         cardinalities = np.array([len(s) for s in self._rows.states], np.int64)
-        rate = score.rate if score.rate < inf else None
+        rate = scores[0].rate if scores[0].rate < inf else None
         self._add(chow_liu_forest(codes, self._rows.weights, cardinalities, rate))
-        self._tell("forest", 1, total, -inf)
-        for k, significance in enumerate(significances):
-            self._add(grow_forest(self._rows, significance, score, self._rng))
-            self._tell("forest", k + 2, total, -inf)
+        self._tell("forest", len(lambdas) + 1, total, -inf)
+        for k, significance in enumerate(significances, len(lambdas) + 2):
+            self._add(grow_forest(self._rows, significance, scores[0], self._rng))
+            self._tell("forest", k, total, -inf)
 
     def learn(self, score: StructureScore) -> None:
         """Learn a graph over each forest, and keep the better half of the forests."""
-        found: list[tuple[float, int]] = []
-        total = len(self._forests)
-        for k, (forest, starts) in enumerate(self._forests):
-            model = learnt(best_structure(self._rows, forest, score, starts), score)
-            if not found:
+        for k, candidate in enumerate(self._population):
+            starts = [*candidate.structures, *candidate.last]
+            best = self._improved(candidate, starts, score, MOST_SWEEPS)
+            subtrees = SubtreeRows(self._rows, candidate.forest)
+            best = climb(best, self._rows, score, subtrees)
+            candidate.last = [structure_of(best.graph)]
+            candidate.score = score.of(best.graph, best.log_likelihood)
+            model = learnt(best, score)
+            if k == 0:
                 self.models.append(model)
             elif model.score > self.models[-1].score:
                 self.models[-1] = model
-            found.append((-model.score, k))
-            self._tell("graph", k + 1, total, self.models[-1].score)
-        kept = sorted(k for _, k in sorted(found)[: (total + 1) // 2])
-        self._forests = [self._forests[k] for k in kept]
+            self._tell("graph", k + 1, len(self._population), self.models[-1].score)
+        if score.lambda_ <= self._screening.lambda_:
+            self._halve()
 
-    def _add(self, forest: NDArray[np.int32], *starts: Successors) -> None:
-        if not any((forest == other).all() for other, _ in self._forests):
-            self._forests.append((forest, starts))
+    def screen(self) -> None:
+        """Search shortly over each forest, and keep the better half."""
+        score = self._screening
+        for k, candidate in enumerate(self._population):
+            starts = [*first_structures(self._rows, candidate.forest), *candidate.structures]
+            best = self._improved(candidate, starts, score, SCREENING_SWEEPS)
+            candidate.structures = [structure_of(best.graph)]
+            candidate.score = score.of(best.graph, best.log_likelihood)
+            scores = [c.score for c in self._population[: k + 1]]
+            self._tell("screening", k + 1, len(self._population), max(scores))
+        self._halve()
+
+    def _improved(
+        self,
+        candidate: _Candidate,
+        starts: Sequence[Successors],
+        score: StructureScore,
+        sweeps: int,
+    ) -> Population:
+        subtrees = SubtreeRows(self._rows, candidate.forest)
+        return best_improved(self._rows, candidate.forest, score, starts, subtrees, sweeps)
+
+    def _halve(self) -> None:
+        ranked = sorted(self._population, key=lambda c: -c.score)
+        better = {id(c) for c in ranked[: (len(ranked) + 1) // 2]}
+        self._population = [c for c in self._population if id(c) in better]
+
+    def _add(self, forest: NDArray[np.int32], *structures: Successors) -> None:
+        for candidate in self._population:
+            if (forest == candidate.forest).all():
+                candidate.structures += structures
+                return
+        self._population.append(_Candidate(forest, list(structures)))
 
     def _tell(self, stage: str, done: int, total: int, score: float) -> None:
         if self._on_progress is not None:

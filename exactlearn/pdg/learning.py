@@ -150,12 +150,31 @@ def best_structure(
 ) -> Population:
     """Return the best end of the searches from the smallest, the expanded and given structures."""
     subtrees = SubtreeRows(rows, forest)
-    expanded = [expanded_structure(rows, forest, s, MOST_NODES) for s in SUPPORTS]
-    ends = []
-    for structure in (minimal_structure(rows, forest), *expanded, *starts):
-        ends.append(improve(populate(rows, forest, structure), rows, score, subtrees))
-    best = max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
+    structures = (*first_structures(rows, forest), *starts)
+    best = best_improved(rows, forest, score, structures, subtrees, MOST_SWEEPS)
     return climb(best, rows, score, subtrees)
+
+
+def first_structures(rows: CompleteRows, forest: NDArray[np.int32]) -> list[Successors]:
+    """Return the smallest structure over a forest, and those with a node for each edge."""
+    expanded = [expanded_structure(rows, forest, s, MOST_NODES) for s in SUPPORTS]
+    return [minimal_structure(rows, forest), *expanded]
+
+
+def best_improved(
+    rows: CompleteRows,
+    forest: NDArray[np.int32],
+    score: StructureScore,
+    structures: Sequence[Successors],
+    subtrees: SubtreeRows,
+    sweeps: int,
+) -> Population:
+    """Return the best end of the searches from some structures, the first one at a tie."""
+    ends = (
+        improve(populate(rows, forest, structure), rows, score, subtrees, sweeps)
+        for structure in structures
+    )
+    return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
 
 
 def climb(

@@ -11,24 +11,16 @@ from typing import cast
 import numpy as np
 
 from exactlearn.alignment import aligned_codes
-from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
 from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import fit_complete
-from exactlearn.parameters.em import fit_em
 from exactlearn.pdg.approximation import Frontier
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.forest_population import SIGNIFICANCES, ForestProgress, learn_pdg
 from exactlearn.pdg.hybrid_learning import HybridGraph, learn_hybrid
+from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structural_em import Cases, StructuralEMState, structural_em_graph
 from exactlearn.pdg.structure_score import Size
-from exactlearn.scores import BIC
-from exactlearn.solvers import solve
-from exactlearn.structure.structural_em import structural_em
-
-MAX_PARENTS, SMOOTHING = 3, 1.0
-"""Of the network that hybrid learning begins with, where none is given."""
 
 Tell = Callable[[str], None]
 
@@ -98,16 +90,6 @@ def learn_by(request: Request, tell: Tell) -> Found:
     if request.method == "hybrid":
         return _hybrid(request, tell)
     return _structural_em(request, tell)
-
-
-def learnt_network(dataset: Dataset, seed: int = 0) -> BayesianNetwork:
-    """Return a network with a good BIC, of complete or incomplete rows, by a search over orders."""
-    if dataset.is_complete:
-        problem = candidate_parent_sets(dataset, BIC(), max_parents=MAX_PARENTS)
-        result = solve(problem, solver="ordering", seed=seed)
-        return fit_complete(dataset, result.parents or (), alpha=SMOOTHING)
-    found = structural_em(dataset, BIC(), max_parents=MAX_PARENTS, solver="ordering", seed=seed)
-    return fit_em(dataset, found.parents or (), alpha=SMOOTHING).network
 
 
 def _aligned(request: Request) -> Request:

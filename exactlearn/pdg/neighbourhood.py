@@ -97,9 +97,9 @@ def _assembled(
     kept, masses = dict(structure), dict(counts)
     for v in order:
         for place, child in enumerate(graph.children[v]):
-            heads, origin = occupied(kept[v][:, :, place].ravel(), masses[v].ravel())
+            heads, origin = occupied(kept[v][:, :, place], masses[v])
             kept[v] = kept[v].copy()
-            kept[v][:, :, place] = heads.reshape(masses[v].shape)
+            kept[v][:, :, place] = heads
             kept[child], masses[child] = structure[child][origin], counts[child][origin]
     parameters = {}
     for v in order:

@@ -2,7 +2,8 @@
 
 A structure is a set of successors for each variable over a given forest. Populating it with
 complete rows gives every node its counts and maximum-likelihood parameters (THESIS, 4.38). Nodes
-that no row reaches are left out: an edge without rows leads to the child's heaviest node.
+that no row reaches are left out: an edge without rows leads to where most rows with the same state
+of the variable go.
 """
 
 from collections.abc import Mapping
@@ -119,9 +120,9 @@ def populate(rows: CompleteRows, forest: NDArray[np.int32], successors: Successo
         masses = np.bincount(cells, rows.weights, n_nodes * r).astype(np.float64)
         counts[v] = masses.reshape(n_nodes, r)
         for place, child in enumerate(children[v]):
-            heads, origin = occupied(kept[v][:, :, place].ravel(), masses)
-            kept[v][:, :, place] = heads.reshape(n_nodes, r)
-            reached[child] = heads[cells]
+            heads, origin = occupied(kept[v][:, :, place], counts[v])
+            kept[v][:, :, place] = heads
+            reached[child] = heads.ravel()[cells]
             kept[child] = successors[child][origin]
     parameters = {v: c / c.sum(axis=1, keepdims=True) for v, c in counts.items()}
     likelihood = sum(float(information(c).sum()) for c in counts.values())
@@ -138,19 +139,23 @@ def occupied(
     Parameters
     ----------
     heads, masses
-        Where each edge leads, and the weight of its rows, not zero for all, shape (edges,).
+        Where each edge leads, and the weight of its rows, not zero for all, shape (nodes of the
+        parent, its states).
 
     Returns
     -------
     Where each edge leads now, and the old number of each node that is left; an edge without rows
-    leads to the heaviest node.
+    leads where most rows with its state go, and where none has it, to the heaviest node.
     """
-    weight = np.bincount(heads, masses)
+    weight = np.bincount(heads.ravel(), masses.ravel())
     origin = np.flatnonzero(weight > 0)
-    numbers = np.full(len(weight), np.searchsorted(origin, weight.argmax()), np.int32)
+    numbers = np.zeros(len(weight), np.int64)
     numbers[origin] = np.arange(len(origin))
-    moved = numbers[heads]
-    moved[masses == 0] = numbers[weight.argmax()]
+    r = masses.shape[1]
+    cells = (np.arange(r) * len(origin) + numbers[heads]).ravel()
+    by_state = np.bincount(cells, masses.ravel(), r * len(origin)).reshape(r, len(origin))
+    by_state[by_state.sum(axis=1) == 0] = weight[origin]
+    moved = np.where(masses > 0, numbers[heads], by_state.argmax(axis=1))
     return moved.astype(np.int32), origin
 
 

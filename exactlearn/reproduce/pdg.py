@@ -26,7 +26,7 @@ from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.flows import log_likelihood_rows
 from exactlearn.pdg.forest_population import learn_pdg
 from exactlearn.pdg.learning import learn_on_forest
-from exactlearn.pdg.learning_methods import learnt_network
+from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structural_em import CASES, structural_em_graph
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
 
