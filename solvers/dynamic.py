@@ -18,6 +18,9 @@ from exactlearn.solvers.components import Component
 LIMIT = 22
 """Most variables of one component: 22 take 0.2 GB and some seconds, each further one doubles it."""
 
+INSTANT = 12
+"""Variables of one component that take a millisecond at most: no faster search is worth a try."""
+
 BLOCK = 1 << 18
 """Subsets treated between two looks at the clock."""
 
@@ -35,7 +38,14 @@ def refuse_if_too_large(component: Component) -> None:
         )
 
 
-def best_selection(component: Component, pause: Callable[[], None]) -> NDArray[np.int64] | None:
+def is_instant(component: Component) -> bool:
+    """Tell whether the best selection of a component is found at once."""
+    return component.n_variables <= INSTANT and not len(component.choices)
+
+
+def best_selection(
+    component: Component, pause: Callable[[], None] = lambda: None
+) -> NDArray[np.int64] | None:
     """Return the best candidate of each variable, or ``None`` when every selection has a cycle.
 
     ``pause`` is called between blocks of work and may raise to stop.

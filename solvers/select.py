@@ -214,6 +214,9 @@ def _find_incumbents(
         if strategy.method(k) == "single":
             progress.improve(k, component.first[:1].copy())
             continue
+        if strategy.is_instant(k):
+            strategy.solve_at_once(k)
+            continue
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
         orders = _first_orders(search, beginning)
         for order, values in orders:  # at once, so that there is a selection whatever the limit

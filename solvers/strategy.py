@@ -5,7 +5,7 @@ programming. Choices: branch and cut. Else the linear relaxation with its cluste
 what it leaves of the candidates falls apart into smaller pieces, and each of those is searched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -138,8 +138,19 @@ class Strategy:
         """Clusters of the problem's variables that bounds have used."""
         return Counted.join(Counted.none(self.progress.problem.n_variables), *self._clusters)
 
+    def is_instant(self, k: int) -> bool:
+        """Tell whether component ``k`` is solved faster than a first selection is searched for."""
+        return self.method(k) == "dynamic" and dynamic.is_instant(self.progress.components[k])
+
+    def solve_at_once(self, k: int) -> None:
+        """Solve component ``k``, whatever the time limit."""
+        self._count("dynamic", k)
+        self._by_dynamic(k, lambda: None)
+
     def _prove(self, k: int) -> Status:
         progress, method = self.progress, self.method(k)
+        if progress.closed[k]:
+            return "optimal"
         if method == "single":
             progress.prove(k, progress.scores[k])
             return "optimal"
@@ -147,7 +158,8 @@ class Strategy:
             return self._relax(k, None)
         self._count(method, k)
         if method == "dynamic":
-            return self._by_dynamic(k)
+            self._by_dynamic(k, progress.pause)
+            return "optimal"
         if method == "ordering":
             return ordering.solve_component(
                 progress, k, threads=self.threads, seed=self.seed, allowance=self.allowance
@@ -242,13 +254,12 @@ class Strategy:
             most_states=None if alone or few else MOST_STATES,
         )
 
-    def _by_dynamic(self, k: int) -> Status:
+    def _by_dynamic(self, k: int, pause: Callable[[], None]) -> None:
         progress, component = self.progress, self.progress.components[k]
-        chosen = dynamic.best_selection(component, progress.pause)
-        assert chosen is not None, "an incumbent exists"
+        chosen = dynamic.best_selection(component, pause)
+        assert chosen is not None, "the problem is feasible"
         progress.improve(k, chosen)
         progress.prove(k, progress.scores[k], 1 << component.n_variables)
-        return "optimal"
 
     def _count(self, method: str, k: int) -> None:
         self.used.setdefault(method, []).append(self.progress.components[k].n_variables)

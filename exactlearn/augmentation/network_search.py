@@ -1,4 +1,4 @@
-"""A good network quickly, from one that was good a moment ago."""
+"""A good network quickly, from one that was good a moment ago; of few variables, the best one."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.graph import topological_order
-from exactlearn.solvers import Problem
-from exactlearn.solvers.components import split
+from exactlearn.solvers import Problem, dynamic
+from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import OrderSearch
 
 Dag = tuple[tuple[int, ...], ...]
@@ -38,26 +38,37 @@ def good_network(
     tuple
         Parents of each variable, and their score. The same arguments give the same.
     """
-    position = None if start is None else positions(start)
     chosen = np.zeros(problem.n_variables, np.int64)
-    no_values = np.zeros(0, np.int64)
+    position = None if start is None else positions(start)
     for component in split(problem):
         if component.n_variables == 1:
-            chosen[component.variables] = component.candidate[component.first[:-1]]
-            continue
-        search = OrderSearch(component, np.random.default_rng(seed))
-        if position is None:
-            order = search.greedy_order(no_values, np.zeros(component.n_candidates))
+            found: NDArray[np.int64] | None = component.first[:-1]
+        elif dynamic.is_instant(component):
+            found = dynamic.best_selection(component)
         else:
-            order = np.argsort(position[component.variables])
-        share = effort * component.n_candidates // problem.n_candidates
-        found = search.improve(order, no_values, share, shakes * component.n_variables)
-        if found is None:  # an order may leave a variable without a candidate
-            order = search.greedy_order(no_values, np.zeros(component.n_candidates))
-            found = search.improve(order, no_values, share, shakes * component.n_variables)
-        assert found is not None, "the greedy order places every variable"
-        chosen[component.variables] = component.candidate[found[0]]
+            order = None if position is None else np.argsort(position[component.variables])
+            share = effort * component.n_candidates // problem.n_candidates
+            found = _good_selection(component, order, share, shakes, seed)
+        assert found is not None, "the problem is feasible"
+        chosen[component.variables] = component.candidate[found]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
+
+
+def _good_selection(
+    component: Component, order: NDArray[np.int64] | None, effort: int, shakes: int, seed: int
+) -> NDArray[np.int64]:
+    """Return the candidate of each variable in the best selection that a search finds."""
+    search = OrderSearch(component, np.random.default_rng(seed))
+    no_values, shakes = np.zeros(0, np.int64), shakes * component.n_variables
+    if order is not None:
+        found = search.improve(order, no_values, effort, shakes)
+        if found is not None:
+            return found[0]
+    # there is no order, or it leaves a variable without a candidate
+    greedy = search.greedy_order(no_values, np.zeros(component.n_candidates))
+    found = search.improve(greedy, no_values, effort, shakes)
+    assert found is not None, "the greedy order places every variable"
+    return found[0]
 
 
 def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
