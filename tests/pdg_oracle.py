@@ -75,14 +75,19 @@ def counts_by_joint(graph: DecisionGraph, codes, weights) -> NDArray[np.float64]
     return counts
 
 
-def random_graph(rng: np.random.Generator, n: int, *, zeros: float = 0.2) -> DecisionGraph:
-    """Return a decision graph over a random forest with random successors; some zeros."""
+def random_graph(
+    rng: np.random.Generator, n: int, *, zeros: float = 0.2, most: int = 3
+) -> DecisionGraph:
+    """Return a decision graph over a random forest with random successors; some zeros.
+
+    Variables have 2 to ``most`` states.
+    """
     order = rng.permutation(n)
     forest = np.full(n, -1, np.int32)
     for k in range(1, n):
         if rng.random() < 0.85:
             forest[order[k]] = order[rng.integers(0, k)]
-    r = rng.integers(2, 4, n)
+    r = rng.integers(2, most + 1, n)
     children = forest_children(forest)
     parameters, successors = [None] * n, [None] * n
     counts = np.ones(n, np.int64)

@@ -22,7 +22,7 @@ def log_expectation(
     counts: NDArray[np.float64],
     posterior: NDArray[np.float64],
 ) -> None:
-    """Do what `exactlearn.pdg.block_flows.block_expectation` does, for rows of any probability.
+    """Do what `exactlearn.pdg.block_flows.block_flows` does, for rows of any probability.
 
     Impossible rows get a log-likelihood of ``-inf`` and add nothing.
     """

@@ -9,13 +9,13 @@ whose probability is below 1e-250 go with logarithms (`exactlearn.pdg.log_flows`
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.pdg.block_flows import block_expectation, block_log_likelihoods
+from exactlearn.pdg.block_flows import block_flows
 from exactlearn.pdg.layout import Layout, Plan
 from exactlearn.pdg.log_flows import log_expectation
 from exactlearn.pdg.row_flows import count_reached, row_expectation, row_log_likelihoods
 from exactlearn.pdg.single_flows import single_posteriors
 
-BLOCK = 192
+BLOCK = 128
 """Most rows that the block kernel puts side by side."""
 
 BLOCK_MEMORY = 1 << 17
@@ -46,7 +46,8 @@ def log_likelihoods(
     if _few_reached(layout, parameters, rows, LIKELIHOOD_ADVANTAGE):
         row_log_likelihoods(layout, parameters, rows, result)
     else:
-        block_log_likelihoods(layout, parameters, rows, _block(layout, rows), result)
+        block = _block(layout, rows)
+        block_flows(layout, parameters, rows, NO_COUNTS, block, result, NO_COUNTS, NO_POSTERIOR)
     _complete_improbable(
         layout, parameters, rows, np.ones(len(rows)), result, NO_COUNTS, NO_POSTERIOR
     )
@@ -88,15 +89,15 @@ def expect(
 ) -> NDArray[np.float64]:
     """Add expected counts, write posterior marginals, and return log-likelihoods, as above.
 
-    ``counts`` and ``posterior`` are as for `exactlearn.pdg.block_flows.block_expectation`; pass
-    `NO_COUNTS` or `NO_POSTERIOR` for what is not wanted.
+    ``counts`` and ``posterior`` are as for `exactlearn.pdg.block_flows.block_flows`; pass
+    `NO_COUNTS` or `NO_POSTERIOR` for what is not wanted. ``posterior`` holds zeros.
     """
     result = np.empty(len(rows))
     if _few_reached(layout, parameters, rows, EXPECTATION_ADVANTAGE):
         row_expectation(layout, parameters, rows, weights, result, counts, posterior)
     else:
         block = _block(layout, rows)
-        block_expectation(layout, parameters, rows, weights, block, result, counts, posterior)
+        block_flows(layout, parameters, rows, weights, block, result, counts, posterior)
     _complete_improbable(layout, parameters, rows, weights, result, counts, posterior)
     return result
 

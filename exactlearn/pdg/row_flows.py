@@ -97,7 +97,7 @@ def row_expectation(
     counts: NDArray[np.float64],
     posterior: NDArray[np.float64],
 ) -> None:
-    """Do what `exactlearn.pdg.block_flows.block_expectation` does, row by row."""
+    """Do what `exactlearn.pdg.block_flows.block_flows` does, row by row."""
     mark = np.full(len(layout.variable), -1, np.int64)
     queue = np.empty(len(layout.variable), np.int32)
     out_flow = np.empty(len(layout.variable))
