@@ -71,19 +71,20 @@ def command(
     """Repeat experiments and print our figures beside the published ones.
 
     augmentation: the tables of Adel and de Campos. imputers: every imputer on the same hidden cells
-    of five data sets. pdg: decision graphs of logical relations (logic), of rows of random graphs
-    (random) and of two incomplete tables (table1). -o names a folder; what is done is kept in it,
-    and a later call, but of pdg, goes on from there. 'errors off' is the distance from the
+    of five data sets. pdg: decision graphs of logical relations (logic), beside networks and naive
+    Bayes (languages), merged from networks (hybrid, synthetic), of two incomplete tables (table1)
+    and of rows of random graphs (random). -o names a folder; what is done is kept in it, and a
+    later call goes on from there. 'errors off' is the distance from the
     published figure in standard errors of ours; 'ahead' is how far the experiment's first method
     is ahead of the row's on the same tables, with a star where a paired t-test at 5 % tells them
     apart; 'seconds' and 'CPU' are means over the repetitions, the latter of all threads together.
     """
-    given = {"--only": only, "--methods": methods, "--starts": starts, "--full": full or None}
-    for name in ("--full",) if paper in PAPERS else ("--only", "--methods", "--starts"):
+    given = {"--methods": methods, "--starts": starts, "--full": full or None}
+    for name in ("--full",) if paper in PAPERS else ("--methods", "--starts"):
         if given[name] is not None:
             raise OptionError(f"{name}: 'reproduce {paper}' has no such option; leave it out")
     if paper not in PAPERS:
-        reproduce_pdg(output, tables, repetitions, data_dir, full, seed)
+        reproduce_pdg(output, tables, only, repetitions, data_dir, full, seed)
         return
     known = PAPERS[paper]()
     chosen = _chosen(known.experiments, tables, only)

@@ -8,9 +8,11 @@ size against likelihood; each lambda is a point of it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from exactlearn.counts import require_complete
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.network import BayesianNetwork
@@ -149,6 +151,56 @@ def learn_hybrid(
             raise
         return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=False)
     return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=True)
+
+
+class SmallestHybrid(NamedTuple):
+    """The end of the path that is as likely as asked.
+
+    Attributes
+    ----------
+    graph
+        With the parameters that are most probable given the records, not smoothed.
+    log_likelihood
+        Of the records under it, total, natural logarithm.
+    compiled_size, collapsed_size
+        Effective sizes of the network's graph, and of that with its unreached nodes collapsed.
+    """
+
+    graph: DecisionGraph
+    log_likelihood: float
+    compiled_size: int
+    collapsed_size: int
+
+
+def smallest_as_likely(
+    network: BayesianNetwork, dataset: Dataset, least: float, *, seed: int = 0
+) -> SmallestHybrid:
+    """Merge as far as the records stay as probable as asked (the "best" graph of THESIS, 5.5.1).
+
+    Parameters
+    ----------
+    network, dataset, seed
+        As for `learn_hybrid`; the data are complete.
+    least
+        Log-likelihood, total, that the graph is to have at least. Where not even the first graph
+        has it, that one is returned.
+
+    Raises
+    ------
+    DataError
+        If a cell is missing, or the table does not fit the network or is empty.
+    TooLargeError
+        If the network's decision graph, or the number of pairs to merge, is too large.
+    """
+    require_complete(dataset)
+    compiled = compile_network(network, seed=seed)
+    merges = data_merges(compiled, dataset)
+    collapsed = merges.effective_size
+    first = log_likelihood(merges.merged(), dataset)
+    merges.merge_until(loss=max(0.0, first - least) / float(dataset.row_weights.sum()))
+    graph = merges.merged()
+    reached = log_likelihood(graph, dataset)
+    return SmallestHybrid(graph, reached, compiled.effective_size, collapsed)
 
 
 def smoothed_on(

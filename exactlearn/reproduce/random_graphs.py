@@ -12,8 +12,8 @@ MOST_CHILDREN, MOST_NODES = 3, 6
 """Moderate branching: most children of a variable in the tree, most nodes of a variable."""
 
 
-def random_decision_graph(n: int, rng: np.random.Generator) -> DecisionGraph:
-    """Return a random graph over one tree of variables with 2 to 5 states.
+def random_decision_graph(n: int, rng: np.random.Generator, most_states: int = 5) -> DecisionGraph:
+    """Return a random graph over one tree of variables with 2 states or more.
 
     Parameters are drawn uniformly from the simplex (Caprile 2001). The paper gives neither the
     shape of its trees nor the numbers of nodes.
@@ -24,13 +24,15 @@ def random_decision_graph(n: int, rng: np.random.Generator) -> DecisionGraph:
         Number of variables.
     rng
         Draws the tree, the edges and the parameters.
+    most_states
+        Most states of a variable.
     """
     forest = np.full(n, -1, np.int32)
     for v in range(1, n):
         free = [u for u in range(v) if (forest[:v] == u).sum() < MOST_CHILDREN]
         # Late variables first: trees are deep, with few branches.
         forest[v] = free[-1] if rng.random() < 0.6 else free[int(rng.integers(len(free)))]
-    r = rng.integers(2, 6, n)
+    r = rng.integers(2, most_states + 1, n)
     children = forest_children(forest)
     nodes = np.ones(n, np.int64)
     parameters, successors = {}, {}
