@@ -21,9 +21,10 @@ from exactlearn.errors import TooLargeError
 from exactlearn.evaluation.queries import query
 from exactlearn.formats.bif import read_bif
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_and_check, compile_network, normalised
+from exactlearn.pdg.compile import compile_and_check, compile_network
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import expected_counts, log_likelihood_rows, posteriors
+from exactlearn.relevance import normalised
 
 REFERENCE = {
     "asia": (58, 42, 42),

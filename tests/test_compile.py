@@ -16,13 +16,13 @@ from exactlearn.pdg.compile import (
     compile_and_check,
     compile_network,
     max_error,
-    normalised,
 )
 from exactlearn.pdg.equality import equal_values
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors
 from exactlearn.pdg.key_table import group_rows
 from exactlearn.pdg.merge import merge_equivalent
 from exactlearn.pdg.variable_forest import components, variable_forest
+from exactlearn.relevance import normalised
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint, random_graph
 

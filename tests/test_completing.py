@@ -13,8 +13,9 @@ from exactlearn.evaluation.completing import (
 )
 from exactlearn.formats.bif import read_bif
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_network, normalised
+from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.flows import posteriors
+from exactlearn.relevance import normalised
 from tests.network_oracle import joint, random_network
 
 

@@ -134,7 +134,11 @@ def test_a_forest_must_hold_each_family_on_one_path():
         ("a", "b", "c"),
         (("0", "1"),) * 3,
         ((), (), (0, 1)),
-        (np.array([0.2, 0.8]), np.array([0.4, 0.6]), np.full((2, 2, 2), 0.5)),
+        (
+            np.array([0.2, 0.8]),
+            np.array([0.4, 0.6]),
+            np.array([[[0.1, 0.9], [0.2, 0.8]], [[0.3, 0.7], [0.4, 0.6]]]),
+        ),
     )
     with pytest.raises(CheckError, match="neither stands above"):
         compile_network(network, forest=[-1, -1, 0])
@@ -142,7 +146,7 @@ def test_a_forest_must_hold_each_family_on_one_path():
         compile_network(network, forest=[-1, 0])
     with pytest.raises(CheckError, match="cycle"):
         compile_network(network, forest=[1, 0, 1])
-    assert compile_network(network, forest=[-1, 0, 1]).n_nodes == 3
+    assert compile_network(network, forest=[-1, 0, 1]).n_nodes == 7
 
 
 def test_limits_must_not_be_negative(alarm):

@@ -12,18 +12,21 @@ from exactlearn.bucket_layout import Buckets, buckets, flat_tables
 from exactlearn.bucket_rows import expect_families
 from exactlearn.bucket_space import most_cells, space_for
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import normalised
 from exactlearn.pdg.passes import NO_COUNTS
+from exactlearn.relevance import relevant
 
-_NORMALISED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
+_PREPARED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
 _TABLES: WeakKeyDictionary[BayesianNetwork, NDArray[np.float64]] = WeakKeyDictionary()
 
 
 def prepared(network: BayesianNetwork) -> BayesianNetwork:
-    """Return the network with normalised tables; made once, as long as the network is in use."""
-    if network not in _NORMALISED:
-        _NORMALISED[network] = normalised(network)
-    return _NORMALISED[network]
+    """Return the network with normalised tables and without parents that do not matter.
+
+    It is made once, as long as the network is in use.
+    """
+    if network not in _PREPARED:
+        _PREPARED[network] = relevant(network)
+    return _PREPARED[network]
 
 
 def elimination_cells(network: BayesianNetwork, codes: NDArray[np.int16]) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn.errors import DataError, OptionError
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_network, normalised
+from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
 
@@ -85,7 +85,7 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
         If a network's decision graph would be too large.
     """
     found = findings(model, evidence)
-    graph = model if isinstance(model, DecisionGraph) else compile_network(normalised(model))
+    graph = model if isinstance(model, DecisionGraph) else compile_network(model)
     given, log_probability = condition(graph, found.weights(graph))
     if log_probability == -np.inf:
         refuse_evidence(evidence or {})

@@ -22,6 +22,7 @@ from exactlearn.pdg.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.flows import log_likelihood_rows
 from exactlearn.pdg.forest_search import Effort, ForestSearch, Found, Start, starts
 from exactlearn.pdg.variable_forest import components, forest_over
+from exactlearn.relevance import normalised, relevant
 
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""
@@ -139,7 +140,7 @@ def compile_and_check(
     tree = _tree(network, tree)
     effort = Effort(steps, time_limit, seed, on_event)
     graph, found = _compile(network, root, tree, None, max_size, effort)
-    clique_size = _tree(network, tree).size(network.cardinalities)
+    clique_size = tree.size(network.cardinalities)
     cardinalities = network.cardinalities.tolist()
     expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
     return Compilation(
@@ -179,15 +180,9 @@ def max_error(
     return float(np.abs(np.expm1(found[possible] - expected[possible])).max(initial=0.0))
 
 
-def normalised(network: BayesianNetwork) -> BayesianNetwork:
-    """Return the network with every row of its tables divided by its sum."""
-    tables = tuple(t / t.sum(axis=-1, keepdims=True) for t in network.tables)
-    return replace(network, tables=tables)
-
-
 def _tree(network: BayesianNetwork, tree: CliqueTree | None) -> CliqueTree:
     if tree is None:
-        return clique_tree(network)
+        return clique_tree(relevant(network))
     tree.check(network)
     return tree
 
@@ -203,18 +198,18 @@ def _compile(
     """Compile each connected part over its own best tree, or over the only one given."""
     if network.n_variables == 0:
         raise DataError("the network has no variables: nothing to compile")
-    first = -1 if root is None else network.index(root)
+    first, reduced = -1 if root is None else network.index(root), relevant(network)
     if (effort.steps or 0) < 0 or (effort.time_limit or 0) < 0:
         raise OptionError(
             f"steps {effort.steps} and time limit {effort.time_limit}: give numbers that are 0"
             " or more"
         )
     if parts is None:
-        parts = starts(network, _tree(network, tree), first)
+        parts = starts(reduced, _tree(network, tree), first)
     else:
         effort = replace(effort, steps=0)
     try:
-        found = ForestSearch(network, parts, first, effort, max_size).run()
+        found = ForestSearch(reduced, parts, first, effort, max_size).run()
     except TooLargeError as error:
         raise TooLargeError(_refusal(network, parts, max_size)) from error
     parent = np.full(network.n_variables, -1, np.int32)
@@ -235,7 +230,7 @@ def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) 
         raise CheckError(
             f"a forest has one parent per variable, {network.n_variables}; found {parents.shape}"
         )
-    adjacency = moral_graph(network.parents)
+    adjacency = moral_graph(relevant(network).parents)
     joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
     trees = [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
     return [Start(tuple(tree.order), ((0, tree),)) for tree in trees]
@@ -246,7 +241,7 @@ def _refusal(network: BayesianNetwork, parts: Sequence[Start], max_size: int) ->
     return (
         f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
         f" and up to {smallest:,} if nothing merges; the best clique tree found has"
-        f" {clique_tree(network).size(network.cardinalities):,}. Raise the limit if memory allows"
+        f" {_tree(network, None).size(network.cardinalities):,}. Raise the limit if memory allows"
         " about 40 bytes for each cell, or give each variable fewer parents when learning"
     )
 

@@ -1,0 +1,53 @@
+"""Networks without what says nothing: parents that a variable does not depend on.
+
+A file or an expert may give a variable a parent of which no row of its table depends. The moral
+graph then marries parents without need, and every clique and forest must respect it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.network import BayesianNetwork
+
+TOLERANCE = 1e-13
+"""Relative difference up to which two probabilities count as equal: rounding, nothing more."""
+
+
+def normalised(network: BayesianNetwork) -> BayesianNetwork:
+    """Return the network with every row of its tables divided by its sum."""
+    tables = tuple(t / t.sum(axis=-1, keepdims=True) for t in network.tables)
+    return replace(network, tables=tables)
+
+
+def relevant(network: BayesianNetwork) -> BayesianNetwork:
+    """Return the same distribution, normalised, without arcs from parents that do not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tables = (np.array([0.5, 0.5]), np.array([[0.2, 0.8], [0.2, 0.8]]))
+    >>> network = BayesianNetwork(("a", "b"), (("0", "1"),) * 2, ((), (0,)), tables)
+    >>> relevant(network).parents
+    ((), ())
+    """
+    families = [
+        _reduced(parents, table / table.sum(axis=-1, keepdims=True))
+        for parents, table in zip(network.parents, network.tables, strict=True)
+    ]
+    return replace(
+        network, parents=tuple(f[0] for f in families), tables=tuple(f[1] for f in families)
+    )
+
+
+def _reduced(
+    parents: tuple[int, ...], table: NDArray[np.float64]
+) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    """Drop one parent after the other, the last first, as long as some does not matter."""
+    for axis in reversed(range(len(parents))):
+        highest, lowest = table.max(axis=axis), table.min(axis=axis)
+        if (highest - lowest <= TOLERANCE * highest).all():
+            parents = (*parents[:axis], *parents[axis + 1 :])
+            table = np.ascontiguousarray(table.take(0, axis))
+    return parents, table
