@@ -3,14 +3,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from exactlearn.cliques import clique_tree
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg import forest_starts
 from exactlearn.pdg.compile import compile_and_check, compile_network
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_anneal import Annealing, SetTables
 from exactlearn.pdg.forest_moves import Tree
+from exactlearn.pdg.forest_starts import Builder, starts
 from exactlearn.pdg.residuals import Residuals, mask_of
 from exactlearn.pdg.variable_forest import components, forest_over, variable_forest
 from tests.network_oracle import joint, random_network
@@ -168,3 +171,32 @@ def test_joined_pieces_are_a_forest_no_larger_than_any_walk_met(seed, n):
         assert built <= found.smallest
         if root >= 0:
             assert forest.parents[root] == -1
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
+    calls = []
+
+    def interrupted(*given, **options):
+        calls.append(given)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return Expansion(*given, **options)
+
+    network = random_network(np.random.default_rng(4), 5)
+    monkeypatch.setattr(forest_starts, "Expansion", interrupted)
+    compiled = compile_and_check(network)
+    assert not compiled.finished
+    assert compiled.max_error < 1e-12
+
+
+def test_what_would_not_be_built_in_time_is_left_out():
+    network = random_network(np.random.default_rng(4), 6)
+    forest = starts(network, clique_tree(network), -1)[0].forests[0][1]
+    builder = Builder(Residuals(network), np.inf, 0.0)
+    assert builder.build(forest, in_time=True) is None
+    assert builder.build(forest) is not None
+    assert builder.seconds(10) > 0
+    assert builder.build(forest, in_time=True) is None
+    builder.deadline = np.inf
+    assert builder.build(forest, in_time=True) is not None

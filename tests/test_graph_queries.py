@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.evaluation import divergence
 from exactlearn.evaluation.evidence import conditional
 from exactlearn.evaluation.explanations import most_probable_explanations, most_probable_states
 from exactlearn.evaluation.information import entropy, kl_divergence, mutual_information
@@ -255,3 +256,16 @@ def test_too_large_questions_are_refused_with_their_size():
     graph = random_graph(np.random.default_rng(1), 30, zeros=0)
     with pytest.raises(TooLargeError, match="configurations, the limit is 1,000,000"):
         joint_posterior(graph, graph.names)
+
+
+def test_divergence_across_forests_that_is_too_large_is_refused(monkeypatch):
+    rng = np.random.default_rng(2)
+    p = random_graph(rng, 4)
+    q = next(
+        q
+        for q in (random_graph(np.random.default_rng(s), 4) for s in range(200))
+        if q.states == p.states and not np.array_equal(q.forest, p.forest)
+    )
+    monkeypatch.setattr(divergence, "MAX_CELLS", 3)
+    with pytest.raises(TooLargeError, match="compile both over the same forest"):
+        kl_divergence(p, q)

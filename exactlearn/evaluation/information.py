@@ -11,14 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import OptionError
+from exactlearn.evaluation.divergence import expected_log_probability
 from exactlearn.evaluation.evidence import Evidence, Model, conditional
 from exactlearn.evaluation.queries import joint_posterior
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import expected_counts, log_likelihood_rows
-
-MAX_ROWS = 2_000_000
-"""Most configurations of ancestors that a divergence across forests goes through."""
+from exactlearn.pdg.flows import expected_counts
 
 
 def entropy(
@@ -84,16 +82,15 @@ def kl_divergence(p: DecisionGraph, q: DecisionGraph) -> float:
     """Return the exact divergence of ``q`` from ``p``, in nats; infinite where ``q`` has zeros.
 
     Over the same forest any two graphs can be compared, at the cost of the pairs of nodes that
-    rows reach together. Over different forests ``p`` is asked for each configuration of a variable
-    of ``q`` and its ancestors that is possible under ``p``: exact, but only for shallow forests
-    or few possible configurations.
+    rows reach together. Over different forests the nodes that a row reaches in both are followed
+    by elimination (`exactlearn.evaluation.divergence`): exact, where the tables are not too large.
 
     Raises
     ------
     OptionError
         If the graphs do not have the same variables and states in the same order.
     TooLargeError
-        If the forests differ and there are more than two million configurations.
+        If the forests differ and the tables would have more than a hundred million cells.
     """
     if p.names != q.names or p.states != q.states:
         raise OptionError(
@@ -102,7 +99,7 @@ def kl_divergence(p: DecisionGraph, q: DecisionGraph) -> float:
         )
     if np.array_equal(p.forest, q.forest):
         return max(0.0, _along_forest(p, q))
-    return max(0.0, -entropy(p) - _expected_log(p, q))
+    return max(0.0, -entropy(p) - expected_log_probability(p, q))
 
 
 def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
@@ -127,35 +124,6 @@ def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
             distinct, of = np.unique(keys, return_inverse=True)
             masses = np.bincount(of, flow[row, state], len(distinct)).astype(np.float64)
             pairs[child] = distinct // width, distinct % width, masses
-    return total
-
-
-def _expected_log(p: DecisionGraph, q: DecisionGraph) -> float:
-    """Return the expectation under ``p`` of the log-probability under ``q``."""
-    total, used = 0.0, 0
-    paths: dict[int, tuple[NDArray[np.int16], NDArray[np.int64]]] = {}
-    for v in q.order.tolist():
-        if q.forest[v] < 0:
-            paths[v] = np.full((1, q.n_variables), -1, np.int16), np.zeros(1, np.int64)
-        rows, nodes = paths.pop(v)
-        r = int(q.cardinalities[v])
-        used += len(rows) * r
-        if used > MAX_ROWS:
-            raise TooLargeError(
-                f"the forests differ, and more than {MAX_ROWS:,} configurations of {q.names[v]!r}"
-                " and its ancestors are possible: compile both over the same forest, or estimate"
-                " the divergence on sampled rows"
-            )
-        rows, nodes = np.repeat(rows, r, axis=0), np.repeat(nodes, r)
-        rows[:, v] = np.tile(np.arange(r), len(rows) // r)
-        mass = np.exp(log_likelihood_rows(p, rows))
-        rows, nodes, mass = rows[mass > 0], nodes[mass > 0], mass[mass > 0]
-        total += float(mass @ _log(q.parameters_of(v), -np.inf)[nodes, rows[:, v]])
-        if total == -np.inf:
-            return total
-        successors = q.successors_of(v)[nodes, rows[:, v]]
-        for place, child in enumerate(q.children[v]):
-            paths[child] = rows, successors[:, place] - q.first_nodes[child]
     return total
 
 

@@ -20,7 +20,8 @@ from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.flows import log_likelihood_rows
-from exactlearn.pdg.forest_search import Effort, ForestSearch, Found, Start, starts
+from exactlearn.pdg.forest_search import Effort, ForestSearch, Found
+from exactlearn.pdg.forest_starts import Start, starts
 from exactlearn.pdg.variable_forest import components, forest_over
 from exactlearn.relevance import normalised, relevant
 
@@ -137,8 +138,8 @@ def compile_and_check(
     seed
         Seed of the search, and of the rows that are drawn for the comparison.
     """
-    tree = _tree(network, tree)
     effort = Effort(steps, time_limit, seed, on_event)
+    tree = _tree(network, tree)
     graph, found = _compile(network, root, tree, None, max_size, effort)
     clique_size = tree.size(network.cardinalities)
     cardinalities = network.cardinalities.tolist()

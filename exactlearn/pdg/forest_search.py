@@ -1,45 +1,31 @@
 """Search for the forest over which a network's decision graph is smallest.
 
-Each connected part of the network has a tree of its own. Every clique of a clique tree gives a
-forest with it as the root (`exactlearn.pdg.variable_forest`); those with the smallest expanded
-sizes are built, and the smallest of these are improved by annealing (`exactlearn.pdg.
-forest_anneal`). After each round of walks, all pieces that they met are joined to the best forest
-they make (`exactlearn.pdg.forest_pieces`), from where the next walk begins, beside one from
-another start. All decisions depend on counts and the seed only, so a limit of steps always gives
-the same forest; a time limit or Ctrl-C keeps the best forest found so far.
+The smallest of the first forests (`exactlearn.pdg.forest_starts`) are improved by annealing
+(`exactlearn.pdg.forest_anneal`). After each round of walks, all pieces that they met are joined to
+the best forest they make (`exactlearn.pdg.forest_pieces`), from where the next walk begins, beside
+one from another start. All decisions depend on counts and the seed only, so a limit of steps always
+gives the same forest; a time limit or Ctrl-C keeps the best forest found so far.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
 
-from exactlearn.cliques import CliqueTree
 from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_anneal import Annealing, SetTables
+from exactlearn.pdg.forest_starts import Builder, Start, without_walks
 from exactlearn.pdg.residuals import Residuals, mask_of
-from exactlearn.pdg.variable_forest import (
-    VariableForest,
-    clique_orders,
-    components,
-    forest_over,
-    variable_forest,
-)
+from exactlearn.pdg.variable_forest import VariableForest, forest_over
 
 RIVALS = 1
 """How many other forests walk beside the best one in later rounds, to find more pieces."""
 
 STARTS = 4
 """How many forests are improved at first."""
-
-MAX_BUILT = 24
-"""Most forests that are built to find these."""
-
-MAX_BUILT_CELLS = 3_000_000
-"""Cells before merging, all forests together, after which no other is built to find these."""
 
 STEPS = 5000
 """Moves of one walk."""
@@ -53,7 +39,10 @@ DEFAULT_WORK = 8_000_000
 MAX_WALKED = 4_000_000
 """Cells before merging of the largest graph that is improved by walks."""
 
-HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005))
+KEEPING = 2
+"""How many times longer a build takes whose keys are kept, with what a walk needs besides."""
+
+HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
 """First and last heat of walks, one after the other."""
 
 
@@ -71,49 +60,20 @@ class Effort:
         Seed of all walks.
     on_event
         Told the effective size of the whole graph whenever a smaller one is found.
+    started
+        When the time began to run, by the monotonic clock.
     """
 
     steps: int | None = None
     time_limit: float | None = None
     seed: int = 0
     on_event: Callable[[int], None] | None = None
+    started: float = field(default_factory=monotonic)
 
-
-@dataclass(frozen=True)
-class Start:
-    """The forests of one connected part before anything is built.
-
-    Parameters
-    ----------
-    part
-        Its variables.
-    forests
-        Expanded size and forest, smallest first.
-    """
-
-    part: tuple[int, ...]
-    forests: tuple[tuple[int, VariableForest], ...]
-
-
-def starts(network: BayesianNetwork, tree: CliqueTree, root: int) -> list[Start]:
-    """Return the forests that a clique tree gives for each connected part, largest part first.
-
-    Parameters
-    ----------
-    tree
-        Clique tree of the network.
-    root
-        Variable that must be a root, or -1.
-    """
-    adjacency = moral_graph(network.parents)
-    cardinalities = network.cardinalities.tolist()
-    found = []
-    for part in sorted(components(adjacency), key=len, reverse=True):
-        orders = clique_orders(tree, cardinalities, part, root if root in part else -1)
-        forests = {variable_forest(adjacency, order): 0 for order in orders}
-        sized = [(forest.expanded_size(cardinalities), forest) for forest in forests]
-        found.append(Start(part, tuple(sorted(sized, key=lambda pair: pair[0]))))
-    return found
+    @property
+    def deadline(self) -> float:
+        """When time is up, by the monotonic clock."""
+        return self.started + (np.inf if self.time_limit is None else self.time_limit)
 
 
 @dataclass(frozen=True)
@@ -165,20 +125,18 @@ class ForestSearch:
         effort: Effort,
         max_cells: float,
     ) -> None:
-        limit = np.inf if effort.time_limit is None else effort.time_limit
-        self._deadline = monotonic() + limit
-        self._effort, self._root, self._max_cells = effort, root, max_cells
+        self._effort, self._root, self._parts = effort, root, parts
         self._adjacency = moral_graph(network.parents)
         self._residuals = Residuals(network)
         self._rng = np.random.default_rng(effort.seed)
         self._steps = 0
-        self._parts = parts
-        self._first = [self._build_starts(part) for part in parts]
+        self._builder = Builder(self._residuals, max_cells, effort.deadline)
+        self._first, self._finished = without_walks(self._builder, parts)
         self._smallest = [built[0].effective_size for built in self._first]
 
     def run(self) -> Found:
         """Search, part by part, and build the smallest forests."""
-        finished, forests = True, [built[0].forest for built in self._first]
+        finished, forests = self._finished, [built[0].forest for built in self._first]
         for i, built in enumerate(self._first):
             if not finished or len(built[0].forest.order) < 3:
                 continue
@@ -198,26 +156,15 @@ class ForestSearch:
         first = self._first[part][0]
         return first if forest is first.forest else Expansion(self._residuals, forest)
 
-    def _build_starts(self, start: Start) -> list[Expansion]:
-        """Build the most promising forests, at least one; return them smallest first."""
-        built: list[Expansion] = []
-        cells = 0
-        for _, forest in start.forests[:MAX_BUILT]:
-            built.append(Expansion(self._residuals, forest, self._max_cells))
-            cells += built[-1].cells
-            if cells > MAX_BUILT_CELLS or monotonic() > self._deadline:
-                break
-        return sorted(built, key=lambda expansion: expansion.effective_size)
-
     def _walk(self, part: int, walks: list[Annealing], built: Sequence[Expansion]) -> None:
         """Improve the best starts in rounds; ``walks`` is filled for the case of Ctrl-C."""
         tables = SetTables(self._residuals)
         stopped = self._stop(part, walks, tables)
-        fresh = [b.forest for b in built if b.cells <= MAX_WALKED]
-        for forest in fresh[:STARTS]:
-            if stopped(0):
+        fresh = [b for b in built if b.cells <= MAX_WALKED]
+        for start in fresh[:STARTS]:
+            if stopped(0) or not self._in_time(start):
                 break
-            walks.append(Annealing(tables, self._adjacency, forest, self._root))
+            walks.append(Annealing(tables, self._adjacency, start.forest, self._root))
         round_ = 0
         while walks and not stopped(0):
             for k, walk in enumerate(walks):
@@ -227,8 +174,13 @@ class ForestSearch:
             self._tell(part, walks[0].smallest)
             round_ += 1
             for k in range(RIVALS):
-                forest = fresh[(STARTS + round_ * RIVALS + k) % len(fresh)]
-                walks.append(Annealing(tables, self._adjacency, forest, self._root))
+                start = fresh[(STARTS + round_ * RIVALS + k) % len(fresh)]
+                if self._in_time(start):
+                    walks.append(Annealing(tables, self._adjacency, start.forest, self._root))
+
+    def _in_time(self, start: Expansion) -> bool:
+        """Tell whether a walk can be prepared before time is up."""
+        return monotonic() + KEEPING * self._builder.seconds(start.cells) < self._effort.deadline
 
     def _joined(self, part: int, tables: SetTables) -> Annealing:
         """Return a walk that begins at the best forest that the pieces of all walks make."""
@@ -247,7 +199,8 @@ class ForestSearch:
         counted = not limited or self._effort.steps is not None
         now = monotonic()
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
-        until = now + max(0.0, self._deadline - now) * share
+        ending = self._builder.seconds(sum(built[0].cells for built in self._first))
+        until = now + max(0.0, self._effort.deadline - now - ending) * share
 
         def stopped(made: int) -> bool:
             left[0] -= made
