@@ -59,8 +59,12 @@ def load_truth(path: Path, reading: Reading) -> Dataset:
     return load(path, replace(reading, states={}))
 
 
-def load_for(path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph) -> Dataset:
-    """Read a table for a model: its variables in its order, with its states.
+def load_for(
+    path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph | Dataset
+) -> Dataset:
+    """Read a table for a model, or for the table that one is learnt from.
+
+    Its variables are in the model's order, with the model's states.
 
     Raises
     ------

@@ -1,54 +1,33 @@
 """``exactlearn learn-pdg``: a decision graph learnt from a table."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import click
 
+from exactlearn.commands.learnt_graphs import model_row, models_tables, write_model
 from exactlearn.commands.options import output_options, reading_options, seed_option
-from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.data import Dataset
-from exactlearn.drawing import decision_graph_drawing
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.pdg_json import write_pdg
-from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import log_likelihood
 from exactlearn.pdg.frontier import write_frontier
 from exactlearn.pdg.learning_methods import Request, learn_by
 from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structure_score import SIZES, Size
 from exactlearn.pipeline import load, load_for
-from exactlearn.plot import FIGURES, write_figure
+from exactlearn.plot import FIGURES
 from exactlearn.progress import terminated_as_interrupted
 from exactlearn.records_file import RECORDS
-from exactlearn.report import facts, number, plain_table
 from exactlearn.runs import Reading
+
+LEARNT = "learnt"
+"""In place of a network's file."""
 
 METHODS = ("direct", "hybrid", "em", "available", "complete")
 """How graphs are learnt; the last three are structural EM and its stand-ins."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """One learnt graph.
-
-    Parameters
-    ----------
-    lambda_
-        What it was learnt with.
-    graph
-        The model.
-    """
-
-    lambda_: float
-    graph: DecisionGraph
 
 
 @click.command("learn-pdg")
@@ -59,15 +38,16 @@ class Model:
     "--method",
     type=click.Choice(METHODS),
     help="direct: forests by tests, then splits, merges and redirections, of a complete table; "
-    "hybrid: compile a network and merge; em: structural EM, with missing cells; available, "
-    "complete: the same by available or complete cases.  [default: direct for a complete table, "
+    "hybrid: compile a network and merge; em: structural EM, with missing cells, from a tree and "
+    "from networks; available, complete: the same by available or complete cases, from a tree.  "
+    "[default: direct for a complete table, "
     "else em]",
 )
 @click.option(
     "--network",
     metavar="NETWORK.bif|learnt",
-    help="Network whose graph the search starts from, direct: too; 'learnt' learns one from the "
-    "table, as hybrid does without this option.",
+    help="Network whose graph the search starts from: direct beside its own starts, em and others "
+    "in place of them. 'learnt' learns one from the table, as hybrid does without this option.",
 )
 @click.option(
     "--lambda",
@@ -138,11 +118,18 @@ def command(
     dataset = load(locate(source, ".csv"), reading)
     chosen = method or ("direct" if dataset.is_complete else "em")
     _refuse_unused(chosen, significances, tree, frontier, size)
+    given = _given(network, dataset)
+    test = None
+    if validation is not None:
+        test = load_for(locate(validation, ".csv"), reading, given or dataset)
     with terminated_as_interrupted(), output.narration(f"learning ({chosen})") as narration:
+        if network == LEARNT:
+            narration.tell("network")
+            given = learnt_network(dataset, seed)
         request = Request(
             dataset=dataset,
             method=chosen,
-            network=_network(network, dataset, seed, narration.tell),
+            network=given,
             lambdas=lambdas or None,
             size=size,
             significances=significances or None,
@@ -154,11 +141,7 @@ def command(
     if frontier is not None and found.frontier is not None:
         write_frontier(found.frontier, frontier)
         output.wrote(frontier)
-    models = [Model(x, graph) for x, graph in found.models]
-    test = None
-    if validation is not None:
-        test = load_for(locate(validation, ".csv"), reading, models[0].graph)
-    rows = [_row(model, dataset, test) for model in models]
+    rows = [model_row(x, graph, dataset, test) for x, graph in found.models]
     key = "log_likelihood" if test is None else "validation_log_likelihood"
     best = max(range(len(rows)), key=lambda k: rows[k][key])
     record = {
@@ -168,8 +151,8 @@ def command(
         "finished": found.finished,
         "models": rows,
     }
-    _write(models[best].graph, record, output)
-    output.answer(record, *_tables(record))
+    write_model(found.models[best][1], record, output)
+    output.answer(record, *models_tables(record))
     if not found.finished:
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
 
@@ -192,15 +175,10 @@ def _refuse_unused(
         raise OptionError("--method hybrid merges by effective size: leave out --size")
 
 
-def _network(
-    source: str | None, dataset: Dataset, seed: int, tell: Callable[[str], None]
-) -> BayesianNetwork | None:
-    """Read a network of the table's variables, or learn one."""
-    if source is None:
+def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
+    """Read a network of the table's variables, if a file of one is given."""
+    if source is None or source == LEARNT:
         return None
-    if source == "learnt":
-        tell("network")
-        return learnt_network(dataset, seed)
     network = read_bif(locate(source, ".bif"))
     if set(network.names) != set(dataset.names):
         different = sorted(set(network.names) ^ set(dataset.names))
@@ -209,49 +187,3 @@ def _network(
             f" {', '.join(different)}"
         )
     return network
-
-
-def _row(model: Model, dataset: Dataset, test: Dataset | None) -> dict[str, Any]:
-    """Return what is told of a model."""
-    graph = model.graph
-    row = {
-        "lambda": model.lambda_,
-        "effective_size": graph.effective_size,
-        "representational_size": graph.representational_size,
-        "nodes": graph.n_nodes,
-        "trees": int((graph.forest < 0).sum()),
-        "log_likelihood": log_likelihood(graph, dataset),
-    }
-    if test is not None:
-        row["validation_log_likelihood"] = log_likelihood(graph, test)
-    return row
-
-
-def _tables(record: Mapping[str, Any]) -> list[Any]:
-    """Return the chosen model's facts, and all models where there are several."""
-    told = {
-        key: number(value) if "likelihood" in key or key in ("lambda", "seconds") else str(value)
-        for key, value in record.items()
-        if key not in ("models", "finished")
-    }
-    models = record["models"]
-    if len(models) < 2:
-        return [facts(**told)]
-    columns = tuple(models[0])
-    rows = (
-        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
-    )
-    return [facts(**told), plain_table(columns, rows)]
-
-
-def _write(graph: DecisionGraph, record: Mapping[str, Any], output: Output) -> None:
-    """Write the graph, its record or its figure, where a file is wanted."""
-    if output.path is None:
-        return
-    if suffix_of(output.path) == ".pdg.json":
-        write_pdg(graph, output.path)
-    elif suffix_of(output.path) == ".json":
-        write_json(record, output.path)
-    else:
-        write_figure(decision_graph_drawing(graph), output.path)
-    output.wrote(output.path)

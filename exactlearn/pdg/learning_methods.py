@@ -19,7 +19,9 @@ from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.forest_population import SIGNIFICANCES, ForestProgress, learn_pdg
 from exactlearn.pdg.hybrid_learning import HybridGraph, learn_hybrid
 from exactlearn.pdg.network_starts import learnt_network
-from exactlearn.pdg.structural_em import Cases, StructuralEMState, structural_em_graph
+from exactlearn.pdg.structural_em import Cases, structural_em_graph
+from exactlearn.pdg.structural_em_climb import StructuralEMState
+from exactlearn.pdg.structural_em_rounds import ROUNDS, structural_em_rounds
 from exactlearn.pdg.structure_score import Size
 
 Tell = Callable[[str], None]
@@ -155,20 +157,33 @@ def _structural_em(request: Request, tell: Tell) -> Found:
         tell(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
 
     start = _start(request)
+    alpha = 1.0 if request.alpha is None else request.alpha
     models, finished = [], True
     for lambda_ in request.lambdas or (None,):
         if not finished:
             break
-        found = structural_em_graph(
-            request.dataset,
-            cases=cast(Cases, request.method),
-            forest="tree" if request.tree else "forest",
-            start=start,
-            lambda_=lambda_,
-            size=request.size,
-            alpha=1.0 if request.alpha is None else request.alpha,
-            on_iteration=told,
-        )
+        if request.method == "em" and start is None:
+            found = structural_em_rounds(
+                request.dataset,
+                forest="tree" if request.tree else "forest",
+                lambda_=lambda_,
+                size=request.size,
+                alpha=alpha,
+                rounds=0 if request.tree else ROUNDS,
+                seed=request.seed,
+                on_iteration=told,
+            )
+        else:
+            found = structural_em_graph(
+                request.dataset,
+                cases=cast(Cases, request.method),
+                forest="tree" if request.tree else "forest",
+                start=start,
+                lambda_=lambda_,
+                size=request.size,
+                alpha=alpha,
+                on_iteration=told,
+            )
         models.append((found.lambda_, found.graph))
         finished = found.finished
     return Found(tuple(models), finished=finished)

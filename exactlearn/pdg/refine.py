@@ -91,7 +91,7 @@ class ParameterEM:
         self.alpha = alpha
         self._layout: Layout = graph.layout
         codes = aligned_codes(dataset, graph.names, graph.states)
-        self._codes, self._weights, self._first = _distinct(codes, dataset.weights)
+        self._codes, self._weights, self._first = distinct_weighted(codes, dataset.weights)
         self.total_weight = float(self._weights.sum())
         if self.total_weight <= 0:
             raise DataError("the table has no rows of positive weight: nothing to refine on")
@@ -184,7 +184,7 @@ def refine(
     )
 
 
-def _distinct(
+def distinct_weighted(
     codes: NDArray[np.int16], weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int16], NDArray[np.float64], NDArray[np.int64]]:
     """Return the distinct rows of positive weight, their total weights, and where each is first."""

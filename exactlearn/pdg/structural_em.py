@@ -16,29 +16,23 @@ parameters. The first parameters are those of the pairs, where the paper draws t
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
-from exactlearn.errors import CheckError, DataError, OptionError
-from exactlearn.parameters.ascent import FALL
+from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.available_cases import available_counts
 from exactlearn.pdg.chow_liu import chow_liu_forest
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.edge_counts import (
-    EdgeTables,
-    by_variable,
-    copied_by_edges,
-    expected_edge_counts,
-)
+from exactlearn.pdg.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.forest import checked_forest
 from exactlearn.pdg.markov_forest import markov_forest
-from exactlearn.pdg.neighbourhood import improved_by_counts
-from exactlearn.pdg.refine import refine
+from exactlearn.pdg.refine import distinct_weighted, refine
 from exactlearn.pdg.smoothing import smoothed_graph
+from exactlearn.pdg.structural_em_climb import AvailableCases, ExpectedCases, StructuralEMState
 from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
 
 Cases = Literal["em", "available", "complete"]
@@ -46,30 +40,8 @@ CASES: tuple[Cases, ...] = ("em", "available", "complete")
 """What counts are made of: all completions of a row (EM), what is certain of it (ACA), or only the
 rows without missing cells (CCA)."""
 
-ITERATIONS, EM_ITERATIONS, FINAL_ITERATIONS = 100, 10, 100
-"""Most iterations, of EM for parameters in each of them, and at the end (PDG-SEM, section 6)."""
-
-
-class StructuralEMState(NamedTuple):
-    """Where structural EM stands.
-
-    Attributes
-    ----------
-    iteration
-        Changes of the structure so far.
-    graph
-        The model.
-    log_likelihood, score
-        Of the observed cells, total, natural logarithm; and S(lambda) with it.
-    expected_gain
-        By how much the expected score rose in this iteration, 0 in the first state.
-    """
-
-    iteration: int
-    graph: DecisionGraph
-    log_likelihood: float
-    score: float
-    expected_gain: float
+ITERATIONS, FINAL_ITERATIONS = 100, 100
+"""Most iterations, and of EM for parameters at the end (PDG-SEM, section 6)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,13 +144,18 @@ def structural_em_graph(
     if weight <= 0:
         raise DataError("the table has no rows of positive weight: nothing to learn from")
     score = StructureScore(bic_lambda(weight) if lambda_ is None else lambda_, size)
-    codes, weights = used.codes.astype(np.int16), np.ascontiguousarray(used.row_weights)
+    merged = _merged(used)
+    codes, weights = merged.codes.astype(np.int16), np.ascontiguousarray(merged.row_weights)
     if start is None:
         parents = _forest(forest, codes, weights, used, score)
         start = markov_forest(used.names, used.states, parents, codes, weights)
     elif (start.names, start.states) != (used.names, used.states):
         raise DataError("the start has other variables or states than the table: align them")
-    climb = (_AvailableCases if cases == "available" else _Expected)(used, codes, weights, score)
+    else:
+        refuse_impossible(log_likelihood_rows(start, used.codes))
+    climb = (AvailableCases if cases == "available" else ExpectedCases)(
+        merged, codes, weights, score
+    )
     finished, converged = True, False
     try:
         converged = climb.run(start, iterations, on_iteration)
@@ -192,89 +169,9 @@ def structural_em_graph(
         last = smoothed_graph(last, counts, alpha)
     else:
         steps = FINAL_ITERATIONS if finished else 1
-        last = refine(last, used, iterations=steps, alpha=alpha).pdg
+        last = refine(last, merged, iterations=steps, alpha=alpha).pdg
     states = tuple(climb.states)
     return StructuralEMGraph(last, score.lambda_, score.size, states, converged, finished)
-
-
-class _Expected:
-    """Structural EM by expected counts."""
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        codes: NDArray[np.int16],
-        weights: NDArray[np.float64],
-        score: StructureScore,
-    ) -> None:
-        self._dataset, self._codes, self._weights = dataset, codes, weights
-        self._score = score
-        self.states: list[StructuralEMState] = []
-
-    def run(
-        self,
-        graph: DecisionGraph,
-        iterations: int,
-        on_iteration: Callable[[StructuralEMState], None] | None,
-    ) -> bool:
-        """Alternate between parameters and structure; return whether nothing gains any more."""
-        graph, gain = self.fitted(graph), 0.0
-        while True:
-            tables, likelihood = self.counts(graph)
-            value, steps = self._score.of(graph, likelihood), len(self.states)
-            self.states.append(StructuralEMState(steps, graph, likelihood, value, gain))
-            self.monitor()
-            if on_iteration is not None:
-                on_iteration(self.states[-1])
-            if steps == iterations:
-                return False
-            found = improved_by_counts(graph, tables, self._score)
-            if not found.changed:
-                return True
-            graph, gain = self.fitted(found.graph), found.gain
-
-    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        """Return a structure with its parameters by EM (Algorithm 1, line 5)."""
-        return refine(graph, self._dataset, iterations=EM_ITERATIONS).pdg
-
-    def counts(self, graph: DecisionGraph) -> tuple[EdgeTables, float]:
-        """Return the counts of all edges, and the log-likelihood."""
-        return expected_edge_counts(graph, self._codes, self._weights)
-
-    def monitor(self) -> None:
-        """Raise when the expected or the observed score fell."""
-        if len(self.states) < 2:
-            return
-        last = self.states[-1]
-        before = self.states[-2].score
-        slack = FALL * max(1.0, abs(before))
-        if last.score < before - slack or last.expected_gain < -slack:
-            raise CheckError(
-                f"structural EM, iteration {last.iteration}: the score fell from {before!r} to"
-                f" {last.score!r}, the expected one rose by {last.expected_gain!r}: please report"
-                " this with the data"
-            )
-
-
-class _AvailableCases(_Expected):
-    """The same search with the counts of available cases in place of EM."""
-
-    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        """Return a structure with the relative counts of its available cases."""
-        counts = available_counts(graph.layout, self._codes, self._weights)
-        return smoothed_graph(graph, counts, 0.0)
-
-    def counts(self, graph: DecisionGraph) -> tuple[EdgeTables, float]:
-        """Return the available counts of all edges, and their log-likelihood."""
-        copied = copied_by_edges(graph)
-        counts = available_counts(copied.layout, self._codes, self._weights)
-        own = available_counts(graph.layout, self._codes, self._weights)
-        some = own > 0
-        likelihood = float(own[some] @ np.log(graph.parameters[some]))
-        return by_variable(copied, counts), likelihood
-
-    def monitor(self) -> None:
-        """Do nothing: other structures have other available cases."""
 
 
 def _complete_rows(dataset: Dataset) -> Dataset:
@@ -283,6 +180,12 @@ def _complete_rows(dataset: Dataset) -> Dataset:
         raise DataError("no row is complete: use available cases or EM")
     weights = None if dataset.weights is None else dataset.weights[complete]
     return Dataset(dataset.codes[complete], dataset.names, dataset.states, weights)
+
+
+def _merged(dataset: Dataset) -> Dataset:
+    """Merge equal rows, once for all passes."""
+    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    return Dataset(codes, dataset.names, dataset.states, weights)
 
 
 def _forest(

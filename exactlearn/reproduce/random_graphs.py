@@ -1,12 +1,11 @@
 """Random decision graphs and rows drawn from decision graphs (PDG-SEM, section 6)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn.data import Dataset
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.forest import forest_children, forest_order
-from exactlearn.pdg.population import structure_of
+from exactlearn.pdg.sample import sample_rows
 
 MOST_CHILDREN, MOST_NODES = 3, 6
 """Moderate branching: most children of a variable in the tree, most nodes of a variable."""
@@ -51,18 +50,4 @@ def random_decision_graph(n: int, rng: np.random.Generator, most_states: int = 5
 
 def drawn_rows(graph: DecisionGraph, size: int, rng: np.random.Generator) -> Dataset:
     """Draw complete rows from a decision graph."""
-    structure = structure_of(graph)
-    codes = np.empty((size, graph.n_variables), np.int16)
-    reached = {int(v): np.zeros(size, np.int64) for v in np.flatnonzero(graph.forest < 0)}
-    for v in graph.order.tolist():
-        codes[:, v] = _states(graph.parameters_of(v)[reached[v]], rng)
-        for place, child in enumerate(graph.children[v]):
-            reached[child] = structure[v][reached[v], codes[:, v], place].astype(np.int64)
-    return Dataset(codes, graph.names, graph.states)
-
-
-def _states(distributions: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw a state from each row's distribution."""
-    bounds = np.cumsum(distributions, axis=1)[:, :-1]
-    states: NDArray[np.int64] = (rng.random((len(bounds), 1)) > bounds).sum(axis=1)
-    return states
+    return Dataset(sample_rows(graph, size, rng), graph.names, graph.states)

@@ -1,0 +1,61 @@
+"""What is told of learnt decision graphs, and how they are written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from exactlearn.commands.output import Output, write_json
+from exactlearn.data import Dataset
+from exactlearn.drawing import decision_graph_drawing
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.text_file import suffix_of
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.flows import log_likelihood
+from exactlearn.plot import write_figure
+from exactlearn.report import facts, number, plain_table
+
+
+def model_row(
+    lambda_: float, graph: DecisionGraph, dataset: Dataset, test: Dataset | None
+) -> dict[str, Any]:
+    """Return what is told of a model."""
+    row = {
+        "lambda": lambda_,
+        "effective_size": graph.effective_size,
+        "representational_size": graph.representational_size,
+        "nodes": graph.n_nodes,
+        "trees": int((graph.forest < 0).sum()),
+        "log_likelihood": log_likelihood(graph, dataset),
+    }
+    if test is not None:
+        row["validation_log_likelihood"] = log_likelihood(graph, test)
+    return row
+
+
+def models_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the chosen model's facts, and all models where there are several."""
+    told = {
+        key: number(value) if "likelihood" in key or key in ("lambda", "seconds") else str(value)
+        for key, value in record.items()
+        if key not in ("models", "finished")
+    }
+    models = record["models"]
+    if len(models) < 2:
+        return [facts(**told)]
+    columns = tuple(models[0])
+    rows = (
+        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
+    )
+    return [facts(**told), plain_table(columns, rows)]
+
+
+def write_model(graph: DecisionGraph, record: Mapping[str, Any], output: Output) -> None:
+    """Write the graph, its record or its figure, where a file is wanted."""
+    if output.path is None:
+        return
+    if suffix_of(output.path) == ".pdg.json":
+        write_pdg(graph, output.path)
+    elif suffix_of(output.path) == ".json":
+        write_json(record, output.path)
+    else:
+        write_figure(decision_graph_drawing(graph), output.path)
+    output.wrote(output.path)
