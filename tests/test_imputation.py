@@ -388,6 +388,12 @@ class TestCommand:
         ]
         assert all(0 < c["probability"] <= 1 for c in record["completion"])
 
+    def test_missingness_is_learned_where_that_is_asked(self, tables):
+        words = ("impute", tables / "holes.csv", *FEW, "--missingness", "learned")
+        record = run_json(*words)
+        assert all(0 < c["probability"] <= 1 for c in record["completion"])
+        assert "leave missingness 'ignored'" in fails(*words, "--mode", "mode")
+
     def test_several_tables_go_into_a_folder(self, tables, tmp_path):
         words = ("impute", tables / "holes.csv", "--mode", "multiple", "--network", "cancer")
         run(*words, "--draws", 11, "-o", tmp_path / "drawn")

@@ -8,7 +8,13 @@ from typing import Any, get_args
 
 import click
 
-from exactlearn.commands.imputing import learner_option, learning, networks_option, shown
+from exactlearn.commands.imputing import (
+    learner_option,
+    learning,
+    missingness_option,
+    networks_option,
+    shown,
+)
 from exactlearn.commands.learned import leave
 from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
@@ -17,7 +23,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.formats.text_file import suffix_of
-from exactlearn.imputation import Imputed, Imputer, Learner, Mode
+from exactlearn.imputation import Imputed, Imputer, Learner, Missingness, Mode
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.pipeline import load, load_for
@@ -58,6 +64,7 @@ from exactlearn.runs import Criterion, Reading, Search
 )
 @learner_option
 @networks_option
+@missingness_option
 @incomplete_options
 def command(
     source: str,
@@ -70,6 +77,7 @@ def command(
     draws: int,
     learner: Learner,
     networks: int,
+    missingness: Missingness,
     search: Search,
     smoothing: float,
 ) -> None:
@@ -87,7 +95,9 @@ def command(
     output.detail(size_told(data))
     begun = monotonic()
     with output.narration(mode) as narration, terminated_as_interrupted():
-        how = learning(learned_from, criterion, search, learner, networks, smoothing, narration)
+        how = learning(
+            learned_from, criterion, search, learner, networks, smoothing, narration, missingness
+        )
         imputer = Imputer(mode, how, given, draws).fit(learned_from)
     assert imputer.network is not None
     if train is not None:

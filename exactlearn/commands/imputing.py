@@ -6,7 +6,7 @@ from typing import Any, get_args
 import click
 
 from exactlearn.data import Dataset
-from exactlearn.imputation.learning import Learner, Learning
+from exactlearn.imputation.learning import Learner, Learning, Missingness
 from exactlearn.pipeline import incomplete_options
 from exactlearn.runs import Criterion, Search
 from exactlearn.solvers.result import OnEvent
@@ -21,6 +21,15 @@ learner_option = click.option(
     show_default=True,
     help="How posterior, mpe, averaged and multiple learn networks, and impute's 'augmentation' "
     "finds its completion.",
+)
+
+missingness_option = click.option(
+    "--missingness",
+    type=click.Choice(get_args(Missingness)),
+    default=Learning.missingness,
+    show_default=True,
+    help="posterior, averaged, mpe and multiple: learn, or not, whether cells are missing because "
+    "of their own value or another variable's.",
 )
 
 networks_option = click.option(
@@ -40,6 +49,7 @@ def learning(
     networks: int,
     smoothing: float,
     on_event: OnEvent,
+    missingness: Missingness = "ignored",
 ) -> Learning:
     """Return what is declared as an imputer takes it.
 
@@ -50,7 +60,12 @@ def learning(
     """
     options = incomplete_options(dataset, criterion, search)
     return Learning(
-        learner=learner, networks=networks, alpha=smoothing, on_event=on_event, **options
+        learner=learner,
+        networks=networks,
+        alpha=smoothing,
+        missingness=missingness,
+        on_event=on_event,
+        **options,
     )
 
 

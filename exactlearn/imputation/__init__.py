@@ -2,6 +2,6 @@
 
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import MODES, Imputer, Mode
-from exactlearn.imputation.learning import Learner, Learning
+from exactlearn.imputation.learning import Learner, Learning, Missingness
 
-__all__ = ["MODES", "Imputed", "Imputer", "Learner", "Learning", "Mode"]
+__all__ = ["MODES", "Imputed", "Imputer", "Learner", "Learning", "Missingness", "Mode"]

@@ -17,6 +17,7 @@ from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networ
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.independent import independent
 from exactlearn.imputation.learning import Learning, learned
+from exactlearn.imputation.mechanism import NOTHING_TOLD, Mechanism, learned_mechanism
 from exactlearn.imputation.one_hot import likeliest
 from exactlearn.network import BayesianNetwork
 from exactlearn.suggestion import suggestion
@@ -71,7 +72,8 @@ class Imputer:
     network: BayesianNetwork | None = None
     draws: int = 5
     _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
-    _others: tuple[BayesianNetwork, ...] = field(default=(), init=False, repr=False)
+    _asked: tuple[BayesianNetwork, ...] = field(default=(), init=False, repr=False)
+    _mechanism: Mechanism = field(default=NOTHING_TOLD, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -89,7 +91,15 @@ class Imputer:
                 f"the mode 'augmentation' needs one of the learners {', '.join(METHODS)}, found "
                 f"'{self.learning.learner}'; with that one, 'mpe' gives its completion"
             )
+        if self.learning.missingness == "learned" and (
+            self.mode in ("augmentation", "mode") or self.network is not None
+        ):
+            raise OptionError(
+                "why cells are missing is learned beside a network that is learned, for the modes "
+                "'posterior', 'mpe', 'averaged' and 'multiple'; leave missingness 'ignored'"
+            )
         self._given = self.network is not None
+        self._asked = () if self.network is None else (self.network,)
 
     def fit(self, dataset: Dataset) -> Self:
         """Learn the network, unless one was given.
@@ -124,8 +134,12 @@ class Imputer:
         """
         if self._given or self.mode == "mode":
             self.network = self.network if self._given else independent(dataset)
+            self._asked = (self.network,) if self.network is not None else ()
             return Imputed(values=None, network=self.network)
-        found, self._others = self._find(dataset)
+        found, self._asked = self._find(dataset)
+        self._mechanism = NOTHING_TOLD
+        if self.learning.missingness == "learned" and self._asked and not dataset.is_complete:
+            self._learn_mechanism(dataset)
         self.network, self._learned = found.network, (dataset, found)
         return found
 
@@ -166,7 +180,9 @@ class Imputer:
             return (table,)
         if self.mode == "multiple":
             rng = np.random.default_rng(self.learning.seed)
-            drawn = draw_completions(self._network, table, self.draws, rng)
+            drawn = draw_completions(
+                self._asked[0], self._mechanism.extended(table), self.draws, rng
+            )
             return tuple(table.complete(values) for values in drawn)
         values = self._joint_values(table)
         if values is None:
@@ -223,15 +239,25 @@ class Imputer:
         )
 
     def _find(self, dataset: Dataset) -> tuple[Imputed, tuple[BayesianNetwork, ...]]:
-        """Return what was learned, and the other networks to average over."""
+        """Return what was learned, and the networks to ask."""
         if self.mode != "averaged":
-            return learned(dataset, self.learning), ()
+            found = learned(dataset, self.learning)
+            return found, () if found.network is None else (found.network,)
         networks, status = bootstrap_networks(dataset, self.learning)
         first = networks[0] if networks else None
-        return Imputed(values=None, network=first, status=status), networks[1:]
+        return Imputed(values=None, network=first, status=status), networks
+
+    def _learn_mechanism(self, dataset: Dataset) -> None:
+        """Learn why cells are missing, and fit the networks anew where that tells of values."""
+        self._mechanism = learned_mechanism(dataset, self._asked)
+        if self._mechanism.causes:
+            self._asked = tuple(
+                self._mechanism.fitted(dataset, network.parents, self.learning.alpha)
+                for network in self._asked
+            )
 
     def _posterior(self, table: Dataset) -> NDArray[np.float64]:
-        return averaged_posterior((self._network, *self._others), table)
+        return averaged_posterior(self._asked, self._mechanism.extended(table))
 
     def _joint_values(self, table: Dataset) -> NDArray[np.int64] | None:
         """Return the values of modes that choose those of a row together."""
@@ -239,7 +265,7 @@ class Imputer:
         if joint is not None:
             return joint.values
         if self.mode in ("augmentation", "mpe"):
-            return most_probable_completion(self._network, table)
+            return most_probable_completion(self._asked[0], self._mechanism.extended(table))
         return None
 
     def _joint(self, table: Dataset) -> Imputed | None:

@@ -19,6 +19,10 @@ Learner = Literal[
 ]
 
 
+Missingness = Literal["ignored", "learned"]
+"""Whether it is learned why cells are missing, or taken to tell nothing about them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Learning:
     """How a network is learned from a table with missing cells.
@@ -49,6 +53,9 @@ class Learning:
         Pseudo-count of every parameter of the network.
     networks
         How many networks the mode ``averaged`` learns.
+    missingness
+        ``learned``: the posteriors are those of a network in which a cell may be missing because of
+        its own value or another variable's, :mod:`exactlearn.imputation.mechanism`.
     on_event
         Told of the search's progress.
     """
@@ -65,6 +72,7 @@ class Learning:
     forbidden: Collection[Arc] = ()
     alpha: float = 1.0
     networks: int = 10
+    missingness: Missingness = "ignored"
     on_event: OnEvent | None = None
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """Every method of completing a table by its name: what ``compare`` puts side by side."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from exactlearn.augmentation import METHODS as AUGMENTATION
@@ -25,6 +26,10 @@ def _structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed
     return _by_network("mpe", dataset, how.learned_by(learner))
 
 
+def _averaged_mnar(dataset: Dataset, how: Learning) -> Imputed:
+    return _by_network("averaged", dataset, replace(how, missingness="learned"))
+
+
 def _by_svm(kernel: str, dataset: Dataset, how: Learning) -> Imputed:
     return impute_by_svm(dataset, kernel, how.time_limit)
 
@@ -43,6 +48,7 @@ NETWORK_METHODS: Mapping[str, Method] = {
     "posterior": partial(_by_network, "posterior"),
     "mpe": partial(_by_network, "mpe"),
     "averaged": partial(_by_network, "averaged"),
+    "averaged-mnar": _averaged_mnar,
 }
 """Methods that learn a network."""
 

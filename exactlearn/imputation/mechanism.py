@@ -1,0 +1,222 @@
+"""Whether cells are missing because of their value, or of another variable's: learned, not assumed.
+
+The indicator R_v of a missing cell of v is a variable that every row observes, and may depend on
+v itself (self-masking, not at random), on one other variable (at random, where that is observed),
+or on nothing. The missingness graph is that of Mohan, Pearl and Tian 2013, "Graphical models for
+inference with missing data"; its arcs are chosen by what they add to the log-likelihood:
+
+- on another variable u: half the G statistic of R_v and u, by expected counts;
+- on v itself: with q_i the distribution of v in row i given the row's other cells, and p that of v
+  alone, the most that ``sum_i log sum_s beta_s q_i(s) / p_s`` over the rows without v reaches for
+  any distribution beta of v among the missing cells. At beta = p it is zero. It is concave, and EM
+  climbs it: Saerens, Latinne and Decaestecker 2002, "Adjusting the outputs of a classifier to new a
+  priori probabilities".
+
+Each is less the BIC penalty of its parameters. As the variables of a table are seldom missing for
+many different reasons, the prior of each reason is estimated from all of them together (empirical
+Bayes). The indicators then become sinks of the network, and EM fits all parameters together.
+
+What is added is told by a network that knows nothing of the indicators: of two variables that are
+much alike and both incomplete, one may be taken for the other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import rel_entr, softmax
+
+from exactlearn.codes import MISSING
+from exactlearn.data import Dataset
+from exactlearn.imputation.averaging import averaged_posterior
+from exactlearn.imputation.one_hot import first_states, one_hot
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.em import fit_em
+
+ROUNDS = 1000
+"""Most rounds of EM for the distribution of a variable's missing cells."""
+
+SETTLED = 1e-8
+"""Change of a probability that ends it."""
+
+PRIOR_ROUNDS = 100
+"""Rounds of EM for the prior of the reasons."""
+
+INDICATOR = "\0missing "
+"""What the names of the indicators begin with: no column of a file has such a name."""
+
+NEITHER, ITSELF, OTHERS = 0, 1, 2
+"""Columns of the reasons: none, the variable itself, and from here on each variable."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Why the cells of some variables are missing.
+
+    Parameters
+    ----------
+    causes
+        Name of a variable to that of what its missing cells depend on: itself or another one.
+    """
+
+    causes: Mapping[str, str]
+
+    def extended(self, dataset: Dataset) -> Dataset:
+        """Add a column to a table for each of the variables: whether its cell is missing."""
+        if not self.causes:
+            return dataset
+        holes = dataset.codes[:, [dataset.names.index(v) for v in self.causes]] == MISSING
+        return replace(
+            dataset,
+            codes=np.concatenate([dataset.codes, holes.astype(dataset.codes.dtype)], axis=1),
+            names=(*dataset.names, *[f"{INDICATOR}{v}" for v in self.causes]),
+            states=(*dataset.states, *[("no", "yes")] * len(self.causes)),
+        )
+
+    def fitted(
+        self, dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
+    ) -> BayesianNetwork:
+        """Fit a network with the indicators by EM.
+
+        Parameters
+        ----------
+        dataset
+            Table with missing cells.
+        parents
+            Parents of each of its variables.
+        alpha
+            Pseudo-count of every parameter.
+        """
+        whole = [*parents, *[(dataset.names.index(u),) for u in self.causes.values()]]
+        return fit_em(self.extended(dataset), whole, alpha=alpha).network
+
+
+NOTHING_TOLD = Mechanism({})
+"""Missing cells that tell nothing of their values."""
+
+
+def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> Mechanism:
+    """Choose what the missing cells of each variable depend on.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells.
+    networks
+        At least one that was learned from it, knowing nothing of why cells are missing; the mean of
+        their posteriors counts.
+
+    Raises
+    ------
+    TooLargeError
+        When the variables of a network depend on each other too much for exact inference.
+    """
+    holes = dataset.codes == MISSING
+    partly = np.flatnonzero(holes.any(axis=0) & ~holes.all(axis=0) & (dataset.cardinalities > 1))
+    if not len(partly):
+        return NOTHING_TOLD
+    reasons = _likeliest_reasons(_gains(dataset, networks, partly))
+    chosen = zip(partly.tolist(), reasons, strict=True)
+    causes = {v: v if why == ITSELF else why - OTHERS for v, why in chosen if why != NEITHER}
+    return Mechanism({dataset.names[v]: dataset.names[u] for v, u in causes.items()})
+
+
+def _gains(
+    dataset: Dataset, networks: Sequence[BayesianNetwork], partly: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return what each reason adds to the log-likelihood, less its cost."""
+    nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
+    marginals = averaged_posterior(networks, nothing)
+    posterior = averaged_posterior(networks, dataset)
+    holes = dataset.codes[:, partly] == MISSING
+    gains = np.full((len(partly), OTHERS + dataset.n_variables), -np.inf)
+    gains[:, NEITHER] = 0.0
+    gains[:, ITSELF] = [_own_gain(dataset, v, posterior, marginals[v]) for v in partly.tolist()]
+    gains[:, OTHERS:] = _gains_by_others(dataset, posterior, holes)
+    gains[np.arange(len(partly)), OTHERS + partly] = -np.inf
+    return gains
+
+
+def shifted(
+    ratios: NDArray[np.float64], weights: NDArray[np.float64], start: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the distribution beta that maximises ``sum_i w_i log sum_s beta_s ratios_is``.
+
+    Parameters
+    ----------
+    ratios
+        Shape (rows, states).
+    weights
+        Shape (rows,).
+    start
+        A distribution without zeros, to begin with.
+
+    Returns
+    -------
+    tuple
+        The distribution, and the maximum.
+
+    Examples
+    --------
+    >>> shifted(np.array([[2.0, 0.0], [0.0, 2.0]]), np.array([3.0, 1.0]), np.full(2, 0.5))[0]
+    array([0.75, 0.25])
+    """
+    beta = start
+    for _ in range(ROUNDS):
+        shares = ratios * beta
+        before, beta = beta, weights @ (shares / shares.sum(axis=1, keepdims=True)) / weights.sum()
+        if abs(beta - before).max() < SETTLED:
+            break
+    return beta, float(weights @ np.log(ratios @ beta))
+
+
+def _own_gain(
+    dataset: Dataset, v: int, posterior: NDArray[np.float64], marginal: NDArray[np.float64]
+) -> float:
+    """Return what dependence of a variable's missing cells on their values adds, less its cost."""
+    rows, columns = dataset.missing_cells.T
+    possible = np.flatnonzero(marginal > 0)
+    ratios = posterior[columns == v][:, possible] / marginal[possible]
+    weights = dataset.row_weights[rows[columns == v]]
+    if len(possible) < 2 or not weights.sum() > 0:
+        return -np.inf
+    best = shifted(ratios, weights, marginal[possible] / marginal[possible].sum())[1]
+    return best - _penalty(dataset) * (int(dataset.cardinalities[v]) - 1)
+
+
+def _gains_by_others(
+    dataset: Dataset, posterior: NDArray[np.float64], holes: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return what dependence on each variable adds, less its cost, shape (holes, variables)."""
+    states = one_hot(dataset)
+    first = first_states(dataset.cardinalities)
+    for (row, v), known in zip(dataset.missing_cells.tolist(), posterior, strict=True):
+        states[row, first[v] : first[v + 1]] = known[: dataset.cardinalities[v]]
+    weighted = states * dataset.row_weights[:, None]
+    total = dataset.row_weights.sum()
+    statistic = np.zeros((holes.shape[1], states.shape[1]))
+    for indicator in (holes, ~holes):
+        counts = indicator.T.astype(np.float64) @ weighted
+        share = dataset.row_weights @ indicator / total
+        statistic += rel_entr(counts, share[:, None] * weighted.sum(axis=0))
+    gains: NDArray[np.float64] = np.add.reduceat(statistic, first[:-1], axis=1)
+    gains -= _penalty(dataset) * (dataset.cardinalities - 1)
+    gains[:, dataset.cardinalities < 2] = -np.inf
+    return gains
+
+
+def _penalty(dataset: Dataset) -> float:
+    """Return what BIC takes for one parameter."""
+    return 0.5 * float(np.log(max(dataset.row_weights.sum(), 1.0)))
+
+
+def _likeliest_reasons(gains: NDArray[np.float64]) -> list[int]:
+    """Return each variable's likeliest reason, of which the table's prior is estimated, too."""
+    n_others = gains.shape[1] - OTHERS
+    prior = np.array([1 / 3, 1 / 3, *[1 / (3 * n_others)] * n_others])
+    weights = prior
+    for _ in range(PRIOR_ROUNDS):
+        shares = softmax(gains + np.log(weights), axis=1)
+        weights = (shares.sum(axis=0) + prior) / (len(gains) + 1)
+    return [int(reason) for reason in shares.argmax(axis=1)]
