@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from exactlearn.formats.jkl import read_jkl
-from exactlearn.solvers import Problem
+from exactlearn.graph import topological_order
+from exactlearn.solvers import Problem, above
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, satisfied
 from tests.brute_force import best_selection
 
 
-def random_problem(seed):
+def random_problem(seed, least=2):
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, 5))
+    n = int(rng.integers(least, 5))
     tables = []
     for child in range(n):
         others = [v for v in range(n) if v != child]
@@ -106,3 +107,25 @@ def test_the_root_bound_is_near_the_optimum_of_public_instances(data_dir):
         problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
         bound = cluster_multipliers(problem).bound(problem)
         assert optimum - 1e-6 <= bound <= optimum + 2e-3 * abs(optimum)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_selection_above_a_target_is_found_or_there_is_none(seed, monkeypatch):
+    problem, rng = random_problem(seed, least=4), np.random.default_rng(seed)
+    best = best_selection(problem)
+    multipliers = random_multipliers(rng, problem.n_variables)
+    start = [()] * problem.n_variables
+    if seed % 3:  # these problems are so small that dynamic programming comes first
+        monkeypatch.setattr(above.dynamic, "is_instant", lambda component: False)
+    if seed % 3 == 2:
+        monkeypatch.setattr(above, "MOST_PLACED", 0)
+    for target in (best - 2.0, best - 1e-4, best + 1e-4, best + 3.0):
+        found = above.select_above(problem, target, multipliers, start)
+        assert (found.parents is None) == found.proven == (best < target)
+        if found.parents is not None:
+            tables = [dict(problem.candidates(i)) for i in range(problem.n_variables)]
+            score = sum(t[ps] for t, ps in zip(tables, found.parents, strict=True))
+            assert target < score <= best + 1e-9
+            assert len(topological_order(found.parents)) == problem.n_variables
+        quick = above.select_above(problem, target, multipliers, start, prove=False)
+        assert best > target or quick == (None, False, 0)

@@ -1,20 +1,23 @@
-"""The search for a pair that is better after one of some changes of a cell.
+"""The search for a pair that is better after one of some changes of cells.
 
-Cluster multipliers bound what each change can bring
-(:func:`~exactlearn.augmentation.set_families.bound_changes`): those of the completion's own linear
-relaxation exclude many changes, and leave few families that any other change can bring into a
-better network. Then the most promising change is looked at alone. Mostly a few subgradient steps
-give multipliers that exclude it, and these exclude others; else its problem, which is small, is
-solved.
+Many changes are asked of together: where every family has the best score that any of them gives it,
+a network scores at least what it scores after each of them, so that no change of the group is worth
+a look when no network of the group's *envelope* is above the target. Multipliers of clusters, those
+of the completion's own linear relaxation, leave few families, and the order graph the few sets of
+variables that matter (:mod:`exactlearn.solvers.above`). A group whose envelope allows too much is
+halved.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.family_store import FamilyStore
-from exactlearn.augmentation.network_search import Dag, good_network
+from exactlearn.augmentation.network_search import Dag
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.set_families import (
@@ -24,29 +27,35 @@ from exactlearn.augmentation.set_families import (
     rewarded,
     selection_problem,
 )
-from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
+from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.solvers import Problem
-from exactlearn.solvers.lowering import lower
+from exactlearn.solvers.above import select_above
 from exactlearn.solvers.multipliers import Multipliers, reaching
-from exactlearn.solvers.root import solve_root
+from exactlearn.solvers.progress import OutOfTime
+from exactlearn.threads import in_order, n_threads
 
-SOLVED_AT_ONCE = 14
-"""Variables up to which problems are solved, many changes together, rather than bounded."""
+NEAR = 3.0
+"""What a search without proof allows a family to lose beyond the gap of the pair's own DAG."""
 
-SHRINKS = 0.5
-"""Share of the families that may be left when the others are dropped."""
 
-EFFORT = 10**6
-"""Candidates that the search for a good network looks at, about."""
+class Changes(NamedTuple):
+    """Completions that differ in the same cells but for a last one.
 
-MOST_TRIED = 4
-"""Multipliers, the latest ones, that are tried on changes not seen before."""
+    Attributes
+    ----------
+    fixed
+        Row, variable and new state of the cells that all of them change, shape (cells, 3).
+    last
+        The same of the one cell that each changes besides, shape (completions, 3), in order of
+        variables.
+    """
 
-MARGIN = 0.5
-"""How much lower than necessary bounds are made, so that they exclude others, too."""
+    fixed: NDArray[np.int64]
+    last: NDArray[np.int64]
 
-ROUNDS = 2
-"""Rounds of subgradient steps, each on the families that the one before leaves."""
+
+Group = tuple[Changes, ...]
+"""Changes that are asked of together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,179 +72,196 @@ class ChangeSearch:
         The pair to improve on.
     store
         The completion, with families: all, or those that a better network may have.
+    multipliers
+        Multipliers for the completion.
     """
 
     task: Task
     incumbent: Incumbent
     pair: Pair
     store: FamilyStore
+    multipliers: Multipliers
 
-    def one_by_one(
-        self, changes: NDArray[np.int64], root: Multipliers, others: list[Multipliers]
+    @cached_property
+    def rewards(self) -> NDArray[np.float64]:
+        """What the multipliers add to each family's score, shape (families,)."""
+        return rewarded(self.multipliers, self.store.sets.members, self.store.families)
+
+    def near(self, keep: NDArray[np.bool_]) -> "ChangeSearch":
+        """Return a search among some of the families, shape (families,)."""
+        store = self.store.select(keep)
+        return ChangeSearch(self.task, self.incumbent, self.pair, store, self.multipliers)
+
+    @cached_property
+    def _near(self) -> float:
+        """How far below the best ones families may be that a search without proof looks at."""
+        return max(0.0, float(self._best.sum()) - self.multipliers.total - self.pair.target) + NEAR
+
+    @cached_property
+    def _best(self) -> NDArray[np.float64]:
+        """The best score with multipliers of each child's families before any change."""
+        return np.maximum.reduceat(self.store.scores + self.rewards, self.store.families.first[:-1])
+
+    @property
+    def _close(self) -> NDArray[np.bool_]:
+        """The families not far below the best ones before any change, shape (families,)."""
+        adjusted, child = self.store.scores + self.rewards, self.store.families.child
+        return reaching(adjusted, child, self._best, self._near, 0.0)
+
+    def bounds(self, changes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return what no network scores more than after each change of a cell.
+
+        Also return the families that a better network may have, with some others.
+        """
+        store, total = self.store, self.multipliers.total
+        scores = store.scores + self.rewards
+        without = best_without(store.sets, store.families, scores)
+        args = store.sets, store.rows, store.families, scores, without, changes
+        totals, close = bound_changes(*args, self.pair.target + total)
+        return totals - total, close
+
+    def better(
+        self, groups: Sequence[Group], *, prove: bool = True, halve: bool = True
     ) -> Pair | None:
         """Return a better pair, or ``None`` when there is none after any of the changes.
 
         Parameters
         ----------
-        changes
-            Row, variable and new state of each change, shape (changes, 3), in order of variables.
-        root
-            Multipliers of a completion nearby.
-        others
-            Multipliers of some others; those that are found go there.
+        groups
+            The changes.
+        prove
+            Whether to prove that. Otherwise ``None`` says nothing.
+        halve
+            Whether to halve groups that allow too much, which a proof needs.
 
         Raises
         ------
         LimitReachedError
             When the time is up first.
         """
-        if self.task.dataset.n_variables <= SOLVED_AT_ONCE:
-            return self._by_halves(changes, root)
-        near, target = self, self.pair.target
-        known, tried = [root, *others[-MOST_TRIED:]], 0
-        bounds, nearest = np.full(len(changes), np.inf), np.zeros(len(changes), np.int64)
-        while True:
-            while tried < len(known) and len(changes):
-                new, close = near.bounds(changes, known[tried])
-                if close.mean() < SHRINKS:
-                    near = replace(near, store=near.store.select(close))
-                nearest[new < bounds] = tried
-                bounds = np.minimum(new, bounds)
-                left = bounds > target
-                changes, bounds, nearest = changes[left], bounds[left], nearest[left]
-                tried += 1
-            if not len(changes):
-                return None
-            at = int(bounds.argmax())
-            found = near._after(changes[at : at + 1], known[nearest[at]])
-            if isinstance(found, Pair):
-                return found
-            if found is not None:
-                known.append(found)
-                others.append(found)
-            bounds, nearest = np.delete(bounds, at), np.delete(nearest, at)
-            changes = np.delete(changes, at, axis=0)
-
-    def _by_halves(self, changes: NDArray[np.int64], nearby: Multipliers) -> Pair | None:
-        """Return the same as :meth:`one_by_one` by solving problems of many changes together.
-
-        Where every family has the best score that any of the changes gives it, a network scores at
-        least what it scores after each of them.
-        """
-        groups = [changes] if len(changes) else []
         while groups:
-            self._pause()
-            changes = groups.pop()
-            problem = self._promising(changes, nearby)
-            if problem is None:
-                continue
-            parents, score = self._good_network(problem)
-            if score <= self.pair.target:
-                result = self.task.solve(problem, self.incumbent, self.pair)
-                if result.parents is None or result.score <= self.pair.target:
-                    require_proof(result)
-                    continue
-                parents = result.parents
-            better = self._best_in_order(changes, parents)
-            if better is not None:
-                return better
-            if len(changes) > 1:  # of one change, the network found is better, but for rounding
-                middle = len(changes) // 2
-                groups += [changes[:middle], changes[middle:]]
+            halved: list[Group] = []
+            for group, found in zip(groups, self._looks(groups, prove), strict=True):
+                if isinstance(found, Pair):
+                    return found
+                if found and halve:
+                    halved += _halves(group)
+            groups = halved
         return None
 
-    def _after(self, change: NDArray[np.int64], nearby: Multipliers) -> Pair | Multipliers | None:
-        """Return a better pair after a change; if there is none, multipliers if that needs them."""
-        self._pause()
-        problem = self._promising(change, nearby)
+    def _looks(self, groups: Sequence[Group], prove: bool) -> Iterator[Pair | bool]:
+        """Look at groups in several threads, each with tables of its own: at few families first."""
+        threads = n_threads(None)
+        everything, close = np.ones(len(self.rewards), np.bool_), self._close
+
+        def space() -> tuple[ChangeSearch, ChangeSearch]:
+            shared = not prove or min(threads, len(groups)) == 1
+            return self.near(close), self if shared else self.near(everything)
+
+        def look(number: int, searches: tuple[ChangeSearch, ChangeSearch]) -> Pair | bool:
+            few, whole = searches
+            found = few.look(groups[number], False)
+            return whole.look(groups[number], True) if prove and found is False else found
+
+        return in_order(look, len(groups), space, threads)
+
+    def look(self, group: Group, prove: bool) -> Pair | bool:
+        """Return a better pair, or whether the group's envelope leaves room for any."""
+        pause(self.incumbent)
+        problem = self.promising(group, prove)
         if problem is None:
-            return None
-        found = self._above_target(problem, nearby)
-        if isinstance(found, Multipliers):
-            return found
-        with self.store.changed(change):
-            return self.task.pair(found, self.store.values)
+            return False
+        parents = self.network_above(problem, self.multipliers, prove)
+        if parents is None:
+            return False
+        better = self.best_in_order(group, parents)
+        return len(group) > 1 or len(group[0].last) > 1 if better is None else better
 
-    def together(self, changes: NDArray[np.int64], nearby: Multipliers) -> Pair | None:
-        """Try changes together: return a better pair if a search that proves nothing finds one.
+    def network_above(
+        self, problem: Problem, multipliers: Multipliers, prove: bool = True
+    ) -> Dag | None:
+        """Return a network that scores more than the pair in a problem, or ``None`` without any.
 
-        Where every family has the best score that any of the changes gives it, a good network
-        suggests an order for the pairs after each of them.
+        Raises
+        ------
+        LimitReachedError
+            When that is to be proven and cannot be in time.
         """
-        self._pause()
-        problem = self._promising(changes, nearby)
-        if problem is None:
-            return None
-        parents, score = self._good_network(problem)
-        return self._best_in_order(changes, parents) if score > self.pair.target else None
+        try:
+            answer = select_above(
+                problem,
+                self.pair.target,
+                multipliers,
+                self.pair.parents,
+                prove=prove,
+                time_limit=self.incumbent.remaining,
+                seed=self.task.seed,
+                on_event=lambda event: self.incumbent.tick(event.nodes),
+            )
+        except OutOfTime:
+            raise LimitReachedError("feasible") from None
+        self.incumbent.count_nodes(answer.nodes)
+        if prove and answer.parents is None and not answer.proven:
+            raise LimitReachedError("interrupted")
+        return answer.parents
 
-    def bounds(
-        self, changes: NDArray[np.int64], multipliers: Multipliers
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return what no network scores more than after each change, by some multipliers.
+    def promising(self, group: Group, prove: bool = True) -> Problem | None:
+        """Return the families, at their best, that a better network may have after some changes.
 
-        Also return the families that a better network may have, with some others.
+        Without proof, only those not far below the best ones. If there is none, return ``None``.
         """
-        store = self.store
-        scores = store.scores + rewarded(multipliers, store.sets.members, store.families)
-        without = best_without(store.sets, store.families, scores)
-        limit = self.pair.target + multipliers.total
-        args = store.sets, store.rows, store.families, scores, without, changes
-        totals, close = bound_changes(*args, limit)
-        return totals - multipliers.total, close
-
-    def _promising(self, changes: NDArray[np.int64], nearby: Multipliers) -> Problem | None:
-        """Return the families, at their best, that a better network may have after some changes."""
-        store = self.store
-        scores = envelope(store.sets, store.rows, store.families, store.scores, changes)
-        sets, families = store.sets, store.families
-        adjusted = scores + rewarded(nearby, sets.members, families)
+        sets, families = self.store.sets, self.store.families
+        scores = reduce(np.maximum, map(self._envelope, group))
+        adjusted = scores + self.rewards
         best = np.maximum.reduceat(adjusted, families.first[:-1])
-        bound = float(best.sum()) - nearby.total
-        if not bound > self.pair.target:
+        bound, target = float(best.sum()) - self.multipliers.total, self.pair.target
+        if not bound > target:
             return None
-        keep = reaching(adjusted, families.child, best, bound, self.pair.target)
+        limit = target if prove else max(target, bound - self._near)
+        keep = reaching(adjusted, families.child, best, bound, limit)
         problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
         return problem if problem.is_feasible else None
 
-    def _above_target(self, problem: Problem, nearby: Multipliers) -> Dag | Multipliers:
-        """Return a network that scores more than the pair, or multipliers when there is none."""
-        target, tighter = self.pair.target, nearby
-        for _ in range(ROUNDS):
-            tighter, left = lower(tighter, problem, target - MARGIN, target)
-            problem = problem.select(left)
-            if not problem.is_feasible or tighter.bound(problem) <= target:
-                return tighter
-        parents, score = self._good_network(problem)
-        if score > target:
-            return parents
-        root = solve_root(problem, target, clusters=tighter.counted)
-        if root.bound <= target:
-            return root.multipliers
-        result = self.task.solve(problem, self.incumbent, self.pair)
-        if result.parents is not None and result.score > target:
-            return result.parents
-        require_proof(result)
-        return tighter
-
-    def _good_network(self, problem: Problem) -> tuple[Dag, float]:
-        """Return a good network of a problem, from the pair's order on, and its score."""
-        start, seed = self.pair.parents, self.task.seed
-        return good_network(problem, start, effort=EFFORT, shakes=1, seed=seed)
-
-    def _best_in_order(self, changes: NDArray[np.int64], parents: Dag) -> Pair | None:
-        """Return the best pair after one of some changes, within an order, if it is better."""
+    def _envelope(self, changes: Changes) -> NDArray[np.float64]:
+        """Return each family's best score after any of some changes, shape (families,)."""
         store = self.store
-        scores = store.scores_in_order(parents)
-        without = best_without(store.sets, store.families, scores)
-        args = store.sets, store.rows, store.families, scores, without, changes
-        totals, _ = bound_changes(*args, np.inf)
-        at = int(totals.argmax())
-        if not totals[at] > self.pair.target:
-            return None
-        with store.changed(changes[at : at + 1]):
-            return self.task.pair(store.best_in_order(parents), store.values)
+        with store.changed(changes.fixed):
+            return envelope(store.sets, store.rows, store.families, store.scores, changes.last)
 
-    def _pause(self) -> None:
-        if self.incumbent.out_of_time:
-            raise LimitReachedError("feasible")
+    def best_in_order(self, group: Group, parents: Dag) -> Pair | None:
+        """Return the best pair after one of some changes, within an order, if it is better."""
+        store, target = self.store, self.pair.target
+        for fixed, last in group:
+            with store.changed(fixed):
+                scores = store.scores_in_order(parents)
+                without = best_without(store.sets, store.families, scores)
+                args = store.sets, store.rows, store.families, scores, without, last
+                totals, _ = bound_changes(*args, np.inf)
+                at = int(totals.argmax())
+                if totals[at] > target:
+                    with store.changed(last[at : at + 1]):
+                        return self.task.pair(store.best_in_order(parents), store.values)
+        return None
+
+
+def _halves(group: Group) -> list[Group]:
+    """Split a group of several changes."""
+    if len(group) > 1:
+        middle = len(group) // 2
+        return [group[:middle], group[middle:]]
+    fixed, last = group[0]
+    middle = len(last) // 2
+    return [(Changes(fixed, last[:middle]),), (Changes(fixed, last[middle:]),)]
+
+
+def pause(incumbent: Incumbent) -> None:
+    """Let the listener hear of us, and stop at the time limit.
+
+    Raises
+    ------
+    LimitReachedError
+        When the time is up.
+    """
+    incumbent.tick(0)
+    if incumbent.out_of_time:
+        raise LimitReachedError("feasible")

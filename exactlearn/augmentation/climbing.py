@@ -31,6 +31,9 @@ EFFORT_EACH = 1_000
 SHAKES = 20
 """How often, for each variable, it continues from a shaken copy of its best order."""
 
+SHAKES_AGAIN = 4
+"""The same when a network that was good a moment ago is known."""
+
 TABLES, TABLES_EACH = 1_000_000, 2
 """Tables counted where not all families can be: for all variables together, or, if more, for each
 pair of a variable with another."""
@@ -116,8 +119,8 @@ def _rise_once(
     """Find a good DAG for the store's completion, then change cells within its order."""
     problem.require_feasible()
     effort = max(EFFORT, EFFORT_EACH * problem.n_candidates)
-    start = None if pair is None else pair.parents
-    parents, _ = good_network(problem, start, effort=effort, shakes=SHAKES, seed=task.seed)
+    start, shakes = (None, SHAKES) if pair is None else (pair.parents, SHAKES_AGAIN)
+    parents, _ = good_network(problem, start, effort=effort, shakes=shakes, seed=task.seed)
     found = task.pair(parents, store.values)
     incumbent.offer(found)
     for dag in store.ascend(parents):

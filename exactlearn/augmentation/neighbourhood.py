@@ -6,19 +6,24 @@ solved: :mod:`exactlearn.augmentation.change_search` tells how.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.change_search import ChangeSearch
+from exactlearn.augmentation.change_search import Changes, ChangeSearch, pause
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.task import Task, require_proof
+from exactlearn.augmentation.sifting import sift
+from exactlearn.augmentation.task import Task
 from exactlearn.solvers import Problem
-from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.root import Root, solve_root
+from exactlearn.solvers.clusters import Counted
+from exactlearn.solvers.families import families_without_choices
+from exactlearn.solvers.multipliers import Multipliers, reaching
+from exactlearn.solvers.root import CuttingPlanes, no_listener
+
+ROUNDS = 100
+"""Rounds of cutting planes for one completion: more cost more than they save afterwards."""
 
 
 class Neighbourhood:
@@ -40,6 +45,7 @@ class Neighbourhood:
         self.task, self.incumbent, self.store = task, incumbent, store
         self.root: Multipliers | None = None
         self.others: list[Multipliers] = []
+        self.tight = False
 
     def better(self, pair: Pair, t: int | None) -> Pair | None:
         """Return a better pair; or ``None`` when there is none, proven if there is a radius.
@@ -58,66 +64,79 @@ class Neighbourhood:
             When the time is up first.
         """
         problem = self.task.families(pair.values)
-        found = self._relax(problem, pair) if self.root is None else None
+        problem = problem.select(problem.allowed)
+        is_first = self.root is None
+        if is_first:
+            self._relax(problem, pair)
         better = self._by_variable(pair)
         if better is not None or t is None:
             return better
-        if found is None:
-            found = self._relax(problem, pair)
-        if found.bound > pair.target:
+        if not is_first:
+            self._relax(problem, pair)
+        if not self.tight:
             better = self._better_dag(problem, pair)
         for distance in range(1, min(t, len(self.store.cells)) + 1):
             if better is None:
                 better = self._at_distance(pair, distance)
         return better
 
-    def _relax(self, problem: Problem, pair: Pair) -> Root:
-        """Solve the linear relaxation of the DAGs for the pair's completion."""
-        clusters = None if self.root is None else self.root.counted
-        found = solve_root(problem.select(problem.allowed), pair.target, clusters=clusters)
-        self.root = found.multipliers
-        return found
+    def _relax(self, problem: Problem, pair: Pair) -> None:
+        """Bound the DAGs for the pair's completion by some rounds of cutting planes."""
+        start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
+        planes = CuttingPlanes(
+            problem, families_without_choices(problem), None, start, no_listener, pair.target
+        )
+        for _ in range(ROUNDS):
+            pause(self.incumbent)
+            if planes.bound <= pair.target or not planes.step():
+                break
+        found = planes.root()
+        self.root, self.tight = found.multipliers, found.bound <= pair.target
 
     def _better_dag(self, problem: Problem, pair: Pair) -> Pair | None:
         """Return the pair with a better DAG, or ``None`` when its own is proven the best."""
-        result = self.task.solve(problem, self.incumbent, pair)
-        assert result.parents is not None
-        require_proof(result)
-        found = self.task.pair(result.parents, pair.values)
-        return found if found.score > pair.target else None
+        search = self._search(pair)
+        adjusted = search.multipliers.adjusted(problem)
+        best = np.maximum.reduceat(adjusted, problem.first[:-1])
+        bound = float(best.sum()) - search.multipliers.total
+        left = problem.select(reaching(adjusted, problem.child, best, bound, pair.target))
+        parents = search.network_above(left, search.multipliers) if left.is_feasible else None
+        return None if parents is None else self.task.pair(parents, pair.values)
 
     def _by_variable(self, pair: Pair) -> Pair | None:
         """Try the changes of one variable after another together, without proofs."""
-        assert self.root is not None
-        search, changes = self._search(pair, self.store.single_changes(distinct=True))
-        for variable in np.unique(changes[:, 1]):
-            group = np.ascontiguousarray(changes[changes[:, 1] == variable])
-            better = search.together(group, self.root)
-            if better is not None:
-                return better
-        return None
+        search, singles = self._search(pair), self.store.single_changes(distinct=True)
+        groups = [(Changes(singles[:0], own),) for own in _by_variable(singles)]
+        return search.better(groups, prove=False, halve=not self.tight)
 
     def _at_distance(self, pair: Pair, distance: int) -> Pair | None:
         """Search the completions in which just so many cells differ."""
-        assert self.root is not None
+        search = self._search(pair)
         singles = self.store.single_changes(distinct=distance == 1)
+        left: list[tuple[float, Changes]] = []
+        close = np.zeros(len(self.store.families.child), np.bool_)
         for fixed, last in _prefixes(singles, distance - 1):
+            pause(self.incumbent)
             with self.store.changed(fixed):
-                search, changes = self._search(pair, last)
-                better = search.one_by_one(changes, self.root, self.others)
-            if better is not None:
-                return better
-        return None
+                bounds, reached = search.bounds(last)
+                kept = bounds > pair.target
+                if self.tight and kept.any():
+                    better = sift(search.near(reached), last[kept], self.others)
+                    if better is not None:
+                        return better
+            close |= reached
+            left += [
+                (float(bounds[last[:, 1] == own[0, 1]].max()), Changes(fixed, own))
+                for own in _by_variable(last[kept])
+            ]
+        if self.tight or not left:
+            return None
+        left.sort(key=lambda bounded: bounded[0])  # what is easily excluded stands together
+        return search.near(close).better([tuple(changes for _, changes in left)])
 
-    def _search(
-        self, pair: Pair, changes: NDArray[np.int64]
-    ) -> tuple[ChangeSearch, NDArray[np.int64]]:
-        """Return the changes that the root does not exclude, and a search of what they reach."""
+    def _search(self, pair: Pair) -> ChangeSearch:
         assert self.root is not None
-        search = ChangeSearch(self.task, self.incumbent, pair, self.store)
-        bounds, close = search.bounds(changes, self.root)
-        near = replace(search, store=self.store.select(close))
-        return near, np.ascontiguousarray(changes[bounds > pair.target])
+        return ChangeSearch(self.task, self.incumbent, pair, self.store, self.root)
 
 
 def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | None:
@@ -144,6 +163,11 @@ def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | 
     require_tabulated(task.dataset, task.rules)
     store = FamilyStore.of_all(task.dataset, pair.values, task.score, task.rules)
     return Neighbourhood(task, incumbent, store).better(pair, t)
+
+
+def _by_variable(changes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Split changes, in order of variables, by variable."""
+    return np.split(changes, 1 + np.flatnonzero(np.diff(changes[:, 1]))) if len(changes) else []
 
 
 def _prefixes(
