@@ -46,8 +46,8 @@ NOTES: dict[str, tuple[str, ...]] = {
         "22: what one or two tables give, and a mean over 100 would hardly; of so few cells the "
         "standard error is 6 to 12 points, which 'errors off' leaves out.",
         "no method can expect the paper's 84.38 %: ASIA's own network completes 83.0 ± 0.8 % of "
-        "the cells of 200 tables. Branching proves the optimum of each of them, so what it lacks the "
-        "score lacks, not the search.",
+        "the cells of 200 tables. Branching proves the optimum of each of them, so what it lacks "
+        "the score lacks, not the search.",
         "the paper's structural EM (43.75 %) tells no more than the commonest values, 'mode'. Ours "
         "begins with them or at random and finds the best network in each step.",
         "the starts matter: from 10, at random and then by hard EM, t-local misses the optimum of "
