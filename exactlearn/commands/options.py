@@ -304,8 +304,8 @@ starts_option = click.option(
     type=click.IntRange(1),
     default=_SEARCH.starts,
     show_default=True,
-    help="t-local and structural EM: starts, the most frequent states and then random ones, t-local's "
-    "completed by hard EM first.",
+    help="t-local and structural EM: starts, the most frequent states and then random ones, which "
+    "t-local improves by hard EM first.",
 )
 
 trace_option = click.option(
