@@ -55,3 +55,14 @@ def test_a_time_limit_and_a_root():
 )
 def test_wrong_options(arguments, message):
     assert message in fails("compile", "asia", *arguments)
+
+
+def test_the_logical_relations_need_no_more_than_the_thesis_shows():
+    """THESIS, Table 4.3, has an effective size of 46."""
+    assert run_json("compile", "logic1")["effective_size"] <= 46
+
+
+def test_what_is_too_large_is_refused_with_sizes():
+    told = fails("compile", "asia", "--max-size", "20")
+    assert "more than 20 cells" in told
+    assert "query the network itself" in told

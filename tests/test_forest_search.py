@@ -187,6 +187,7 @@ def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
     monkeypatch.setattr(forest_starts, "Expansion", interrupted)
     compiled = compile_and_check(network)
     assert not compiled.finished
+    assert compiled.message.startswith("interrupted, this is one of the first forests")
     assert compiled.max_error < 1e-12
 
 

@@ -11,6 +11,7 @@ SIZES = {
     "earthquake": (5, 4, 10),
     "survey": (6, 6, 21),
     "lucas": (12, 12, 29),
+    "logic1": (10, 11, 26),
 }
 
 
@@ -22,7 +23,7 @@ def test_bundled_networks_load_and_name_their_source(name):
     assert "typed from" in path(f"{name}.bif").read_text()
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", [name for name in SIZES if name != "logic1"])
 def test_bundled_networks_equal_the_public_copies(data_dir, name):
     file = "lucas/lucas.bif" if name == "lucas" else f"bif/{name}.bif.gz"
     ours, public = read_bif(path(f"{name}.bif")), read_bif(data_dir / file)

@@ -18,7 +18,7 @@ from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.approximation import MergeSequence, rate_of
-from exactlearn.pdg.compile import Compilation, compile_and_check, max_error
+from exactlearn.pdg.compile import MAX_SIZE, Compilation, compile_and_check, max_error
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.frontier import write_frontier
 from exactlearn.pdg.hybrid import data_merges
@@ -40,6 +40,13 @@ from exactlearn.runs import Reading
     type=click.FloatRange(0),
     help="Seconds to search for a smaller graph.  [default: a short search that does not depend "
     "on the machine]",
+)
+@click.option(
+    "--max-size",
+    type=click.IntRange(1),
+    default=MAX_SIZE,
+    show_default=True,
+    help="Refuse graphs of more cells before merging, about 40 bytes each.",
 )
 @click.option(
     "--exact",
@@ -76,6 +83,7 @@ def command(
     reading: Reading,
     root: str | None,
     time_limit: float | None,
+    max_size: int,
     exact: bool,
     merge_budget: float | None,
     lambda_: float | None,
@@ -88,7 +96,7 @@ def command(
     The network is a BIF file or the name of a bundled one. -o writes the graph (.pdg.json), its
     record (.json) or its figure (.svg, .png, .pdf, .dot). max_error is the largest relative
     difference of probabilities over 2000 drawn rows. Ctrl-C ends the search with the smallest
-    graph so far (exit status 130).
+    graph so far (exit status 130), or with one of the first forests.
     """
     require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
     require_records(frontier, "--frontier")
@@ -96,7 +104,7 @@ def command(
     if exact and (merges or frontier):
         raise OptionError("--exact compiles without loss: leave out the options of merging")
     network = read_bif(locate(source, ".bif"))
-    compiled = _compiled(network, root, time_limit, seed, output)
+    compiled = _compiled(network, root, time_limit, max_size, seed, output)
     added: dict[str, Any] = {}
     if exact:
         rational = compile_exactly(network, compiled.graph.forest)
@@ -125,6 +133,7 @@ def _compiled(
     network: BayesianNetwork,
     root: str | None,
     time_limit: float | None,
+    max_size: int,
     seed: int,
     output: Output,
 ) -> Compilation:
@@ -133,6 +142,7 @@ def _compiled(
         return compile_and_check(
             network,
             root=root,
+            max_size=max_size,
             time_limit=time_limit,
             seed=seed,
             on_event=lambda size: narration.tell(f"effective size {size:,}"),

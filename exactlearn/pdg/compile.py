@@ -152,7 +152,7 @@ def compile_and_check(
         expanded,
         clique_size,
         max_error(network, graph, np.random.default_rng(seed)),
-        _message(graph.effective_size, expanded, clique_size),
+        _message(found, graph.effective_size, expanded, clique_size),
         found.finished,
     )
 
@@ -243,15 +243,19 @@ def _refusal(network: BayesianNetwork, parts: Sequence[Start], max_size: int) ->
         f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
         f" and up to {smallest:,} if nothing merges; the best clique tree found has"
         f" {_tree(network, None).size(network.cardinalities):,}. Raise the limit if memory allows"
-        " about 40 bytes for each cell, or give each variable fewer parents when learning"
+        " about 40 bytes for each cell; or query the network itself, which is answered along a"
+        " clique tree; or give each variable fewer parents when learning"
     )
 
 
-def _message(size: int, expanded: int, clique_size: int) -> str:
+def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
     if size < expanded:
-        text = f"merging equivalent nodes saved {1 - size / expanded:.0%} of {expanded:,} cells"
+        text = f"merging equivalent nodes saved {expanded - size:,} of {expanded:,} cells"
     else:
         text = "nothing merged: no determinism or context-specific independence was found"
     if clique_size < size:
         text += f"; the clique tree is smaller, {clique_size:,} cells against {size:,}"
-    return text
+    if found.finished:
+        return text
+    reached = "the smallest graph so far" if found.steps else "one of the first forests"
+    return f"interrupted, this is {reached}; {text}"

@@ -44,7 +44,9 @@ def check_parameters(layout: Layout, names: Sequence[str], parameters: NDArray[n
     sums = np.add.reduceat(parameters, layout.parameter[:-1])
     for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE).tolist():
         name = names[layout.variable[node]]
-        raise CheckError(f"parameters of node {node} ({name!r}) sum to {sums[node]!r}, not to one")
+        raise CheckError(
+            f"parameters of node {node} ({name!r}) sum to {float(sums[node])!r}, not to one"
+        )
 
 
 def check_successors(layout: Layout, names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.kernel import kernel
-from exactlearn.pdg.expansion import fix, fixing, key_families, keys_below, sources
+from exactlearn.pdg.fixing import fix, fixing, key_families, keys_below, sources
 from exactlearn.pdg.key_table import find_row, index_rows
 from exactlearn.pdg.merge import merge_keys
 from exactlearn.pdg.residuals import Residuals
