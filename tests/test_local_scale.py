@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from exactlearn.augmentation import FamilyRules, augment, neighbourhood
 from exactlearn.augmentation.ascent import in_order
-from exactlearn.augmentation.change_search import Changes, ChangeSearch
+from exactlearn.augmentation.change_search import ChangeSearch
+from exactlearn.augmentation.changes import Changes, prefixes
 from exactlearn.augmentation.family_store import FamilyStore, fits, require_tabulated
 from exactlearn.augmentation.network_search import good_network
 from exactlearn.augmentation.pair import Pair, total_score
@@ -167,7 +168,7 @@ def test_changes_of_several_cells_are_enumerated_once(size):
     singles = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1], [1, 2, 0], [2, 2, 0]])
     found = [
         [tuple(c) for c in (*fixed.tolist(), last)]
-        for fixed, left in neighbourhood._prefixes(singles, size)
+        for fixed, left in prefixes(singles, size)
         for last in left.tolist()
     ]
     cells = [frozenset((u, v) for u, v, _ in change) for change in found]
@@ -204,7 +205,7 @@ def test_an_envelope_leaves_room_for_every_pair_after_one_of_its_changes(seed, d
     pair = Pair(((),) * 4, values, target)
     search = ChangeSearch(task, Incumbent(), pair, store, found)
     singles = store.single_changes(distinct=False)
-    group = tuple(Changes(*c) for c in neighbourhood._prefixes(singles, distance - 1))
+    group = tuple(Changes(*c) for c in prefixes(singles, distance - 1))
     after = []
     for fixed, last in group:
         for change in last:

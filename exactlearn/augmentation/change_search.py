@@ -11,11 +11,11 @@ halved.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.changes import Changes, Group, halves
 from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.network_search import Dag
 from exactlearn.augmentation.pair import Pair
@@ -34,28 +34,9 @@ from exactlearn.solvers.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.threads import in_order, n_threads
 
-NEAR = 3.0
-"""What a search without proof allows a family to lose beyond the gap of the pair's own DAG."""
-
-
-class Changes(NamedTuple):
-    """Completions that differ in the same cells but for a last one.
-
-    Attributes
-    ----------
-    fixed
-        Row, variable and new state of the cells that all of them change, shape (cells, 3).
-    last
-        The same of the one cell that each changes besides, shape (completions, 3), in order of
-        variables.
-    """
-
-    fixed: NDArray[np.int64]
-    last: NDArray[np.int64]
-
-
-Group = tuple[Changes, ...]
-"""Changes that are asked of together."""
+SHARE, NEAR = 0.75, 3.0
+"""What a search without proof allows a family to lose: a share of the gap of the pair's own DAG,
+which all families of a better network lose together, and so much more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +76,8 @@ class ChangeSearch:
     @cached_property
     def _near(self) -> float:
         """How far below the best ones families may be that a search without proof looks at."""
-        return max(0.0, float(self._best.sum()) - self.multipliers.total - self.pair.target) + NEAR
+        gap = float(self._best.sum()) - self.multipliers.total - self.pair.target
+        return SHARE * max(0.0, gap) + NEAR
 
     @cached_property
     def _best(self) -> NDArray[np.float64]:
@@ -145,7 +127,7 @@ class ChangeSearch:
                 if isinstance(found, Pair):
                     return found
                 if found and halve:
-                    halved += _halves(group)
+                    halved += halves(group)
             groups = halved
         return None
 
@@ -242,16 +224,6 @@ class ChangeSearch:
                     with store.changed(last[at : at + 1]):
                         return self.task.pair(store.best_in_order(parents), store.values)
         return None
-
-
-def _halves(group: Group) -> list[Group]:
-    """Split a group of several changes."""
-    if len(group) > 1:
-        middle = len(group) // 2
-        return [group[:middle], group[middle:]]
-    fixed, last = group[0]
-    middle = len(last) // 2
-    return [(Changes(fixed, last[:middle]),), (Changes(fixed, last[middle:]),)]
 
 
 def pause(incumbent: Incumbent) -> None:

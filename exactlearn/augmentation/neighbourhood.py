@@ -5,12 +5,10 @@ The neighbourhood is the exact method's problem restricted to the completions ne
 solved: :mod:`exactlearn.augmentation.change_search` tells how.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
-from numpy.typing import NDArray
 
-from exactlearn.augmentation.change_search import Changes, ChangeSearch, pause
+from exactlearn.augmentation.change_search import ChangeSearch, pause
+from exactlearn.augmentation.changes import Changes, by_variable, prefixes
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
@@ -24,6 +22,10 @@ from exactlearn.solvers.root import CuttingPlanes, no_listener
 
 ROUNDS = 100
 """Rounds of cutting planes for one completion: more cost more than they save afterwards."""
+
+
+TOGETHER = 4
+"""Variables whose changes are asked of together at first."""
 
 
 class Neighbourhood:
@@ -106,7 +108,7 @@ class Neighbourhood:
     def _by_variable(self, pair: Pair) -> Pair | None:
         """Try the changes of one variable after another together, without proofs."""
         search, singles = self._search(pair), self.store.single_changes(distinct=True)
-        groups = [(Changes(singles[:0], own),) for own in _by_variable(singles)]
+        groups = [(Changes(singles[:0], own),) for own in by_variable(singles)]
         return search.better(groups, prove=False, halve=not self.tight)
 
     def _at_distance(self, pair: Pair, distance: int) -> Pair | None:
@@ -115,7 +117,7 @@ class Neighbourhood:
         singles = self.store.single_changes(distinct=distance == 1)
         left: list[tuple[float, Changes]] = []
         close = np.zeros(len(self.store.families.child), np.bool_)
-        for fixed, last in _prefixes(singles, distance - 1):
+        for fixed, last in prefixes(singles, distance - 1):
             pause(self.incumbent)
             with self.store.changed(fixed):
                 bounds, reached = search.bounds(last)
@@ -127,12 +129,16 @@ class Neighbourhood:
             close |= reached
             left += [
                 (float(bounds[last[:, 1] == own[0, 1]].max()), Changes(fixed, own))
-                for own in _by_variable(last[kept])
+                for own in by_variable(last[kept])
             ]
         if self.tight or not left:
             return None
         left.sort(key=lambda bounded: bounded[0])  # what is easily excluded stands together
-        return search.near(close).better([tuple(changes for _, changes in left)])
+        groups = [
+            tuple(changes for _, changes in left[at : at + TOGETHER])
+            for at in range(0, len(left), TOGETHER)
+        ]
+        return search.near(close).better(groups)
 
     def _search(self, pair: Pair) -> ChangeSearch:
         assert self.root is not None
@@ -163,24 +169,3 @@ def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | 
     require_tabulated(task.dataset, task.rules)
     store = FamilyStore.of_all(task.dataset, pair.values, task.score, task.rules)
     return Neighbourhood(task, incumbent, store).better(pair, t)
-
-
-def _by_variable(changes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Split changes, in order of variables, by variable."""
-    return np.split(changes, 1 + np.flatnonzero(np.diff(changes[:, 1]))) if len(changes) else []
-
-
-def _prefixes(
-    singles: NDArray[np.int64], size: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the changes of ``size`` cells, each with the single changes of the cells after them."""
-    if size == 0:
-        yield singles[:0], singles
-        return
-    cell = np.concatenate([[0], np.cumsum((np.diff(singles[:, :2], axis=0) != 0).any(axis=1))])
-    for fixed, left in _prefixes(singles, size - 1):
-        begin = len(singles) - len(left)
-        for at in range(begin, len(singles)):
-            after = int(np.searchsorted(cell, cell[at], side="right"))
-            if after < len(singles):
-                yield np.concatenate([fixed, singles[at : at + 1]]), singles[after:]
