@@ -116,6 +116,11 @@ class TestImputer:
         ]
         assert right[1].mean() > right[0].mean() + 0.05
         assert imputer.network.names == full.names
+        usual = Imputer("posterior", HOW).fit(table).network
+        nothing = replace(table, codes=np.full((1, 4), -1))
+        by_value, by_chance = (posterior_cells(n, nothing) for n in (imputer.network, usual))
+        shares = full.codes.mean(axis=0)
+        assert abs(by_value[:, 1] - shares).max() < abs(by_chance[:, 1] - shares).max()
         assert imputer.imputed(table).probabilities.shape == (len(table.missing_cells), 2)
 
     @pytest.mark.parametrize("mode", ["posterior", "mpe", "averaged", "multiple"])
@@ -124,7 +129,7 @@ class TestImputer:
         table = hide(full, "mnar:0.15:1", np.random.default_rng(9))
         how = replace(HOW, missingness="learned", networks=2)
         imputer = Imputer(mode, how).fit(table)
-        assert imputer._mechanism.causes
+        assert imputer._asked.mechanism.causes
         order = [2, 0, 3, 1]
         turned = Dataset(
             table.codes[:, order], tuple("cadb"), tuple(table.states[v] for v in order)

@@ -12,12 +12,11 @@ from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.pair import total_score
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.completing import draw_completions, most_probable_completion
-from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
+from exactlearn.imputation.asked import Asked
+from exactlearn.imputation.averaging import bootstrap_networks
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.independent import independent
 from exactlearn.imputation.learning import Learning, learned
-from exactlearn.imputation.mechanism import NOTHING_TOLD, Mechanism, learned_mechanism
 from exactlearn.imputation.one_hot import likeliest
 from exactlearn.network import BayesianNetwork
 from exactlearn.suggestion import suggestion
@@ -72,8 +71,7 @@ class Imputer:
     network: BayesianNetwork | None = None
     draws: int = 5
     _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
-    _asked: tuple[BayesianNetwork, ...] = field(default=(), init=False, repr=False)
-    _mechanism: Mechanism = field(default=NOTHING_TOLD, init=False, repr=False)
+    _asked: Asked = field(default_factory=Asked, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -99,7 +97,8 @@ class Imputer:
                 "'posterior', 'mpe', 'averaged' and 'multiple'; leave missingness 'ignored'"
             )
         self._given = self.network is not None
-        self._asked = () if self.network is None else (self.network,)
+        if self.network is not None:
+            self._asked = Asked((self.network,))
 
     def fit(self, dataset: Dataset) -> Self:
         """Learn the network, unless one was given.
@@ -133,14 +132,15 @@ class Imputer:
             As :func:`~exactlearn.imputation.learning.learned`.
         """
         if self._given or self.mode == "mode":
-            self.network = self.network if self._given else independent(dataset)
-            self._asked = (self.network,) if self.network is not None else ()
+            if not self._given:
+                self._asked = Asked((independent(dataset),))
+            self.network = self._asked.network
             return Imputed(values=None, network=self.network)
-        found, self._asked = self._find(dataset)
-        self._mechanism = NOTHING_TOLD
-        if self.learning.missingness == "learned" and self._asked and not dataset.is_complete:
-            self._learn_mechanism(dataset)
-        self.network, self._learned = found.network, (dataset, found)
+        found, networks = self._find(dataset)
+        self._asked = Asked.of(dataset, networks, self.learning)
+        self.network = self._asked.network
+        found = replace(found, network=self.network)
+        self._learned = (dataset, found)
         return found
 
     def transform(self, dataset: Dataset) -> Dataset:
@@ -180,13 +180,11 @@ class Imputer:
             return (table,)
         if self.mode == "multiple":
             rng = np.random.default_rng(self.learning.seed)
-            drawn = draw_completions(
-                self._asked[0], self._mechanism.extended(table), self.draws, rng
-            )
+            drawn = self._asked.drawn(table, self.draws, rng)
             return tuple(table.complete(values) for values in drawn)
         values = self._joint_values(table)
         if values is None:
-            values = likeliest(self._posterior(table))
+            values = likeliest(self._asked.posterior(table))
         return (table.complete(values),)
 
     def imputed(self, dataset: Dataset) -> Imputed:
@@ -202,7 +200,7 @@ class Imputer:
             As :meth:`transform`.
         """
         table, network = self._table(dataset), self._network
-        probabilities = self._posterior(table)
+        probabilities = self._asked.posterior(table)
         joint = self._joint(table)
         if joint is not None:
             return replace(joint, probabilities=probabilities)
@@ -247,25 +245,13 @@ class Imputer:
         first = networks[0] if networks else None
         return Imputed(values=None, network=first, status=status), networks
 
-    def _learn_mechanism(self, dataset: Dataset) -> None:
-        """Learn why cells are missing, and fit the networks anew where that tells of values."""
-        self._mechanism = learned_mechanism(dataset, self._asked)
-        if self._mechanism.causes:
-            self._asked = tuple(
-                self._mechanism.fitted(dataset, network.parents, self.learning.alpha)
-                for network in self._asked
-            )
-
-    def _posterior(self, table: Dataset) -> NDArray[np.float64]:
-        return averaged_posterior(self._asked, self._mechanism.extended(table))
-
     def _joint_values(self, table: Dataset) -> NDArray[np.int64] | None:
         """Return the values of modes that choose those of a row together."""
         joint = self._joint(table)
         if joint is not None:
             return joint.values
         if self.mode in ("augmentation", "mpe"):
-            return most_probable_completion(self._asked[0], self._mechanism.extended(table))
+            return self._asked.most_probable(table)
         return None
 
     def _joint(self, table: Dataset) -> Imputed | None:
