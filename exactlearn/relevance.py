@@ -22,7 +22,9 @@ def normalised(network: BayesianNetwork) -> BayesianNetwork:
 
 
 def relevant(network: BayesianNetwork) -> BayesianNetwork:
-    """Return the same distribution, normalised, without arcs from parents that do not matter.
+    """Return the same distribution without arcs from parents that do not matter.
+
+    Rows count as normalised, and stay as they are where no arc goes.
 
     Examples
     --------
@@ -36,6 +38,8 @@ def relevant(network: BayesianNetwork) -> BayesianNetwork:
         _reduced(parents, table / table.sum(axis=-1, keepdims=True))
         for parents, table in zip(network.parents, network.tables, strict=True)
     ]
+    if sum(len(f[0]) for f in families) == len(network.arcs):
+        return network
     return replace(
         network, parents=tuple(f[0] for f in families), tables=tuple(f[1] for f in families)
     )

@@ -13,7 +13,7 @@ from exactlearn.bucket_rows import expect_families
 from exactlearn.bucket_space import most_cells, space_for
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.passes import NO_COUNTS
-from exactlearn.relevance import relevant
+from exactlearn.relevance import normalised, relevant
 
 _PREPARED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
 _TABLES: WeakKeyDictionary[BayesianNetwork, NDArray[np.float64]] = WeakKeyDictionary()
@@ -25,7 +25,7 @@ def prepared(network: BayesianNetwork) -> BayesianNetwork:
     It is made once, as long as the network is in use.
     """
     if network not in _PREPARED:
-        _PREPARED[network] = relevant(network)
+        _PREPARED[network] = relevant(normalised(network))
     return _PREPARED[network]
 
 

@@ -114,8 +114,9 @@ def compile_network(
         variables of some family on different branches.
     """
     effort = Effort(steps, time_limit, seed, on_event)
-    given = None if forest is None else _given(network, forest)
-    return _compile(network, root, tree, given, max_size, effort)[0]
+    if tree is not None:
+        tree.check(network)
+    return _compile(network, root, tree, forest, max_size, effort)[0]
 
 
 def compile_and_check(
@@ -192,7 +193,7 @@ def _compile(
     network: BayesianNetwork,
     root: str | None,
     tree: CliqueTree | None,
-    parts: Sequence[Start] | None,
+    forest: Sequence[int] | NDArray[np.int32] | None,
     max_size: int,
     effort: Effort,
 ) -> tuple[DecisionGraph, Found]:
@@ -205,10 +206,10 @@ def _compile(
             f"steps {effort.steps} and time limit {effort.time_limit}: give numbers that are 0"
             " or more"
         )
-    if parts is None:
-        parts = starts(reduced, _tree(network, tree), first)
+    if forest is None:
+        parts = starts(reduced, tree or clique_tree(reduced), first)
     else:
-        effort = replace(effort, steps=0)
+        parts, effort = _given(reduced, forest), replace(effort, steps=0)
     try:
         found = ForestSearch(reduced, parts, first, effort, max_size).run()
     except TooLargeError as error:
@@ -231,7 +232,7 @@ def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) 
         raise CheckError(
             f"a forest has one parent per variable, {network.n_variables}; found {parents.shape}"
         )
-    adjacency = moral_graph(relevant(network).parents)
+    adjacency = moral_graph(network.parents)
     joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
     trees = [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
     return [Start(tuple(tree.order), ((0, tree),)) for tree in trees]

@@ -110,7 +110,11 @@ class Residuals:
             return _Level(numbers, scales, np.flatnonzero(scales > 0)[:1])
         scales = rows.max(axis=1)
         possible = np.flatnonzero(scales > 0)
-        labels, first = group_rows(equal_values(rows[possible] / scales[possible, None]))
+        all_possible = len(possible) == len(rows)
+        shapes = rows / scales[:, None] if all_possible else rows[possible] / scales[possible, None]
+        labels, first = group_rows(equal_values(shapes))
+        if all_possible:
+            return _Level(labels, scales, first)
         numbers = np.full(len(rows), -1, np.int32)
         numbers[possible] = labels
         return _Level(numbers, scales, possible[first])
