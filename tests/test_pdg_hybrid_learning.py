@@ -7,7 +7,7 @@ from exactlearn.parameters.complete import fit_complete
 from exactlearn.pdg.collapse import collapse_unreached
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.flows import expected_counts, log_likelihood
-from exactlearn.pdg.hybrid_learning import learn_hybrid
+from exactlearn.pdg.hybrid_learning import learn_hybrid, smallest_as_likely
 from exactlearn.pdg.information import information
 from tests.network_oracle import random_network
 from tests.pdg_oracle import graph_joint
@@ -102,3 +102,21 @@ def test_rows_of_other_variables_are_refused(learnt):
     other = Dataset(data.codes, tuple(f"y{k}" for k in range(6)), data.states)
     with pytest.raises(DataError, match="no column"):
         learn_hybrid(network, other)
+
+
+def test_the_smallest_graph_at_equal_likelihood(learnt):
+    """No merge further along the path would keep the likelihood."""
+    network, data = learnt
+    likely = network.log_likelihood(data)
+    for least in (likely, likely - 5.0, likely - 1e9):
+        found = smallest_as_likely(network, data, least)
+        assert found.log_likelihood >= least - 1e-6
+        assert found.log_likelihood == pytest.approx(ml_likelihood(found.graph, data))
+        path = learn_hybrid(network, data, lambdas=[1.0], alpha=0.0).frontier
+        allowed = ml_likelihood(collapse_unreached(compile_network(network), data), data) - least
+        kept = path.effective_size[path.loss * data.n_rows <= allowed + 1e-9]
+        assert found.graph.effective_size == kept.min()
+        assert found.collapsed_size == path.effective_size[0] <= found.compiled_size
+    holes = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
+    with pytest.raises(DataError, match="missing"):
+        smallest_as_likely(network, holes, likely)

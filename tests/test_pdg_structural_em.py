@@ -7,11 +7,12 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.available_cases import available_counts
 from exactlearn.pdg.edge_counts import copied_by_edges, expected_edge_counts
-from exactlearn.pdg.flows import log_likelihood
+from exactlearn.pdg.flows import log_likelihood, posteriors
 from exactlearn.pdg.markov_forest import markov_forest
 from exactlearn.pdg.neighbourhood import improved_by_counts
 from exactlearn.pdg.population import structure_of
 from exactlearn.pdg.structural_em import structural_em_graph
+from exactlearn.pdg.structural_em_rounds import drawn_completion, structural_em_rounds
 from exactlearn.pdg.structure_score import SIZES, StructureScore
 from tests.logic_models import drawn, logic3, parity
 from tests.pdg_oracle import completions, graph_joint, paper_example, random_graph, reached
@@ -231,3 +232,59 @@ def test_a_search_starts_from_a_given_graph():
     assert found.score >= value
     with pytest.raises(DataError, match="other variables"):
         structural_em_graph(data, start=paper_example())
+
+
+@pytest.fixture(scope="module")
+def parity_with_holes():
+    """Rows of three bits, the last one the parity of the others, and a noisy copy of it."""
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 2, (2, 500))
+    codes = np.array([a, b, a ^ b, np.where(rng.random(500) < 0.9, a ^ b, 1 - (a ^ b))]).T
+    codes[rng.random(codes.shape) < 0.1] = -1
+    return Dataset(codes, tuple("abcd"), (("n", "y"),) * 4)
+
+
+def test_networks_of_completed_tables_find_what_no_tree_shows(parity_with_holes):
+    alone = structural_em_graph(parity_with_holes)
+    found = structural_em_rounds(parity_with_holes, seed=1)
+    assert found.score > alone.score + 10
+    assert log_likelihood(found.graph, parity_with_holes) > -2.6 * np.log(2) * 500
+    again = structural_em_rounds(parity_with_holes, seed=1)
+    assert (again.graph.parameters == found.graph.parameters).all()
+    none = structural_em_rounds(parity_with_holes, rounds=0)
+    assert (none.graph.parameters == alone.graph.parameters).all()
+
+
+def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
+    alone = structural_em_graph(parity_with_holes)
+    seen = []
+
+    def stop(state):
+        seen.append(state)
+        if len(seen) > len(alone.states):
+            raise KeyboardInterrupt
+
+    found = structural_em_rounds(parity_with_holes, on_iteration=stop)
+    assert not found.finished
+    assert found.score >= alone.score
+
+
+def test_drawn_completions_follow_the_posterior(parity_with_holes):
+    graph = structural_em_rounds(parity_with_holes).graph
+    row = np.array([[1, -1, 0, -1]])
+    many = Dataset(np.repeat(row, 20_000, axis=0), graph.names, graph.states)
+    drawn_rows = drawn_completion(graph, many, np.random.default_rng(0)).codes
+    assert (drawn_rows[:, [0, 2]] == [1, 0]).all()
+    shares = posteriors(graph, row.astype(np.int16))[0].reshape(4, 2)
+    assert np.abs(drawn_rows.mean(axis=0) - shares[:, 1]).max() < 0.015
+
+
+def test_a_row_that_a_start_excludes_is_named():
+    """By its place in the table, though equal rows are merged."""
+    names, states = ("a", "b"), (("n", "y"),) * 2
+    start = structural_em_graph(Dataset(np.array([[0, 0], [1, 1]] * 20), names, states)).graph
+    clear = np.where(start.parameters > 0.8, 1.0, start.parameters)
+    sure = start.with_parameters(np.where(clear < 0.2, 0.0, clear))
+    rows = Dataset(np.array([[-1, -1], [0, 0], [0, 0], [0, 0], [0, 1]]), names, states)
+    with pytest.raises(DataError, match="row 4"):
+        structural_em_graph(rows, start=sure)
