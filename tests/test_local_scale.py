@@ -193,7 +193,7 @@ def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, monkeypatch):
     assert result.score >= max(near) - 1e-6 * abs(max(near))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("distance", [1, 2])
 def test_an_envelope_leaves_room_for_every_pair_after_one_of_its_changes(seed, distance):
     _, data, values, score, rules = case(seed, cells=4)

@@ -39,6 +39,10 @@ SHARE, NEAR = 0.75, 3.0
 which all families of a better network lose together, and so much more."""
 
 
+Searches = tuple["ChangeSearch", "ChangeSearch"]
+"""A search among few families, and one among all."""
+
+
 @dataclass(frozen=True, eq=False)
 class ChangeSearch:
     """A search around a completion for a pair better than a given one.
@@ -121,9 +125,10 @@ class ChangeSearch:
         LimitReachedError
             When the time is up first.
         """
+        tables: list[Searches] = []
         while groups:
             halved: list[Group] = []
-            for group, found in zip(groups, self._looks(groups, prove), strict=True):
+            for group, found in zip(groups, self._looks(groups, prove, tables), strict=True):
                 if isinstance(found, Pair):
                     return found
                 if found and halve:
@@ -131,21 +136,30 @@ class ChangeSearch:
             groups = halved
         return None
 
-    def _looks(self, groups: Sequence[Group], prove: bool) -> Iterator[Pair | bool]:
-        """Look at groups in several threads, each with tables of its own: at few families first."""
-        threads = n_threads(None)
-        everything, close = np.ones(len(self.rewards), np.bool_), self._close
+    def _looks(
+        self, groups: Sequence[Group], prove: bool, tables: list[Searches]
+    ) -> Iterator[Pair | bool]:
+        """Look at groups in several threads, each with tables of its own: at few families first.
 
-        def space() -> tuple[ChangeSearch, ChangeSearch]:
-            shared = not prove or min(threads, len(groups)) == 1
-            return self.near(close), self if shared else self.near(everything)
+        The tables are kept for the next time.
+        """
+        spare = iter(tables.copy())
 
-        def look(number: int, searches: tuple[ChangeSearch, ChangeSearch]) -> Pair | bool:
+        def space() -> Searches:
+            searches = next(spare, None)
+            if searches is None:
+                alone = not prove or not tables
+                whole = self if alone else self.near(np.ones(len(self.rewards), np.bool_))
+                searches = self.near(self._close), whole
+                tables.append(searches)
+            return searches
+
+        def look(number: int, searches: Searches) -> Pair | bool:
             few, whole = searches
             found = few.look(groups[number], False)
             return whole.look(groups[number], True) if prove and found is False else found
 
-        return in_order(look, len(groups), space, threads)
+        return in_order(look, len(groups), space, n_threads(None))
 
     def look(self, group: Group, prove: bool) -> Pair | bool:
         """Return a better pair, or whether the group's envelope leaves room for any."""
