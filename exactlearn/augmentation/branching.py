@@ -22,7 +22,7 @@ from exactlearn.augmentation.climbing import climb
 from exactlearn.augmentation.family_bounds import Holes
 from exactlearn.augmentation.local import is_tabulated
 from exactlearn.augmentation.open_families import OpenFamilies
-from exactlearn.augmentation.optimism import Optimism, Reading
+from exactlearn.augmentation.optimism import AT_ONCE, Optimism, Reading
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.settle import settle
@@ -34,7 +34,7 @@ from exactlearn.solvers.multipliers import Multipliers
 PATIENCE = 60
 """Rounds at the root in which the program of readings must close a tenth of the gap."""
 
-FIRST_EFFORT, EFFORT = 20, 2_000
+FIRST_EFFORT, EFFORT = 20, 8_000
 """Nodes spent on a family's bound: on all families once, then where it matters."""
 
 
@@ -149,10 +149,9 @@ def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multiplier
         lambda bound: _prove(incumbent, bound),
         patience=PATIENCE,
     )
-    optimism = optimism.take(_promising(optimism, agreed, answers.target, program.anchor))
-    program = _program(optimism.families, optimism, incumbent)
-    program.add_clusters(agreed.multipliers.counted)
-    return optimism, program, agreed.multipliers, agreed.bound
+    kept = _promising(optimism, agreed, answers.target, program.anchor)
+    optimism = optimism.take(kept)
+    return optimism, program.take(kept, optimism.families), agreed.multipliers, agreed.bound
 
 
 def _program(families: OpenFamilies, optimism: Optimism, incumbent: Incumbent) -> Agreement:
@@ -179,11 +178,11 @@ def _choose(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_
     Families that are not kept are in no selection above the target.
     """
     incumbent, families = answers.incumbent, node.families
+    nodes, at_once = incumbent.nodes + 1, AT_ONCE
     while True:
         _pause(incumbent)
-        nodes = incumbent.nodes
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
-        incumbent.nodes = nodes + 1  # of this search, not of the searches inside
+        incumbent.nodes = nodes  # of this search, not of the searches inside
         assert result.parents is not None
         require_proof(result)
         numbers = [families.number(i, parents) for i, parents in enumerate(result.parents)]
@@ -191,7 +190,8 @@ def _choose(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_
         if not stale:
             break
         node.refresh(np.array([numbers[child] for child in stale]))
-        node.freshen(node.upper, stale)
+        node.freshen(node.upper, stale, at_once)
+        at_once *= 2  # selections that take turns cost more than bounds
     readings = tuple(node.read(number) for number in numbers)
     bound = max(result.score + node.paid_back, answers.target)
     chosen = _Chosen(result.parents, readings, bound)

@@ -164,12 +164,14 @@ class Optimism:
         self.upper[which] = np.minimum(self.upper[which], found)
         self.fresh[which] = True
 
-    def freshen(self, adjusted: NDArray[np.float64], children: Sequence[int]) -> None:
+    def freshen(
+        self, adjusted: NDArray[np.float64], children: Sequence[int], at_once: int = AT_ONCE
+    ) -> None:
         """Renew the bounds of the best families of some children, by their adjusted bounds."""
         first, stale = self.families.first, []
         for child in children:
             start, stop = first[child], first[child + 1]
-            most = min(AT_ONCE, stop - start)
+            most = min(at_once, stop - start)
             top = start + np.argpartition(-adjusted[start:stop], most - 1)[:most]
             stale.append(top[~self.fresh[top]])
         self.refresh(np.concatenate(stale))

@@ -90,6 +90,7 @@ class Agreement:
         self.anchor = anchor
         self.values = values
         self.families = families
+        self._holes = holes
         self.states, self.variables = holes.states, holes.variables
         self._shape = holes.prices.read.shape
         self.clusters = Counted.none(families.n_variables)
@@ -112,6 +113,26 @@ class Agreement:
         self._cluster_rows: list[int] = []
         self._readings: list[Reading] = []
         self._known: set[tuple[int, bytes]] = set()
+
+    def take(self, keep: NDArray[np.bool_], families: OpenFamilies) -> "Agreement":
+        """Return the program of some of the families, the anchor's among them.
+
+        Parameters
+        ----------
+        keep
+            Which families, shape (m,).
+        families
+            These families.
+        """
+        number = np.cumsum(keep) - 1
+        taken = Agreement(families, self._holes, number[list(self.anchor)].tolist(), self.values)
+        for reading in self._readings:
+            if keep[reading.number]:
+                taken.add(reading._replace(number=int(number[reading.number])))
+        for link in self._joint:
+            taken._add_joint(*link)
+        taken.add_clusters(self.clusters)
+        return taken
 
     def add(self, reading: Reading) -> bool:
         """Add a family with what it reads; tell whether that is new."""
@@ -255,7 +276,8 @@ class Agreement:
 
     def solve(self) -> Solved:
         """Return an optimum over the readings that are allowed."""
-        optimum, values, duals = self._lp.solve(dual=False)
+        # fewer steps than the primal simplex takes, though columns enter
+        optimum, values, duals = self._lp.solve(dual=True)
         n, h, most = self._shape
         joint = self._duals(self._joint, duals)
         prices = Prices(self._duals(self._links, duals) + joint, joint)
