@@ -153,10 +153,10 @@ def naive_bayes_models(
     DataError
         If there are no rows of positive weight.
     OptionError
-        If ``alpha`` is negative.
+        If ``alpha`` is negative or infinite.
     """
-    if not alpha >= 0:
-        raise OptionError(f"alpha must be 0 or more, got {alpha}")
+    if not 0 <= alpha < np.inf:
+        raise OptionError(f"alpha must be 0 or more and finite, got {alpha}")
     weights = np.asarray(dataset.row_weights, np.float64)
     if not weights.sum() > 0:
         raise DataError("the table has no rows of positive weight: nothing to learn from")

@@ -226,6 +226,7 @@ def test_smoothing_by_cross_validation():
         ({"lambdas": [2.0]}, "lambda"),
         ({"significances": [1.5]}, "significances"),
         ({"alpha": -1.0}, "alpha"),
+        ({"alpha": np.inf}, "finite"),
         ({"size": "none"}, "size"),
     ],
 )

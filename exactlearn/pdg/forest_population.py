@@ -32,7 +32,7 @@ from exactlearn.pdg.learning import (
 from exactlearn.pdg.network_starts import MAX_PARENTS, network_start
 from exactlearn.pdg.population import CompleteRows, Population, Successors, structure_of
 from exactlearn.pdg.redirecting import SubtreeRows
-from exactlearn.pdg.smoothing import tuned_smoothing
+from exactlearn.pdg.smoothing import check_alpha, tuned_smoothing
 from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
 
 SIGNIFICANCES = (0.001, 0.01, 0.1, 0.3, 1.0)
@@ -136,8 +136,8 @@ def learn_pdg(
         raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
     if not all(0 <= t <= 1 for t in significances):
         raise OptionError(f"significances {list(significances)} must be from 0 to 1")
-    if alpha is not None and alpha < 0:
-        raise OptionError(f"alpha must be 0 or more, got {alpha}")
+    if alpha is not None:
+        check_alpha(alpha)
     for graph in starts:
         if (graph.names, graph.states) != (dataset.names, dataset.states):
             raise DataError("a start has other variables or states than the table: align them")

@@ -22,7 +22,7 @@ from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import log_likelihood
 from exactlearn.pdg.hybrid import data_merges
 from exactlearn.pdg.refine import refine
-from exactlearn.pdg.smoothing import tuned_smoothing
+from exactlearn.pdg.smoothing import check_alpha, tuned_smoothing
 from exactlearn.pdg.structure_score import StructureScore, bic_lambda
 
 
@@ -129,8 +129,8 @@ def learn_hybrid(
     scores = [StructureScore(x) for x in given]
     if not scores:
         raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
-    if alpha is not None and not alpha >= 0:
-        raise OptionError(f"alpha must be 0 or more, got {alpha}")
+    if alpha is not None:
+        check_alpha(alpha)
     compiled = compile_network(network, seed=seed)
     merges = data_merges(compiled, dataset)
     frontier = Frontier(

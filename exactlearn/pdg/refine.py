@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.data import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError
 from exactlearn.parameters.ascent import ascend
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import expect_counts, refuse_impossible
 from exactlearn.pdg.key_table import group_rows
 from exactlearn.pdg.layout import Layout
+from exactlearn.pdg.smoothing import check_alpha
 
 
 class RefinementState(NamedTuple):
@@ -85,8 +86,7 @@ class ParameterEM:
     """
 
     def __init__(self, graph: DecisionGraph, dataset: Dataset, alpha: float = 0.0) -> None:
-        if alpha < 0:
-            raise OptionError(f"alpha must be 0 or more, got {alpha}")
+        check_alpha(alpha)
         self.graph = graph
         self.alpha = alpha
         self._layout: Layout = graph.layout

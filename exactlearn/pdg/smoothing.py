@@ -6,6 +6,7 @@ have one maximum in ``alpha``; the search narrows an interval of log ``alpha``.
 """
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -71,10 +72,10 @@ def tuned_smoothing(
     DataError
         If a cell is missing or the table does not fit the graph.
     OptionError
-        If ``alpha`` is negative or there are fewer than two folds.
+        If ``alpha`` is negative or infinite, or there are fewer than two folds.
     """
-    if alpha is not None and not alpha >= 0:
-        raise OptionError(f"alpha must be 0 or more, got {alpha}")
+    if alpha is not None:
+        check_alpha(alpha)
     if folds < 2:
         raise OptionError(f"{folds} folds: give 2 or more")
     codes = aligned_codes(dataset, graph.names, graph.states)
@@ -101,6 +102,12 @@ def tuned_smoothing(
     best, value = _narrowed(validated, float(np.log(SMALLEST)), float(np.log(LARGEST)))
     chosen = float(np.exp(best))
     return Smoothed(smoothed_graph(graph, total, chosen), chosen, value)
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise an `OptionError` if a pseudo-count is negative or not finite."""
+    if not 0 <= alpha < inf:
+        raise OptionError(f"alpha must be 0 or more and finite, got {alpha}")
 
 
 def smoothed_graph(

@@ -31,7 +31,7 @@ from exactlearn.pdg.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.forest import checked_forest
 from exactlearn.pdg.markov_forest import markov_forest
 from exactlearn.pdg.refine import distinct_weighted, refine
-from exactlearn.pdg.smoothing import smoothed_graph
+from exactlearn.pdg.smoothing import check_alpha, smoothed_graph
 from exactlearn.pdg.structural_em_climb import AvailableCases, ExpectedCases, StructuralEMState
 from exactlearn.pdg.structure_score import Size, StructureScore, bic_lambda
 
@@ -137,8 +137,7 @@ def structural_em_graph(
     """
     if cases not in CASES:
         raise OptionError(f"cases {cases!r}: give 'em', 'available' or 'complete'")
-    if not alpha >= 0:
-        raise OptionError(f"alpha must be 0 or more, got {alpha}")
+    check_alpha(alpha)
     used = _complete_rows(dataset) if cases == "complete" else dataset
     weight = float(used.row_weights.sum())
     if weight <= 0:
