@@ -48,6 +48,7 @@ class Neighbourhood:
         self.root: Multipliers | None = None
         self.others: list[Multipliers] = []
         self.tight = False
+        self.turn: dict[int, int] = {}
 
     def better(self, pair: Pair, t: int | None) -> Pair | None:
         """Return a better pair; or ``None`` when there is none, proven if there is a radius.
@@ -117,7 +118,10 @@ class Neighbourhood:
         singles = self.store.single_changes(distinct=distance == 1)
         left: list[tuple[float, Changes]] = []
         close = np.zeros(len(self.store.families.child), np.bool_)
-        for fixed, last in prefixes(singles, distance - 1):
+        before = list(prefixes(singles, distance - 1))
+        begin = self.turn.get(distance, 0) % max(1, len(before))
+        for turn in range(begin, begin + len(before)):  # where a better pair was found last
+            fixed, last = before[turn % len(before)]
             pause(self.incumbent)
             with self.store.changed(fixed):
                 bounds, reached = search.bounds(last)
@@ -125,6 +129,7 @@ class Neighbourhood:
                 if self.tight and kept.any():
                     better = sift(search.near(reached), last[kept], self.others)
                     if better is not None:
+                        self.turn[distance] = turn % len(before)
                         return better
             close |= reached
             left += [
