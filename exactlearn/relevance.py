@@ -24,7 +24,7 @@ def normalised(network: BayesianNetwork) -> BayesianNetwork:
 def relevant(network: BayesianNetwork) -> BayesianNetwork:
     """Return the same distribution without arcs from parents that do not matter.
 
-    Rows count as normalised, and stay as they are where no arc goes.
+    Rows are compared as if normalised, and stay as they are.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def relevant(network: BayesianNetwork) -> BayesianNetwork:
     ((), ())
     """
     families = [
-        _reduced(parents, table / table.sum(axis=-1, keepdims=True))
+        _reduced(parents, table)
         for parents, table in zip(network.parents, network.tables, strict=True)
     ]
     if sum(len(f[0]) for f in families) == len(network.arcs):
@@ -48,9 +48,10 @@ def relevant(network: BayesianNetwork) -> BayesianNetwork:
 def _reduced(
     parents: tuple[int, ...], table: NDArray[np.float64]
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Drop one parent after the other, the last first, as long as some does not matter."""
+    """Drop the parents that do not matter, the last first."""
     for axis in reversed(range(len(parents))):
-        highest, lowest = table.max(axis=axis), table.min(axis=axis)
+        rows = table / table.sum(axis=-1, keepdims=True)
+        highest, lowest = rows.max(axis=axis), rows.min(axis=axis)
         if (highest - lowest <= TOLERANCE * highest).all():
             parents = (*parents[:axis], *parents[axis + 1 :])
             table = np.ascontiguousarray(table.take(0, axis))

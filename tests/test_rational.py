@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import CheckError, TooLargeError
 from exactlearn.formats.bif import read_bif
+from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.rational import compile_exactly, exact_probability, exact_tables
 from tests.network_oracle import random_network
@@ -39,3 +40,10 @@ def test_large_networks_are_refused(data_dir):
     network = read_bif(data_dir / "bif" / "pathfinder.bif.gz")
     with pytest.raises(TooLargeError, match="exact arithmetic over"):
         compile_exactly(network, compile_network(network, steps=0).forest)
+
+
+def test_rows_that_differ_by_rounding_only_are_told():
+    root, table = np.array([0.5, 0.5]), np.array([[0.3, 0.7], [0.3 + 1e-15, 0.7]])
+    network = BayesianNetwork(("a", "b"), (("0", "1"),) * 2, ((), (0,)), (root, table))
+    with pytest.raises(CheckError, match="differ by rounding only"):
+        compile_exactly(network, np.array([-1, -1]))

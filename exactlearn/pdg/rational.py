@@ -15,13 +15,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import TooLargeError
+from exactlearn.errors import CheckError, TooLargeError
 from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.forest import forest_children, forest_order
 from exactlearn.pdg.merge import prune_unreached
 from exactlearn.pdg.variable_forest import VariableForest, components, forest_over
+from exactlearn.relevance import relevant
 
 MAX_EXPANDED = 200_000
 """Most cells of context configurations and states that are computed in fractions."""
@@ -97,10 +98,12 @@ def compile_exactly(network: BayesianNetwork, forest: NDArray[np.int32]) -> Rati
     TooLargeError
         If there are too many configurations for exact arithmetic.
     CheckError
-        If the forest leaves the variables of some family on different branches.
+        If the forest leaves the variables of some family on different branches, or rows of a
+        table that count as equal in floating-point numbers are not.
     """
     joined = moral_graph([() if p < 0 else (int(p),) for p in forest])
-    adjacency = moral_graph(network.parents)
+    reduced = relevant(network)
+    adjacency = moral_graph(reduced.parents)
     trees = [forest_over(adjacency, forest.tolist(), part) for part in components(joined)]
     cells = sum(tree.expanded_size(network.cardinalities.tolist()) for tree in trees)
     if cells > MAX_EXPANDED:
@@ -108,10 +111,11 @@ def compile_exactly(network: BayesianNetwork, forest: NDArray[np.int32]) -> Rati
             f"exact arithmetic over {cells:,} cells, the limit is {MAX_EXPANDED:,}: compile in"
             " floating-point numbers, whose error is measured"
         )
+    _check_reduction(network, reduced)
     parameters: dict[int, list[tuple[Fraction, ...]]] = {}
     successors: dict[int, NDArray[np.int32]] = {}
     for tree in trees:
-        _expand(network, tree, parameters, successors)
+        _expand(reduced, tree, parameters, successors)
     order = forest_order(forest)
     # Places of the exact parameters stand in for them while unreached nodes go.
     rounded = {v: np.array(p, float) for v, p in parameters.items()}
@@ -129,6 +133,20 @@ def compile_exactly(network: BayesianNetwork, forest: NDArray[np.int32]) -> Rati
         exact += chosen
     graph = assemble(network.names, network.states, forest, floats, below)
     return RationalGraph(graph, tuple(exact))
+
+
+def _check_reduction(network: BayesianNetwork, reduced: BayesianNetwork) -> None:
+    """Check that the parents left out do not matter in exact arithmetic either."""
+    tables = zip(exact_tables(network), exact_tables(reduced), strict=True)
+    for v, (table, smaller) in enumerate(tables):
+        places = [network.parents[v].index(p) for p in reduced.parents[v]]
+        for configuration, row in table.items():
+            if row != smaller[tuple(configuration[i] for i in places)]:
+                raise CheckError(
+                    f"variable {network.names[v]!r}: rows of its table differ by rounding only, so"
+                    " that its parents matter in exact arithmetic and not beyond: make them equal,"
+                    " or compile in floating-point numbers"
+                )
 
 
 def _expand(
