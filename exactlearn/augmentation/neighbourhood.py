@@ -5,7 +5,12 @@ The neighbourhood is the exact method's problem restricted to the completions ne
 solved: :mod:`exactlearn.augmentation.change_search` tells how.
 """
 
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.augmentation.change_search import ChangeSearch, pause
 from exactlearn.augmentation.changes import Changes, by_variable, prefixes
@@ -26,6 +31,18 @@ ROUNDS = 100
 
 TOGETHER = 4
 """Variables whose changes are asked of together at first."""
+
+
+class _Reached(NamedTuple):
+    """Changes that may lead to a better pair, what each reaches at most, and with which families.
+
+    The search is one of the store that has seen all of them but the last cell's.
+    """
+
+    search: ChangeSearch
+    changes: Changes
+    bounds: NDArray[np.float64]
+    close: NDArray[np.bool_]
 
 
 class Neighbourhood:
@@ -114,36 +131,52 @@ class Neighbourhood:
 
     def _at_distance(self, pair: Pair, distance: int) -> Pair | None:
         """Search the completions in which just so many cells differ."""
+        with closing(self._reached(pair, distance)) as reached:
+            return self._sifted(reached) if self.tight else self._grouped(pair, reached)
+
+    def _reached(self, pair: Pair, distance: int) -> Generator[_Reached, None, None]:
+        """Yield the changes that the root does not exclude, the store being changed but for one.
+
+        Begin with those after which a better pair was found the last time.
+        """
         search = self._search(pair)
-        singles = self.store.single_changes(distinct=distance == 1)
-        left: list[tuple[float, Changes]] = []
-        close = np.zeros(len(self.store.families.child), np.bool_)
-        before = list(prefixes(singles, distance - 1))
+        before = list(prefixes(self.store.single_changes(distinct=distance == 1), distance - 1))
         begin = self.turn.get(distance, 0) % max(1, len(before))
-        for turn in range(begin, begin + len(before)):  # where a better pair was found last
-            fixed, last = before[turn % len(before)]
+        for turn in [*range(begin, len(before)), *range(begin)]:
             pause(self.incumbent)
+            fixed, last = before[turn]
             with self.store.changed(fixed):
-                bounds, reached = search.bounds(last)
-                kept = bounds > pair.target
-                if self.tight and kept.any():
-                    better = sift(search.near(reached), last[kept], self.others)
-                    if better is not None:
-                        self.turn[distance] = turn % len(before)
-                        return better
-            close |= reached
-            left += [
-                (float(bounds[last[:, 1] == own[0, 1]].max()), Changes(fixed, own))
-                for own in by_variable(last[kept])
-            ]
-        if self.tight or not left:
+                bounds, close = search.bounds(last)
+                left = bounds > pair.target
+                self.turn[distance] = turn
+                if left.any():
+                    yield _Reached(search, Changes(fixed, last[left]), bounds[left], close)
+
+    def _sifted(self, reached: Iterator[_Reached]) -> Pair | None:
+        """Look at one change after the other."""
+        for search, changes, _, close in reached:
+            better = sift(search.near(close), changes.last, self.others)
+            if better is not None:
+                return better
+        return None
+
+    def _grouped(self, pair: Pair, reached: Iterator[_Reached]) -> Pair | None:
+        """Look at changes of some variables together."""
+        left: list[tuple[float, Changes]] = []
+        families = np.zeros(len(self.store.families.child), np.bool_)
+        for _, changes, bounds, close in reached:
+            families |= close
+            for own in by_variable(changes.last):
+                bound = bounds[changes.last[:, 1] == own[0, 1]].max()
+                left.append((float(bound), Changes(changes.fixed, own)))
+        if not left:
             return None
         left.sort(key=lambda bounded: bounded[0])  # what is easily excluded stands together
         groups = [
             tuple(changes for _, changes in left[at : at + TOGETHER])
             for at in range(0, len(left), TOGETHER)
         ]
-        return search.near(close).better(groups)
+        return self._search(pair).near(families).better(groups)
 
     def _search(self, pair: Pair) -> ChangeSearch:
         assert self.root is not None
