@@ -11,11 +11,11 @@ from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.agreement import max_error
 from exactlearn.pdg.collapse import collapse_unreached, reached_nodes
 from exactlearn.pdg.compile import (
     compile_and_check,
     compile_network,
-    max_error,
 )
 from exactlearn.pdg.equality import equal_values
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors

@@ -17,8 +17,9 @@ from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.agreement import max_error
 from exactlearn.pdg.approximation import MergeSequence, rate_of
-from exactlearn.pdg.compile import MAX_SIZE, Compilation, compile_and_check, max_error
+from exactlearn.pdg.compile import MAX_SIZE, Compilation, compile_and_check
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.frontier import write_frontier
 from exactlearn.pdg.hybrid import data_merges

@@ -14,22 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.cliques import CliqueTree, clique_tree
-from exactlearn.data import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.agreement import max_error
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.flows import log_likelihood_rows
 from exactlearn.pdg.forest_search import Effort, ForestSearch, Found
 from exactlearn.pdg.forest_starts import Start, starts
 from exactlearn.pdg.variable_forest import components, forest_over
-from exactlearn.relevance import normalised, relevant
+from exactlearn.relevance import relevant
 
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""
-
-CHECK_ROWS = 1000
-"""Rows of each kind on which a compilation is compared with its network."""
 
 
 @dataclass(frozen=True)
@@ -156,30 +152,6 @@ def compile_and_check(
         _message(found, graph.effective_size, expanded, clique_size),
         found.finished,
     )
-
-
-def max_error(
-    network: BayesianNetwork, graph: DecisionGraph, rng: np.random.Generator, rows: int = CHECK_ROWS
-) -> float:
-    """Return the largest relative difference between the two probabilities of a row.
-
-    The network's tables count as normalised: a file's rows may sum to one only to six digits.
-
-    Parameters
-    ----------
-    rows
-        How many rows to draw from the network, and again uniformly from all states.
-    """
-    exact = normalised(network)
-    likely = exact.sample(rows, rng).codes
-    uniform = rng.integers(0, exact.cardinalities, (rows, exact.n_variables)).astype(np.int16)
-    codes = np.concatenate((likely, uniform)).astype(np.int16)
-    expected = exact.log_likelihood_rows(Dataset(codes, exact.names, exact.states))
-    found = log_likelihood_rows(graph, codes)
-    possible = np.isfinite(expected)
-    if (possible != np.isfinite(found)).any():
-        return float("inf")
-    return float(np.abs(np.expm1(found[possible] - expected[possible])).max(initial=0.0))
 
 
 def _tree(network: BayesianNetwork, tree: CliqueTree | None) -> CliqueTree:
