@@ -16,7 +16,8 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.approximation import Frontier
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.forest_population import SIGNIFICANCES, ForestProgress, learn_pdg
+from exactlearn.pdg.forest_contest import ForestProgress
+from exactlearn.pdg.forest_population import SIGNIFICANCES, learn_pdg
 from exactlearn.pdg.hybrid_learning import HybridGraph, learn_hybrid
 from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structural_em import Cases, structural_em_graph
