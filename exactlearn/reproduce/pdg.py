@@ -27,8 +27,7 @@ NOTES: Mapping[str, str] = {
     " are to be compared with those of the true model only.",
     "languages": "THESIS, Table 5.7: effective size. Nine tenths of the rows are drawn anew where"
     " there is no standard division; Page-blocks has 5,473 rows where the thesis has 5,056, and the"
-    " thesis's likelihoods of Adult are higher by the entropy of one column than any of ours: its"
-    " preparation is not told in full. Nothing"
+    " thesis's likelihoods of Adult are far higher: its preparation is not told in full. Nothing"
     " is tuned by hand for each table, which the thesis does.",
     "hybrid": "THESIS, Table 5.10: effective size; a network's is that of its clique tree. The"
     " thesis's networks are not published: ours are learnt with three weights of the size."
