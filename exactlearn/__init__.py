@@ -33,17 +33,19 @@ if TYPE_CHECKING:
     from exactlearn.formats.table import read_dataset, write_dataset
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.missingness import hide
+    from exactlearn.naive_bayes import learn_naive_bayes
     from exactlearn.network import BayesianNetwork
     from exactlearn.parameters.complete import fit_complete
     from exactlearn.parameters.em import EMResult, fit_em
     from exactlearn.pdg.compile import compile_network
     from exactlearn.pdg.decision_graph import DecisionGraph
     from exactlearn.pdg.forest_population import learn_pdg
-    from exactlearn.pdg.hybrid_learning import learn_hybrid
+    from exactlearn.pdg.hybrid_learning import learn_hybrid, smallest_as_likely
     from exactlearn.pdg.learning import learn_on_forest
     from exactlearn.pdg.refine import Refinement, refine
     from exactlearn.pdg.sample import sample_rows
     from exactlearn.pdg.structural_em import structural_em_graph
+    from exactlearn.pdg.structural_em_rounds import structural_em_rounds
     from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
     from exactlearn.solvers import Problem, Result, solve
     from exactlearn.solvers.certificate import Certificate
@@ -92,6 +94,7 @@ _HOME = {
     "joint_posterior": "exactlearn.evaluation.queries",
     "kl_divergence": "exactlearn.evaluation.information",
     "learn_hybrid": "exactlearn.pdg.hybrid_learning",
+    "learn_naive_bayes": "exactlearn.naive_bayes",
     "learn_on_forest": "exactlearn.pdg.learning",
     "learn_pdg": "exactlearn.pdg.forest_population",
     "most_probable_completion": "exactlearn.evaluation.completing",
@@ -111,9 +114,11 @@ _HOME = {
     "sample_rows": "exactlearn.pdg.sample",
     "score_family": "exactlearn.scores",
     "sensitivity": "exactlearn.evaluation.sensitivity",
+    "smallest_as_likely": "exactlearn.pdg.hybrid_learning",
     "solve": "exactlearn.solvers",
     "structural_em": "exactlearn.structure.structural_em",
     "structural_em_graph": "exactlearn.pdg.structural_em",
+    "structural_em_rounds": "exactlearn.pdg.structural_em_rounds",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
@@ -160,6 +165,7 @@ __all__ = [
     "joint_posterior",
     "kl_divergence",
     "learn_hybrid",
+    "learn_naive_bayes",
     "learn_on_forest",
     "learn_pdg",
     "most_probable_completion",
@@ -179,9 +185,11 @@ __all__ = [
     "sample_rows",
     "score_family",
     "sensitivity",
+    "smallest_as_likely",
     "solve",
     "structural_em",
     "structural_em_graph",
+    "structural_em_rounds",
     "write_bif",
     "write_dataset",
     "write_jkl",

@@ -17,7 +17,7 @@ from exactlearn.formats.run_file import read_declared
 
 CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
 SolverName = Literal["auto", "scip", "dynamic", "order-graph", "ordering"]
-MethodName = Literal["exact", "branching", "gadget", "t-local", "mode"]
+MethodName = Literal["branching", "exact", "gadget", "t-local", "mode"]
 FigureFormat = Literal["svg", "png", "pdf", "dot"]
 
 
@@ -143,7 +143,7 @@ class Search:
         Smallest and largest number of arcs.
     """
 
-    method: MethodName = "exact"
+    method: MethodName = "branching"
     t: int = 1
     starts: int = 10
     solver: SolverName = "auto"

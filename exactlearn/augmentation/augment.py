@@ -24,7 +24,7 @@ from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 from exactlearn.suggestion import suggestion
 
-METHODS = ("exact", "branching", "gadget", "t-local", "mode")
+METHODS = ("branching", "exact", "gadget", "t-local", "mode")
 """What :func:`augment` can do, from the strongest to the weakest claim."""
 
 EXACT = {"exact": augment_exact, "branching": augment_branching, "gadget": augment_gadget}
@@ -37,7 +37,7 @@ def augment(
     dataset: Dataset,
     score: Score,
     *,
-    method: str = "exact",
+    method: str = "branching",
     max_parents: int = 3,
     t: int = 1,
     starts: int = 10,
@@ -61,15 +61,15 @@ def augment(
     score
         The decomposable score to maximise.
     method
-        ``exact`` (completions linked directly in one integer program), ``gadget`` (the paper's
-        reduction), ``branching`` (a search over the cells' values that bounds families instead of
-        enumerating their completions), ``t-local`` (the hill-climber) or ``mode`` (fill in each
+        ``branching`` (a search over the cells' values that bounds families instead of enumerating
+        their completions), ``exact`` (completions linked directly in one integer program),
+        ``gadget`` (the paper's reduction), ``t-local`` (the hill-climber) or ``mode`` (fill in each
         variable's most frequent state, then learn).
     max_parents
         Largest number of parents.
     t, starts
         Radius and number of starts of the hill-climber: a start that is given, the mode completion,
-        the most probable one of a network fitted to that, and random ones.
+        and where hard EM leads from that and from random ones.
     solver
         Solver inside: ``auto``, ``scip``, ``dynamic``, or ``ordering`` (``t-local`` only, and
         nothing is proven then).

@@ -29,7 +29,7 @@ from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.enumeration import enumerate_networks
-from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.multipliers import Multipliers, reaching
 
 PATIENCE = 60
 """Rounds at the root in which the program of readings must close a tenth of the gap."""
@@ -166,8 +166,8 @@ def _promising(
 ) -> NDArray[np.bool_]:
     """Tell which families may be part of a network that beats the target, and the anchor."""
     adjusted = optimism.adjusted(agreed.multipliers)
-    loss = adjusted.best[optimism.families.child] - adjusted.scores
-    kept: NDArray[np.bool_] = adjusted.total - loss > target
+    child = optimism.families.child
+    kept = reaching(adjusted.scores, child, adjusted.best, adjusted.total, target)
     kept[list(anchor)] = True  # every variable keeps one, without a cycle
     return kept
 
