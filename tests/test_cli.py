@@ -188,11 +188,15 @@ class TestAugment:
         assert {"completed.csv", "network.bif", "result.json"} <= names
         assert read_dataset(tmp_path / "all" / "completed.csv").is_complete
 
-    @pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local", "mode"])
+    @pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local"])
     def test_no_time_at_all_is_a_limit_not_a_conflict(self, tables, method):
         words = ("augment", tables / "holes.csv", "--method", method, "--time-limit", 0)
         record = run_json(*words, status=3)
         assert record["status"] == "feasible"
+
+    def test_a_few_variables_are_solved_without_any_time(self, tables):
+        words = ("augment", tables / "holes.csv", "--method", "mode", "--time-limit", 0)
+        assert run_json(*words)["status"] == "heuristic"
 
     def test_the_reduction_is_exported(self, tables, tmp_path):
         run("augment", tables / "holes.csv", "--max-parents", 1, "-o", tmp_path / "gadget.jkl")

@@ -41,7 +41,7 @@ def test_only_the_data_file_is_needed():
         ("data.file='a'\n[score]\ncriterion = 'bde'", "'score.criterion': expected one of 'bdeu'"),
         ("data.file='a'\n[search]\nrequired = 'A->B'", "expected a list, each entry a text"),
         ("data.file='a'\n[search]\nforbidden = [1]", r"key 'search.forbidden\[0\]': expected a"),
-        ("data.file='a'\n[search]\nmethod = 'sem'", "'search.method': expected one of 'exact'"),
+        ("data.file='a'\n[search]\nmethod = 'sem'", "'search.method': expected one of 'branching'"),
         ("data.file='a'\n[search]\nt = 0", "t: expected at least 1, found 0"),
         ("data.file='a'\n[search]\ntime_limit = nan", "time_limit: expected at least 0"),
         ("data.file='a'\n[[queries]]\nevidence = 'A'", "each value a text, found the text 'A'"),

@@ -26,7 +26,7 @@ from exactlearn.augmentation.optimism import AT_ONCE, Optimism, Reading
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.settle import settle
-from exactlearn.augmentation.task import LimitReachedError, Task, require_proof
+from exactlearn.augmentation.task import LimitReachedError, Task, pause, require_proof
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.enumeration import enumerate_networks
 from exactlearn.solvers.multipliers import Multipliers, reaching
@@ -75,7 +75,7 @@ def branch(task: Task, answers: Answers) -> None:
     while queue and -queue[0][0] > answers.target:
         priority, _, node, multipliers = heappop(queue)
         incumbent.prove(-priority)
-        agreed = agree(program, node, multipliers, answers.target, lambda _: _pause(incumbent))
+        agreed = agree(program, node, multipliers, answers.target, lambda _: pause(incumbent))
         if agreed.bound <= answers.target:
             incumbent.nodes += 1
             continue
@@ -106,13 +106,7 @@ def _climb_from(task: Task, answers: Answers, node: Optimism, agreed: Agreed) ->
 
 def _prove(incumbent: Incumbent, bound: float) -> None:
     incumbent.prove(bound)
-    _pause(incumbent)
-
-
-def _pause(incumbent: Incumbent) -> None:
-    incumbent.tick(0)
-    if incumbent.out_of_time:
-        raise LimitReachedError("feasible")
+    pause(incumbent)
 
 
 def _list_networks(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_]) -> None:
@@ -138,7 +132,7 @@ def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multiplier
     optimism = Optimism.of(families, Holes.of(task.dataset), FIRST_EFFORT)
     optimism.most_nodes = EFFORT
     optimism.fresh[:] = False
-    multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: _pause(incumbent))
+    multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: pause(incumbent))
     program = _program(families, optimism, incumbent)
     program.add_clusters(multipliers.counted)
     agreed = agree(
@@ -180,7 +174,7 @@ def _choose(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_
     incumbent, families = answers.incumbent, node.families
     nodes, at_once = incumbent.nodes + 1, AT_ONCE
     while True:
-        _pause(incumbent)
+        pause(incumbent)
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside
         assert result.parents is not None

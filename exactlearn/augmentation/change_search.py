@@ -27,7 +27,7 @@ from exactlearn.augmentation.set_families import (
     rewarded,
     selection_problem,
 )
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.task import LimitReachedError, Task, pause
 from exactlearn.solvers import Problem
 from exactlearn.solvers.above import select_above
 from exactlearn.solvers.multipliers import Multipliers, reaching
@@ -238,16 +238,3 @@ class ChangeSearch:
                     with store.changed(last[at : at + 1]):
                         return self.task.pair(store.best_in_order(parents), store.values)
         return None
-
-
-def pause(incumbent: Incumbent) -> None:
-    """Let the listener hear of us, and stop at the time limit.
-
-    Raises
-    ------
-    LimitReachedError
-        When the time is up.
-    """
-    incumbent.tick(0)
-    if incumbent.out_of_time:
-        raise LimitReachedError("feasible")

@@ -17,7 +17,7 @@ from exactlearn.augmentation.neighbourhood import Neighbourhood
 from exactlearn.augmentation.network_search import good_network
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.task import Task, pause
 from exactlearn.candidate_identification import Budget
 from exactlearn.scores import score_family
 from exactlearn.solvers import Problem
@@ -87,7 +87,7 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
         if pair is not None:
             problem = _also(problem, task, pair)
         store = FamilyStore.of_listed(task.dataset, values, task.score, problem)
-        _pause(incumbent)
+        pause(incumbent)
         found = _rise_once(task, incumbent, store, pair, problem)
         if pair is not None and found.score <= pair.target:
             return max(found, pair, key=lambda p: p.score)
@@ -103,7 +103,7 @@ def _rise(
 ) -> Pair:
     """Alternate good DAGs and cells of a store until that brings nothing more."""
     while True:
-        _pause(incumbent)
+        pause(incumbent)
         found = _rise_once(task, incumbent, store, pair, families(store.values))
         if pair is not None and found.score <= pair.target:
             if found.score < pair.score:
@@ -126,7 +126,7 @@ def _rise_once(
     for dag in store.ascend(parents):
         found = task.pair(dag, store.values)
         incumbent.offer(found)
-        _pause(incumbent)
+        pause(incumbent)
     return found
 
 
@@ -145,9 +145,3 @@ def _also(problem: Problem, task: Task, pair: Pair) -> Problem:
         forbidden=problem.forbidden,
         complete=problem.complete,
     )
-
-
-def _pause(incumbent: Incumbent) -> None:
-    """Stop at the time limit, but not before there is any pair."""
-    if incumbent.parents is not None and incumbent.out_of_time:
-        raise LimitReachedError("feasible")

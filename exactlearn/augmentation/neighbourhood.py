@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.change_search import ChangeSearch, pause
+from exactlearn.augmentation.change_search import ChangeSearch
 from exactlearn.augmentation.changes import Changes, by_variable, prefixes
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.sifting import sift
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.task import Task, pause
 from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.families import families_without_choices

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.change_search import ChangeSearch, pause
+from exactlearn.augmentation.change_search import ChangeSearch
 from exactlearn.augmentation.changes import Changes
 from exactlearn.augmentation.pair import Pair
+from exactlearn.augmentation.task import pause
 from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers
 

@@ -109,3 +109,16 @@ def require_proof(result: Result) -> None:
     """Raise :class:`LimitReachedError` unless a result is proven."""
     if result.status != "optimal":
         raise LimitReachedError("interrupted" if result.status == "interrupted" else "feasible")
+
+
+def pause(incumbent: Incumbent) -> None:
+    """Let the listener hear of us; stop at the time limit, but not before there is any pair.
+
+    Raises
+    ------
+    LimitReachedError
+        When the time is up.
+    """
+    incumbent.tick(0)
+    if incumbent.parents is not None and incumbent.out_of_time:
+        raise LimitReachedError("feasible")
