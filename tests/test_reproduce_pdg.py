@@ -1,13 +1,18 @@
 import json
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
-from exactlearn.commands.reproducing_pdg import lost
-from exactlearn.reproduce import hybrids, incomplete, languages, random_tables, relations
+from exactlearn.commands import reproducing_pdg
+from exactlearn.errors import OptionError
+from exactlearn.reproduce import contest, hybrids, incomplete, languages, random_tables, relations
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
 from exactlearn.reproduce.record import Record
-from exactlearn.reproduce.study import Setup
+from exactlearn.reproduce.signed_ranks import signed_rank, tally
+from exactlearn.reproduce.sources import public_data
+from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.uci_tables import Split, uci_split
 from tests.command_line import fails, run_json
 from tests.logic_models import logic1, logic3, parity
@@ -63,18 +68,84 @@ def test_incomplete_tables(setup, monkeypatch):
     assert [(r.method, r.repetitions) for r in rows] == [("PDG", 435), ("NB", 435)]
     assert rows[0].log_likelihood == pytest.approx(rows[0].published, abs=0.5)
     assert rows[1].published is None
+    record = Record(None, lambda told: None)
+    stopped = Setup(record=record, data=setup.data, only="votes")
+    monkeypatch.setattr(incomplete, "METHODS", {"NB": _stopping_at_the_third})
+    rows = []
+    with pytest.raises(KeyboardInterrupt):
+        rows.extend(incomplete.table1(replace(stopped, full=True)))
+    assert [(r.repetitions, r.log_likelihood) for r in rows] == [(2, 2.5)]
+    assert list(record.done["table 1: house-votes-84, 435 parts, seed 0"]) == ["0", "1", "2"]
 
 
-def test_random_tables(monkeypatch):
+def _stopping_at_the_third(train, test, done=[]):  # noqa: B006
+    done.append(test.n_rows)
+    if len(done) == 3:
+        raise KeyboardInterrupt
+    return np.full(test.n_rows, 1.0 + len(done)), 7
+
+
+@pytest.fixture
+def small_random(monkeypatch):
     for name, value in (("SIZES", (100, 150)), ("SHARES", (0.3,)), ("VALIDATION_ROWS", 200)):
         monkeypatch.setattr(random_tables, name, value)
+    random_tables._drawn.cache_clear()
+    yield
+    random_tables._drawn.cache_clear()
+
+
+def test_random_tables(small_random):
     record = Record(None, lambda told: None)
     rows = list(random_tables.random(Setup(record=record, repetitions=2, only="rnd10")))
-    assert [r.method for r in rows] == ["em", "available", "complete", "first model"]
-    small = {r.method: r for r in rows}
-    assert small["em"].size < small["first model"].size
-    assert small["available"].p_value is not None
-    assert small["em"].repetitions == 4
+    whole = {r.method: r for r in rows if r.table == "random"}
+    assert list(whole) == [*random_tables.METHODS, "generating model"]
+    assert whole["em"].size < whole["first model"].size
+    assert whole["em"].repetitions == 4
+    assert whole["available"].p_value in (0.25, 0.5, 0.75, 1.0)
+    assert whole["available"].published_p == 0.2257
+    assert whole["first model"].verdict == "0 / 2 / 0 (paper: 20 / 2 / 2)"
+    settings = [r for r in rows if r.table == "random settings" and r.method == "em"]
+    assert [(r.experiment, r.column) for r in settings] == [
+        ("rnd10, 100 rows", "30 %"),
+        ("rnd10, 150 rows", "30 %"),
+    ]
+    means = [r.log_likelihood for r in settings]
+    assert whole["em"].log_likelihood == pytest.approx(np.mean(means))
+    assert "| rnd10, 100 rows" in printed(rows)
+
+
+def printed(rows):
+    """Return what is printed of rows, cell by cell."""
+    tables = [table for table in reproducing_pdg._told(rows) if table]
+    columns = [column._cells for table in tables for column in table.columns]
+    return "".join(f"| {cell} " for cells in columns for cell in cells)
+
+
+def test_an_interrupt_tells_what_is_done_of_random_tables(small_random):
+    done = []
+
+    def tell(told):
+        done.append(told)
+        if len(done) == 4:
+            raise KeyboardInterrupt
+
+    rows = []
+    setup = Setup(record=Record(None, tell), repetitions=9, only="rnd10")
+    with pytest.raises(KeyboardInterrupt):
+        rows.extend(random_tables.random(setup))
+    assert [r.repetitions for r in rows if r.method == "em"] == [3, 2, 1]
+
+
+def test_signed_ranks():
+    """Against all assignments of signs."""
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(0.4, 1, 7), rng.normal(0, 1, 7)
+    ranks = np.argsort(np.argsort(abs(ours - theirs))) + 1
+    reached = ranks[ours > theirs].sum()
+    signs = np.array(list(product((0, 1), repeat=7))) @ ranks
+    assert signed_rank(ours, theirs, "greater") == pytest.approx((signs >= reached).mean())
+    low, high = np.arange(7.0), np.arange(7.0) + np.linspace(1, 2, 7)
+    assert tally([(high, low), (low, low), (low, high), (ours, ours[::-1])]) == (1, 2, 1)
 
 
 def test_public_tables_are_prepared_as_in_the_thesis(data_dir):
@@ -118,12 +189,38 @@ def test_languages_give_sequences():
         assert points[-1]["size"] >= points[0]["size"]
 
 
-def test_where_graphs_lose_is_told():
-    row = {"table": "table1", "experiment": "votes", "size": 50, "log_likelihood": -7.1}
-    ahead = {**row, "method": "BN", "log_likelihood": -7.0, "size": 150}
-    assert lost([{**row, "method": "PDG"}, {**ahead, "log_likelihood": -7.2}]) == []
-    told = lost([{**row, "method": "PDG"}, ahead])
-    assert told[1] == "votes: BN is ahead of PDG by 0.100 nats a row, at 3 times its size"
+def test_who_wins_is_told():
+    def row(method, log_likelihood, size, experiment="votes"):
+        return Row(
+            table="table1",
+            experiment=experiment,
+            method=method,
+            repetitions=1,
+            log_likelihood=log_likelihood,
+            size=size,
+            seconds=0.0,
+        )
+
+    rows = [row("PDG", -7.2, 50), row("PDG, from BN", -7.1, 60), row("BN", -7.0, 150)]
+    assert list(contest.matches(rows[:2])) == []
+    (found,) = contest.matches([*rows, row("NB", float("nan"), 9), row("em", 0, 1, "rnd")])
+    assert (found.winner, found.smallest) == ("BN", "PDG")
+    assert found.ahead == pytest.approx(0.1)
+    assert found.best["PDG"].method == "PDG, from BN"
+    told, table, _ = reproducing_pdg._contest([found])
+    assert "in 0 of 1 comparisons, networks in 1, naive Bayes in 0" in told
+    assert [column._cells for column in table.columns][:3] == [
+        ["table1: votes"],
+        ["-7.100"],
+        ["60"],
+    ]
+
+
+def test_public_data_are_asked_for(tmp_path):
+    with pytest.raises(OptionError, match=r"--data-dir FOLDER .* the folder 'uci'"):
+        public_data(None, "uci")
+    with pytest.raises(OptionError, match=r"expected the folder 'bif' in .*, found none"):
+        public_data(tmp_path, "bif")
 
 
 @pytest.mark.parametrize(

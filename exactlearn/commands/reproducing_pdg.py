@@ -10,9 +10,10 @@ from exactlearn.commands.output import Output, write_json
 from exactlearn.errors import OptionError
 from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, plain_table
+from exactlearn.reproduce.contest import LANGUAGES, Match, matches
 from exactlearn.reproduce.pdg import NOTES, STUDIES
 from exactlearn.reproduce.record import Record
-from exactlearn.reproduce.study import Setup
+from exactlearn.reproduce.study import Row, Setup
 from exactlearn.suggestion import suggestion
 
 REPETITIONS = 2
@@ -28,9 +29,12 @@ _COLUMNS: Mapping[str, tuple[str, int]] = {
     "size": ("size", 0),
     "published size": ("published_size", 0),
     "p": ("p_value", 4),
+    "published p": ("published_p", 4),
     "seconds": ("seconds", 1),
 }
 """Columns of numbers: what they hold, and digits after the point."""
+
+_MATCH = ("", "PDG", "size", "BN", "size", "NB", "size", "most likely", "by", "smallest")
 
 
 def reproduce_pdg(
@@ -56,45 +60,64 @@ def reproduce_pdg(
         only=only or "",
     )
     output.note_compiling()
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     ended = "optimal"
     with terminated_as_interrupted():
         try:
             for table in chosen:
-                rows.extend(asdict(row) for row in STUDIES[table](setup))
+                rows.extend(STUDIES[table](setup))
         except KeyboardInterrupt:
             ended = "interrupted"
             output.note("Interrupted: the figures are those of what is done")
     if not rows and ended == "optimal":
         raise OptionError(f"--only: no experiment of {', '.join(chosen)} has {only!r} in its name")
     notes = [f"{table}: {NOTES[table]}" for table in chosen]
-    behind = lost(rows)
-    record = {"rows": rows, "notes": notes, "lost": behind}
+    found = list(matches(rows))
+    record = {
+        "rows": [asdict(row) for row in rows],
+        "contest": [_match_record(match) for match in found],
+        "notes": notes,
+    }
     if output.path is not None:
         write_json(record, output.path / "tables.json")
         output.wrote(output.path)
-    output.answer(record, *_told(rows), *behind, "", *notes)
+    output.answer(record, *_told(rows), *_contest(found), *notes)
     leave(ended)
 
 
-def lost(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tell where other languages are more likely on rows not learnt from."""
-    found = []
-    for table, experiment in dict.fromkeys((r["table"], r["experiment"]) for r in rows):
-        own = [r for r in rows if (r["table"], r["experiment"]) == (table, experiment)]
-        graphs = [r for r in own if r["method"].startswith("PDG")]
-        if not graphs:
-            continue
-        best = max(graphs, key=lambda r: float(r["log_likelihood"]))
-        for row in own:
-            ahead = row["log_likelihood"] - best["log_likelihood"]
-            if row["method"] in ("BN", "NB") and ahead > 0:
-                size = row["size"] / best["size"]
-                found.append(
-                    f"{experiment}: {row['method']} is ahead of {best['method']} by {ahead:.3f}"
-                    f" nats a row, at {size:.2g} times its size"
-                )
-    return ["Where decision graphs lose:", *found] if found else []
+def _match_record(match: Match) -> dict[str, Any]:
+    return {
+        "table": match.table,
+        "experiment": match.experiment,
+        "methods": {language: row.method for language, row in match.best.items()},
+        "winner": match.winner,
+        "ahead": match.ahead,
+        "smallest": match.smallest,
+    }
+
+
+def _contest(found: Sequence[Match]) -> Iterator[Any]:
+    """Tell who is most likely on rows not learnt from, and at what size."""
+    if not found:
+        return
+    won = {language: sum(m.winner == language for m in found) for language in LANGUAGES}
+    yield (
+        f"Who wins: decision graphs are most likely on rows not learnt from in {won['PDG']} of "
+        f"{len(found)} comparisons, networks in {won['BN']}, naive Bayes in {won['NB']}; decision "
+        f"graphs are smallest in {sum(m.smallest == 'PDG' for m in found)}. Of several kinds of "
+        "decision graphs the most likely one is told."
+    )
+    yield plain_table(_MATCH, map(_match_cells, found), right=_MATCH[1:7])
+    yield ""
+
+
+def _match_cells(match: Match) -> tuple[str, ...]:
+    told: list[str] = []
+    for language in LANGUAGES:
+        row = match.best.get(language)
+        told += ("", "") if row is None else (number(row.log_likelihood, 3), number(row.size, 0))
+    name = f"{match.table}: {match.experiment}"
+    return (name, *told, match.winner, number(match.ahead, 3), match.smallest)
 
 
 def _chosen(tables: str | None) -> list[str]:
@@ -105,25 +128,44 @@ def _chosen(tables: str | None) -> list[str]:
     return chosen
 
 
-def _told(rows: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+def _told(rows: Sequence[Row]) -> Iterator[Any]:
     """Print each table with the columns that it has figures in."""
-    for table in dict.fromkeys(row["table"] for row in rows):
-        own = [row for row in rows if row["table"] == table]
-        numbers = {
-            head: (key, digits)
-            for head, (key, digits) in _COLUMNS.items()
-            if any(row[key] is not None for row in own)
-        }
-        texts = [*(("verdict",) if any(row["verdict"] for row in own) else ())]
-        head = (table, "method", *numbers, *texts)
-        cells = (
-            (
-                row["experiment"],
-                row["method"],
-                *(number(row[key], digits) for key, digits in numbers.values()),
-                *(row[text] for text in texts),
-            )
-            for row in own
-        )
-        yield plain_table(head, cells, right=tuple(numbers))
+    for table in dict.fromkeys(row.table for row in rows):
+        own = [row for row in rows if row.table == table]
+        yield _side_by_side(table, own) if own[0].column else _one_by_one(table, own)
         yield ""
+
+
+def _one_by_one(table: str, rows: Sequence[Row]) -> Any:
+    """Return a table with a line for each row."""
+    numbers = {
+        head: (key, digits)
+        for head, (key, digits) in _COLUMNS.items()
+        if any(getattr(row, key) is not None for row in rows)
+    }
+    texts = ("verdict",) if any(row.verdict for row in rows) else ()
+    cells = (
+        (
+            row.experiment,
+            row.method,
+            *(number(getattr(row, key), digits) for key, digits in numbers.values()),
+            *(getattr(row, text) for text in texts),
+        )
+        for row in rows
+    )
+    return plain_table((table, "method", *numbers, *texts), cells, right=tuple(numbers))
+
+
+def _side_by_side(table: str, rows: Sequence[Row]) -> Any:
+    """Return a table with a line for each experiment and method, its settings side by side."""
+    columns = tuple(dict.fromkeys(row.column for row in rows))
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        deviation = number(row.deviation, 3)
+        told = number(row.log_likelihood, 3) + (f" ± {deviation}" if deviation else "")
+        lines.setdefault((row.experiment, row.method), {})[row.column] = told
+    cells = (
+        (*line, *(settings.get(column, "") for column in columns))
+        for line, settings in lines.items()
+    )
+    return plain_table((table, "method", *columns), cells, right=columns)

@@ -7,8 +7,9 @@ tree.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from math import log, nan
+from math import log
 from time import process_time
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from exactlearn.cliques import clique_tree
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.naive_bayes import NaiveBayes
 from exactlearn.parameters.complete import fit_complete
@@ -25,8 +26,10 @@ from exactlearn.pdg.hybrid_learning import smallest_as_likely
 from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.smoothing import tuned_smoothing
 from exactlearn.reproduce.relations import random_model
+from exactlearn.reproduce.sources import public_data
 from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import HYBRID, Pair
+from exactlearn.reproduce.thesis_row import thesis_row
 from exactlearn.reproduce.uci_tables import UCI, Split, uci_split
 from exactlearn.scores import PenalisedLikelihood
 
@@ -69,34 +72,14 @@ def _pair(table: str, experiment: str, found: dict[str, Any], published: Pair) -
     smaller = published[1].size <= published[0].size
     theirs = _told(smaller and published[1].train >= published[0].train)
     for k, method in enumerate(("BN", "PDG")):
-        point = found[method]
-        verdict = ""
+        row = thesis_row((table, experiment, method), found[method], published[k])
         if method == "PDG":
-            verdict = _told(found["smaller"])
-            verdict += f" (thesis: {theirs})"
-        yield Row(
-            table=table,
-            experiment=experiment,
-            method=method,
-            repetitions=1,
-            train_log_likelihood=point["train"],
-            log_likelihood=_number(point["test"]),
-            size=_number(point["size"]),
-            seconds=point["seconds"],
-            published_train=published[k].train_nats,
-            published=published[k].test_nats,
-            published_size=published[k].size,
-            verdict=verdict,
-        )
+            row = replace(row, verdict=f"{_told(found['smaller'])} (thesis: {theirs})")
+        yield row
 
 
 def _told(dominates: bool) -> str:
     return "dominates" if dominates else "does not"
-
-
-def _number(value: float | None) -> float:
-    """Return a number, NaN where the network was too large to compile."""
-    return nan if value is None else value
 
 
 def _run(source: Callable[[], Split], kind: str, seed: int) -> dict[str, Any]:
@@ -149,11 +132,7 @@ def drawn_split(setup: Setup, name: str) -> Split:
     if name.startswith("Rnd"):
         truth = random_model(name, setup.seed)
         return Split(truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng))
-    if setup.data is None:
-        raise OptionError(
-            f"{name} needs public networks: give --data-dir FOLDER with the folder 'bif' in it"
-        )
-    network = read_bif(setup.data / "bif" / f"{name.lower()}.bif.gz")
+    network = read_bif(public_data(setup.data, "bif") / f"{name.lower()}.bif.gz")
     return Split(network.sample(TRAIN_ROWS, rng), network.sample(TEST_ROWS, rng))
 
 

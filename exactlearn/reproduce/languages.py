@@ -18,6 +18,7 @@ from exactlearn.pdg.forest_population import learn_pdg
 from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import LANGUAGES
+from exactlearn.reproduce.thesis_row import thesis_row
 from exactlearn.reproduce.uci_tables import Split, uci_split
 from exactlearn.scores import PenalisedLikelihood
 
@@ -48,19 +49,8 @@ def languages(setup: Setup) -> Iterator[Row]:
             found = setup.record.once(key, str(setup.seed), language, run)
             for selection, theirs in zip(SELECTIONS, published[language], strict=True):
                 point = selected(found["points"], selection, found["rows"])
-                yield Row(
-                    table="languages",
-                    experiment=f"{name}, {selection}",
-                    method=language,
-                    repetitions=1,
-                    train_log_likelihood=point["train"],
-                    log_likelihood=point["test"],
-                    size=point["size"],
-                    seconds=found["seconds"],
-                    published_train=theirs.train_nats,
-                    published=theirs.test_nats,
-                    published_size=theirs.size,
-                )
+                ours = ("languages", f"{name}, {selection}", language)
+                yield thesis_row(ours, {**point, "seconds": found["seconds"]}, theirs)
 
 
 def selected(points: Points, selection: str, n_rows: int) -> dict[str, float]:

@@ -39,7 +39,7 @@ def read_record(path: Path | None) -> Done:
 def write_record(path: Path | None, done: Done) -> None:
     """Write what is done, if there is a file for it."""
     if path is not None:
-        atomic_write(path, json.dumps(done, indent=1, allow_nan=False) + "\n")
+        atomic_write(path, json.dumps(done, allow_nan=False) + "\n")
 
 
 @dataclass

@@ -19,6 +19,7 @@ from exactlearn.pdg.smoothing import tuned_smoothing
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
 from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import Point
+from exactlearn.reproduce.thesis_row import thesis_row
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000
 
@@ -59,19 +60,7 @@ def logic(setup: Setup) -> Iterator[Row]:
                 partial(_run, name, method, setup.seed),
                 SMOOTHED,
             )
-            yield Row(
-                table="logic",
-                experiment=name,
-                method=method,
-                repetitions=1,
-                train_log_likelihood=run["train"],
-                log_likelihood=run["test"],
-                size=run["size"],
-                seconds=run["seconds"],
-                published_train=point.train_nats,
-                published=point.test_nats,
-                published_size=point.size,
-            )
+            yield thesis_row(("logic", name, method), run, point)
 
 
 def _run(name: str, method: str, seed: int) -> dict[str, Any]:

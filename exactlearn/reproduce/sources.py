@@ -40,7 +40,7 @@ def sampled(name: str, rows: int = 100) -> Source:
 
 def lucas(folder: Path | None, _: np.random.Generator) -> Dataset:
     """Return the 2,000 rows of LUCAS."""
-    return read_dataset(_known(folder) / "lucas" / "lucas0_train.csv")
+    return read_dataset(public_data(folder, "lucas") / "lucas0_train.csv")
 
 
 def spect(folder: Path | None, _: np.random.Generator) -> Dataset:
@@ -108,14 +108,31 @@ def hide_labels(
     return Dataset(codes, table.names, table.states, table.weights)
 
 
-def _uci(folder: Path | None, name: str) -> Dataset:
-    return read_dataset(_known(folder) / "uci" / name, header=False)
+def public_data(folder: Path | None, part: str) -> Path:
+    """Return a part of the folder of public data.
 
+    Parameters
+    ----------
+    folder
+        What was given for it.
+    part
+        ``uci``, ``lucas`` or ``bif``.
 
-def _known(folder: Path | None) -> Path:
+    Raises
+    ------
+    OptionError
+        If there is no such folder.
+    """
     if folder is None:
         raise OptionError(
             "this experiment needs public data: give --data-dir FOLDER (or set EXACTLEARN_DATA) "
-            "with the folders 'uci' and 'lucas' in it, or ask for --tables 1 only"
+            f"with the folder '{part}' in it, or ask by --tables for those that need none"
         )
-    return folder
+    found = folder / part
+    if not found.is_dir():
+        raise OptionError(f"--data-dir: expected the folder '{part}' in {folder}, found none")
+    return found
+
+
+def _uci(folder: Path | None, name: str) -> Dataset:
+    return read_dataset(public_data(folder, "uci") / name, header=False)

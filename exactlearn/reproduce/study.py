@@ -53,8 +53,10 @@ class Row:
         Of the model, as the table's note tells.
     published_train, published, published_size
         The paper's figures, where it has any.
-    p_value
-        One-sided Wilcoxon test that the method under test is better than this one.
+    p_value, published_p
+        One-sided Wilcoxon test that the table's note names.
+    column
+        Where an experiment is told for several settings side by side, which one this is.
     verdict
         What the table is to show, and whether it does.
     seconds
@@ -74,6 +76,8 @@ class Row:
     published: float | None = None
     published_size: float | None = None
     p_value: float | None = None
+    published_p: float | None = None
+    column: str = ""
     verdict: str = ""
 
 

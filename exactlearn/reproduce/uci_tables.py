@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.reproduce.sources import public_data
 
 BINS = "frequency:5"
 
@@ -73,15 +73,10 @@ def uci_split(folder: Path | None, name: str, seed: int) -> Split:
     """
     import pandas as pd  # takes long to import
 
-    if folder is None:
-        raise OptionError(
-            "this experiment needs public data: give --data-dir FOLDER (or set EXACTLEARN_DATA) "
-            "with the folder 'uci' in it"
-        )
-    source = UCI[name]
+    source, rows = UCI[name], public_data(folder, "uci")
     frames = [
         pd.read_csv(
-            folder / "uci" / file,
+            rows / file,
             sep=source.separator,
             header=None,
             dtype=str,
