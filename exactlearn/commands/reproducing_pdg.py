@@ -22,19 +22,17 @@ REPETITIONS = 2
 _COLUMNS: Mapping[str, tuple[str, int]] = {
     "n": ("repetitions", 0),
     "train": ("train_log_likelihood", 3),
-    "published train": ("published_train", 3),
+    "paper\ntrain": ("published_train", 3),
     "test": ("log_likelihood", 3),
     "±": ("deviation", 3),
-    "published test": ("published", 3),
+    "paper\ntest": ("published", 3),
     "size": ("size", 0),
-    "published size": ("published_size", 0),
+    "paper\nsize": ("published_size", 0),
     "p": ("p_value", 4),
-    "published p": ("published_p", 4),
-    "seconds": ("seconds", 1),
+    "paper\np": ("published_p", 4),
+    "CPU s": ("seconds", 1),
 }
 """Columns of numbers: what they hold, and digits after the point."""
-
-_MATCH = ("", "PDG", "size", "BN", "size", "NB", "size", "most likely", "by", "smallest")
 
 
 def reproduce_pdg(
@@ -107,17 +105,26 @@ def _contest(found: Sequence[Match]) -> Iterator[Any]:
         f"graphs are smallest in {sum(m.smallest == 'PDG' for m in found)}. Of several kinds of "
         "decision graphs the most likely one is told."
     )
-    yield plain_table(_MATCH, map(_match_cells, found), right=_MATCH[1:7])
-    yield ""
+    for table in dict.fromkeys(match.table for match in found):
+        yield _matches_table(table, [match for match in found if match.table == table])
+        yield ""
 
 
-def _match_cells(match: Match) -> tuple[str, ...]:
-    told: list[str] = []
-    for language in LANGUAGES:
-        row = match.best.get(language)
-        told += ("", "") if row is None else (number(row.log_likelihood, 3), number(row.size, 0))
-    name = f"{match.table}: {match.experiment}"
-    return (name, *told, match.winner, number(match.ahead, 3), match.smallest)
+def _matches_table(table: str, found: Sequence[Match]) -> Any:
+    """Return a table with a line for each comparison, likelihood and size of each language."""
+    told = [language for language in LANGUAGES if any(language in m.best for m in found)]
+    numbers = [head for language in told for head in (language, "size")]
+    cells = []
+    for match in found:
+        rows = [match.best.get(language) for language in told]
+        pairs = [
+            (number(row.log_likelihood, 3), number(row.size, 0)) if row else ("", "")
+            for row in rows
+        ]
+        ends = (match.winner, number(match.ahead, 3), match.smallest)
+        cells.append((match.experiment, *(cell for pair in pairs for cell in pair), *ends))
+    head = (table, *numbers, "most likely", "by", "smallest")
+    return plain_table(head, cells, right=(*numbers, "by"))
 
 
 def _chosen(tables: str | None) -> list[str]:
@@ -141,7 +148,7 @@ def _one_by_one(table: str, rows: Sequence[Row]) -> Any:
     numbers = {
         head: (key, digits)
         for head, (key, digits) in _COLUMNS.items()
-        if any(getattr(row, key) is not None for row in rows)
+        if {getattr(row, key) for row in rows} - {None, *((1,) if key == "repetitions" else ())}
     }
     texts = ("verdict",) if any(row.verdict for row in rows) else ()
     cells = (

@@ -79,7 +79,7 @@ def _pair(table: str, experiment: str, found: dict[str, Any], published: Pair) -
 
 
 def _told(dominates: bool) -> str:
-    return "dominates" if dominates else "does not"
+    return "yes" if dominates else "no"
 
 
 def _run(source: Callable[[], Split], kind: str, seed: int) -> dict[str, Any]:

@@ -37,7 +37,8 @@ NOTES: Mapping[str, str] = {
     "hybrid": "THESIS, Table 5.10: effective size; a network's is that of its clique tree. The"
     " thesis's networks are not published: ours are learnt with three weights of the size."
     " Likelihoods of the data learnt from are those of the most probable parameters, the thesis's"
-    " of smoothed ones. A graph dominates when it is no larger and no less likely there." + _BITS,
+    " of smoothed ones. The verdict is whether the graph dominates: it is no larger, and no less"
+    " likely on the data learnt from." + _BITS,
     "synthetic": "THESIS, Table 5.11: as 'hybrid', from 10,000 rows. The networks ALARM and"
     " Hailfinder are the thesis's; NB and Rnd are random models like its own, which are not"
     " published." + _BITS,
