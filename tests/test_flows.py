@@ -27,14 +27,15 @@ from tests.pdg_oracle import (
 @pytest.fixture(params=["block", "row", "log"])
 def kernel(request, monkeypatch):
     """Send all rows through one of the three kernels."""
-    monkeypatch.setattr(passes, "_few_reached", lambda *_: request.param == "row")
+    monkeypatch.setattr(passes, "FEW_VISITS", 0)
+    monkeypatch.setattr(passes, "_reach_little", lambda *_: request.param == "row")
     if request.param == "log":
         monkeypatch.setattr(flows, "log_likelihood_rows", by_logarithms)
         monkeypatch.setattr(flows, "expect", expect_by_logarithms)
     return request.param
 
 
-def expect_by_logarithms(arrays, parameters, rows, weights, counts, posterior):
+def expect_by_logarithms(arrays, parameters, rows, weights, counts, posterior, threads=None):
     result = np.empty(len(rows))
     log_expectation(arrays, parameters, rows, weights, result, counts, posterior)
     return result
@@ -90,7 +91,8 @@ def test_all_kernels_agree_with_the_full_joint(seed, n, missing):
     weights = rng.exponential(size=len(codes))
     for name in ("block", "row", "log"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(passes, "_few_reached", lambda *_, row=name == "row": row)
+            patch.setattr(passes, "FEW_VISITS", 0)
+            patch.setattr(passes, "_reach_little", lambda *_, row=name == "row": row)
             patch.setattr(passes, "FEW_ROWS", 0)
             if name == "log":
                 patch.setattr(flows, "expect", expect_by_logarithms)
@@ -119,6 +121,27 @@ def test_rows_do_not_disturb_each_other(kernel):
     np.testing.assert_allclose(together.log_likelihoods[order], shuffled.log_likelihoods)
     apart = np.vstack([posteriors(graph, row[None]) for row in codes[:20]])
     np.testing.assert_allclose(posteriors(graph, codes)[:20], apart, rtol=1e-12)
+
+
+def test_what_comes_out_does_not_depend_on_the_threads(monkeypatch):
+    monkeypatch.setattr(passes, "PIECE", 64)
+    monkeypatch.setattr(passes, "FEW_VISITS", 0)
+    rng = np.random.default_rng(7)
+    graph = random_graph(rng, 12, zeros=0)
+    codes = incomplete_rows(rng, graph, 300, 0.4)
+    one, two = (expectation(graph, codes, threads=k) for k in (1, 2))
+    assert (one.counts == two.counts).all()
+    assert (one.log_likelihoods == two.log_likelihoods).all()
+    assert (posteriors(graph, codes, threads=1) == posteriors(graph, codes, threads=2)).all()
+
+
+def test_rows_that_reach_little_go_one_by_one():
+    rng = np.random.default_rng(8)
+    graph = random_graph(rng, 12, most=8, zeros=0)
+    complete = incomplete_rows(rng, graph, 100, 0)
+    for codes, advantage, apart in ((complete, 1, True), (complete, 10**6, False)):
+        told = passes._reach_little(graph.layout, graph.parameters, codes, 50, advantage)
+        assert told == apart
 
 
 def test_counts_of_each_variable_add_up_to_the_weight(kernel):

@@ -63,7 +63,10 @@ def heads_into(
 
 
 def expected_edge_counts(
-    graph: DecisionGraph, codes: NDArray[np.int16], weights: NDArray[np.float64]
+    graph: DecisionGraph,
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    threads: int | None = None,
 ) -> EdgeCounts:
     """Return the expected counts of all edges (PDG-SEM, equations 20 to 23).
 
@@ -73,6 +76,8 @@ def expected_edge_counts(
         State numbers, shape (rows, variables); -1 for a missing cell.
     weights
         Of the rows, shape (rows,).
+    threads
+        How many share the rows where there are many; all cores when left out.
 
     Raises
     ------
@@ -80,7 +85,7 @@ def expected_edge_counts(
         If a row is impossible under the graph.
     """
     copied = copied_by_edges(graph)
-    counts, rows = expect_counts(copied.layout, copied.parameters, codes, weights)
+    counts, rows = expect_counts(copied.layout, copied.parameters, codes, weights, threads)
     refuse_impossible(rows)
     return EdgeCounts(by_variable(copied, counts), float(weights @ rows))
 

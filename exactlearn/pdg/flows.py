@@ -33,13 +33,18 @@ class Expectation(NamedTuple):
     log_likelihoods: NDArray[np.float64]
 
 
-def log_likelihood_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
+def log_likelihood_rows(
+    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+) -> NDArray[np.float64]:
     """Return the log-probability of each row's observed cells (THESIS, 3.51).
 
     Parameters
     ----------
     codes
         State numbers, shape (rows, variables); -1 for a missing cell.
+    threads
+        How many share the rows where there are many; all cores when left out. Results do not
+        depend on it.
 
     Returns
     -------
@@ -50,7 +55,7 @@ def log_likelihood_rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.fl
     DataError
         If the table does not fit the graph's variables and states.
     """
-    return log_likelihoods(graph.layout, graph.parameters, _rows(graph, codes))
+    return log_likelihoods(graph.layout, graph.parameters, _rows(graph, codes), threads)
 
 
 def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
@@ -67,13 +72,17 @@ def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
     return dataset.total(log_likelihood_rows(graph, codes))
 
 
-def posteriors(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
+def posteriors(
+    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+) -> NDArray[np.float64]:
     """Return the posterior marginals of all variables given each row (PDG-SEM, equation 21).
 
     Parameters
     ----------
     codes
         State numbers, shape (rows, variables); -1 for a missing cell.
+    threads
+        As for `log_likelihood_rows`.
 
     Returns
     -------
@@ -85,13 +94,13 @@ def posteriors(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.float64]:
     DataError
         If the table does not fit the graph, or a row is impossible under it.
     """
-    posterior, logs = posteriors_and_log_likelihoods(graph, codes)
+    posterior, logs = posteriors_and_log_likelihoods(graph, codes, threads=threads)
     refuse_impossible(logs)
     return posterior
 
 
 def posteriors_and_log_likelihoods(
-    graph: DecisionGraph, codes: ArrayLike
+    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return `posteriors` and `log_likelihood_rows` together, for the cost of the former.
 
@@ -99,12 +108,18 @@ def posteriors_and_log_likelihoods(
     """
     rows, missing = _checked_rows(graph, codes)
     posterior = np.zeros((len(rows), graph.n_states))
-    logs = posterior_marginals(graph.layout, graph.plan, graph.parameters, rows, missing, posterior)
+    logs = posterior_marginals(
+        graph.layout, graph.plan, graph.parameters, rows, missing, posterior, threads
+    )
     return posterior, logs
 
 
 def expected_counts(
-    graph: DecisionGraph, codes: ArrayLike, weights: ArrayLike | None = None
+    graph: DecisionGraph,
+    codes: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
 ) -> NDArray[np.float64]:
     """Return the expected weight of rows for each node and state (PDG-SEM, equation 22).
 
@@ -114,6 +129,8 @@ def expected_counts(
         State numbers, shape (rows, variables); -1 for a missing cell.
     weights
         Weight of each row, shape (rows,); every row counts once without it.
+    threads
+        As for `log_likelihood_rows`.
 
     Returns
     -------
@@ -124,18 +141,22 @@ def expected_counts(
     DataError
         If the table or weights do not fit the graph, or a row is impossible under it.
     """
-    return expectation(graph, codes, weights).counts
+    return expectation(graph, codes, weights, threads=threads).counts
 
 
 def expectation(
-    graph: DecisionGraph, codes: ArrayLike, weights: ArrayLike | None = None
+    graph: DecisionGraph,
+    codes: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
 ) -> Expectation:
     """Return `expected_counts` together with each row's log-likelihood."""
     rows = _rows(graph, codes)
     w = np.ones(len(rows)) if weights is None else np.require(weights, np.float64, ["C", "W"])
     if w.shape != (len(rows),) or not (w >= 0).all():
         raise DataError(f"{len(rows)} rows need as many weights, none negative; got {w.shape}")
-    found = expect_counts(graph.layout, graph.parameters, rows, w)
+    found = expect_counts(graph.layout, graph.parameters, rows, w, threads)
     refuse_impossible(found.log_likelihoods)
     return found
 
@@ -145,10 +166,11 @@ def expect_counts(
     parameters: NDArray[np.float64],
     rows: NDArray[np.int16],
     weights: NDArray[np.float64],
+    threads: int | None = None,
 ) -> Expectation:
     """Return expected counts of checked rows; impossible rows add nothing."""
     counts = np.zeros(len(parameters))
-    logs = expect(layout, parameters, rows, weights, counts, NO_POSTERIOR)
+    logs = expect(layout, parameters, rows, weights, counts, NO_POSTERIOR, threads)
     return Expectation(counts, logs)
 
 

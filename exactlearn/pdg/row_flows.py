@@ -61,7 +61,7 @@ def reach(
 
 @kernel
 def count_reached(layout: Layout, parameters: NDArray[np.float64], codes: NDArray[np.int16]) -> int:
-    """Return how many nodes all rows together reach."""
+    """Return how many nodes all rows reach, each on its own."""
     mark = np.full(len(layout.variable), -1, np.int64)
     queue = np.empty(len(layout.variable), np.int32)
     total = 0
@@ -71,33 +71,18 @@ def count_reached(layout: Layout, parameters: NDArray[np.float64], codes: NDArra
 
 
 @kernel
-def row_log_likelihoods(
-    layout: Layout,
-    parameters: NDArray[np.float64],
-    codes: NDArray[np.int16],
-    result: NDArray[np.float64],
-) -> None:
-    """Write each row's log-likelihood, or NaN where it is below `SMALLEST`, into ``result``."""
-    mark = np.full(len(layout.variable), -1, np.int64)
-    queue = np.empty(len(layout.variable), np.int32)
-    out_flow = np.empty(len(layout.variable))
-    for i in range(len(codes)):
-        n = reach(layout, parameters, codes[i], i, mark, queue)
-        total = _out_flows(layout, parameters, codes[i], queue, n, out_flow)
-        result[i] = np.log(total) if total >= SMALLEST else np.nan
-
-
-@kernel
-def row_expectation(
+def row_flows(
     layout: Layout,
     parameters: NDArray[np.float64],
     codes: NDArray[np.int16],
     weights: NDArray[np.float64],
+    turns: NDArray[np.int64],
     result: NDArray[np.float64],
     counts: NDArray[np.float64],
     posterior: NDArray[np.float64],
 ) -> None:
     """Do what `exactlearn.pdg.block_flows.block_flows` does, row by row."""
+    downwards = counts.size > 0 or posterior.size > 0
     mark = np.full(len(layout.variable), -1, np.int64)
     queue = np.empty(len(layout.variable), np.int32)
     out_flow = np.empty(len(layout.variable))
@@ -107,9 +92,9 @@ def row_expectation(
         n = reach(layout, parameters, codes[i], i, mark, queue)
         total = _out_flows(layout, parameters, codes[i], queue, n, out_flow)
         result[i] = np.log(total) if total >= SMALLEST else np.nan
-        if total < SMALLEST:
+        if total < SMALLEST or not downwards:
             continue
-        marginal = posterior[i] if posterior.size > 0 else posterior[0]
+        marginal = posterior[turns[i]] if posterior.size > 0 else posterior[0]
         _in_flows(
             layout, parameters, codes[i], weights[i], queue, n, out_flow, in_flow, suffix, counts,
             marginal,
