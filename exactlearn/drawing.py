@@ -64,9 +64,15 @@ def to_dot(drawing: Drawing) -> str:
     """Return the drawing in Graphviz's language."""
     lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
     lines += [f"  n{k} [label={quoted(label)}];" for k, label in enumerate(drawing.labels)]
-    for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True):
-        lines.append(f"  n{a} -> n{b}{f' [label={quoted(label)}]' if label else ''};")
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, *arc_lines(drawing), "}", ""])
+
+
+def arc_lines(drawing: Drawing) -> list[str]:
+    """Return the arcs in Graphviz's language, a line for each."""
+    return [
+        f"  n{a} -> n{b}{f' [label={quoted(label)}]' if label else ''};"
+        for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True)
+    ]
 
 
 def _reached(graph: DecisionGraph, arcs: Iterable[tuple[int, int]]) -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.drawing import decision_graph_drawing, quoted
+from exactlearn.drawing import arc_lines, decision_graph_drawing, quoted
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import expected_counts
@@ -64,8 +64,7 @@ def _graph_lines(graph: DecisionGraph) -> list[str]:
     for k, label in enumerate(drawing.labels):
         told = f"label={quoted(label)}, tooltip={quoted(f'reached {reach[k]:.4g}')}"
         lines.append(f"  n{k} [fontsize={points[k]:.1f}, {told}];")
-    for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True):
-        lines.append(f"  n{a} -> n{b}{f' [label={quoted(label)}]' if label else ''};")
+    lines += arc_lines(drawing)
     for v in range(graph.n_variables):
         own = [f"n{k};" for k, node in enumerate(drawing.nodes) if graph.variable[node] == v]
         lines.append(f"  {{ rank=same; {' '.join(own)} }}")
