@@ -166,7 +166,9 @@ def _occurrences(sets: Iterable[tuple[int, ...]], n: int) -> NDArray[np.int64]:
     return np.bincount(members, minlength=n)
 
 
-def clique_tree(network: BayesianNetwork, order: Sequence[int] | None = None) -> CliqueTree:
+def clique_tree(
+    network: BayesianNetwork, order: Sequence[int] | None = None, *, deadline: float = np.inf
+) -> CliqueTree:
     """Return a clique forest of a network.
 
     Parameters
@@ -176,6 +178,8 @@ def clique_tree(network: BayesianNetwork, order: Sequence[int] | None = None) ->
     order
         Order of elimination; the best of many heuristics when left out
         (:func:`~exactlearn.elimination.best_elimination_order`).
+    deadline
+        When to try no further heuristic, by the monotonic clock.
 
     Raises
     ------
@@ -184,7 +188,7 @@ def clique_tree(network: BayesianNetwork, order: Sequence[int] | None = None) ->
     """
     graph = moral_graph(network.parents)
     if order is None:
-        order = best_elimination_order(graph, network.cardinalities)
+        order = best_elimination_order(graph, network.cardinalities, deadline=deadline)
     cliques = maximal_cliques(graph, order)
     return CliqueTree(cliques, _spanning_forest(cliques, network.n_variables))
 

@@ -16,6 +16,7 @@ Ties go to the variable that stands first.
 """
 
 from collections.abc import Collection, Sequence
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,7 @@ def best_elimination_order(
     *,
     trials: int | None = None,
     seed: int = 0,
+    deadline: float = np.inf,
 ) -> tuple[int, ...]:
     """Return the order with the smallest total clique size that a short search finds.
 
@@ -87,6 +89,8 @@ def best_elimination_order(
         variables, down to 20 above 1,700.
     seed
         Seed of the preferences; same seed, same order.
+    deadline
+        When to try no further order, by the monotonic clock; one is tried in any case.
     """
     matrix, sizes = _matrix(adjacency), np.asarray(cardinalities, np.float64)
     if trials is None:
@@ -95,6 +99,8 @@ def best_elimination_order(
     best, least = np.arange(len(sizes)), np.inf
     rule, preference = 0, np.ones(len(sizes))
     for trial in range(-len(RULES), trials):
+        if least < np.inf and monotonic() > deadline:
+            break
         tried = _variant(trial, trials, rule, preference, rng)
         order = greedy_elimination(matrix, sizes, *tried)
         size = total_clique_size(matrix, sizes, order)

@@ -162,6 +162,14 @@ def test_the_search_never_loses_to_a_single_rule():
             assert best <= clique_tree(network, order).size(sizes)
 
 
+def test_a_deadline_ends_the_search_for_an_order_with_the_best_one_so_far():
+    network = random_network(np.random.default_rng(3), 9)
+    graph = moral_graph(network.parents)
+    order = best_elimination_order(graph, network.cardinalities, deadline=0)
+    assert order == elimination_order(graph, network.cardinalities, rule=RULES[0])
+    assert clique_tree(network, deadline=0) == clique_tree(network, order)
+
+
 def test_the_search_repeats_itself():
     network = random_network(np.random.default_rng(5), 15)
     graph = moral_graph(network.parents)

@@ -136,7 +136,10 @@ def compile_and_check(
         Seed of the search, and of the rows that are drawn for the comparison.
     """
     effort = Effort(steps, time_limit, seed, on_event)
-    tree = _tree(network, tree)
+    if tree is None:
+        tree = clique_tree(relevant(network), deadline=effort.triangulation_deadline)
+    else:
+        tree.check(network)
     graph, found = _compile(network, root, tree, None, max_size, effort)
     clique_size = tree.size(network.cardinalities)
     cardinalities = network.cardinalities.tolist()
@@ -152,13 +155,6 @@ def compile_and_check(
         _message(found, graph.effective_size, expanded, clique_size),
         found.finished,
     )
-
-
-def _tree(network: BayesianNetwork, tree: CliqueTree | None) -> CliqueTree:
-    if tree is None:
-        return clique_tree(relevant(network))
-    tree.check(network)
-    return tree
 
 
 def _compile(
@@ -179,13 +175,15 @@ def _compile(
             " or more"
         )
     if forest is None:
-        parts = starts(reduced, tree or clique_tree(reduced), first)
+        tree = tree or clique_tree(reduced, deadline=effort.triangulation_deadline)
+        parts = starts(reduced, tree, first)
     else:
         parts, effort = _given(reduced, forest), replace(effort, steps=0)
     try:
         found = ForestSearch(reduced, parts, first, effort, max_size).run()
     except TooLargeError as error:
-        raise TooLargeError(_refusal(network, parts, max_size)) from error
+        clique_size = (tree or clique_tree(reduced)).size(network.cardinalities)
+        raise TooLargeError(_refusal(parts, max_size, clique_size)) from error
     parent = np.full(network.n_variables, -1, np.int32)
     parameters: dict[int, NDArray[np.float64]] = {}
     successors: dict[int, NDArray[np.int32]] = {}
@@ -210,12 +208,12 @@ def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) 
     return [Start(tuple(tree.order), ((0, tree),)) for tree in trees]
 
 
-def _refusal(network: BayesianNetwork, parts: Sequence[Start], max_size: int) -> str:
+def _refusal(parts: Sequence[Start], max_size: int, clique_size: int) -> str:
     smallest = sum(part.forests[0][0] for part in parts)
     return (
         f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
         f" and up to {smallest:,} if nothing merges; the best clique tree found has"
-        f" {_tree(network, None).size(network.cardinalities):,}. Raise the limit if memory allows"
+        f" {clique_size:,}. Raise the limit if memory allows"
         " about 40 bytes for each cell; or query the network itself, which is answered along a"
         " clique tree; or give each variable fewer parents when learning"
     )

@@ -42,6 +42,9 @@ MAX_WALKED = 4_000_000
 KEEPING = 2
 """How many times longer a build takes whose keys are kept, with what a walk needs besides."""
 
+TRIANGULATION = 0.25
+"""Share of the seconds that may go into finding a clique tree."""
+
 HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
 """First and last heat of walks, one after the other."""
 
@@ -73,7 +76,15 @@ class Effort:
     @property
     def deadline(self) -> float:
         """When time is up, by the monotonic clock."""
-        return self.started + (np.inf if self.time_limit is None else self.time_limit)
+        return self._after(1.0)
+
+    @property
+    def triangulation_deadline(self) -> float:
+        """When to go on with the best clique tree found, by the monotonic clock."""
+        return self._after(TRIANGULATION)
+
+    def _after(self, share: float) -> float:
+        return self.started + (np.inf if self.time_limit is None else share * self.time_limit)
 
 
 @dataclass(frozen=True)
