@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from exactlearn.data import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.parameters.complete import fit_complete
+from exactlearn.pdg import learning_methods
 from exactlearn.pdg.collapse import collapse_unreached
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.flows import expected_counts, log_likelihood
@@ -120,3 +121,38 @@ def test_the_smallest_graph_at_equal_likelihood(learnt):
     holes = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
     with pytest.raises(DataError, match="missing"):
         smallest_as_likely(network, holes, likely)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_the_network_that_scores_best_is_merged(learnt, monkeypatch, interrupted):
+    """A network of too many parents for its rows, one that is too large, and one that fits."""
+    dense, data = learnt
+    few = Dataset(data.codes[:60], data.names, data.states)
+    asked = []
+
+    def networks(dataset, seed, *, max_parents):
+        asked.append(max_parents)
+        if interrupted and max_parents == 1:
+            raise KeyboardInterrupt
+        parents = {
+            3: [tuple(range(v)) for v in range(6)],
+            2: dense.parents,
+            1: [()] * 6,
+        }[max_parents]
+        return fit_complete(dataset, parents, alpha=1.0)
+
+    def merged(network, dataset, **options):
+        if network.parents == dense.parents:
+            raise TooLargeError("too large")
+        return learn_hybrid(network, dataset, **options)
+
+    monkeypatch.setattr(learning_methods, "learnt_network", networks)
+    monkeypatch.setattr(learning_methods, "learn_hybrid", merged)
+    request = learning_methods.Request(dataset=few, method="hybrid")
+    found = learning_methods.learn_by(request, lambda told: None)
+    assert asked == [3, 2, 1]
+    assert found.finished is not interrupted
+    if not interrupted:
+        rich, poor = (learn_hybrid(networks(few, 0, max_parents=most), few) for most in (3, 1))
+        assert poor.score > rich.score
+        assert found.models[0][1].effective_size == poor.models[0].graph.effective_size

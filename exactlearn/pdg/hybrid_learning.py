@@ -72,6 +72,11 @@ class HybridGraphs:
     compiled_size: int
     finished: bool
 
+    @property
+    def score(self) -> float:
+        """Sum of the scores of all models, each by its own lambda."""
+        return sum(StructureScore(m.lambda_).of(m.graph, m.log_likelihood) for m in self.models)
+
 
 def learn_hybrid(
     network: BayesianNetwork,

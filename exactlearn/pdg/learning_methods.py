@@ -4,7 +4,7 @@
 by available and by complete cases.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -12,14 +12,15 @@ import numpy as np
 
 from exactlearn.alignment import aligned_codes
 from exactlearn.data import Dataset
+from exactlearn.errors import TooLargeError
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.approximation import Frontier
 from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.forest_contest import ForestProgress
 from exactlearn.pdg.forest_population import SIGNIFICANCES, learn_pdg
-from exactlearn.pdg.hybrid_learning import HybridGraph, learn_hybrid
-from exactlearn.pdg.network_starts import learnt_network
+from exactlearn.pdg.hybrid_learning import HybridGraph, HybridGraphs, learn_hybrid
+from exactlearn.pdg.network_starts import MAX_PARENTS, learnt_network
 from exactlearn.pdg.structural_em import Cases, structural_em_graph
 from exactlearn.pdg.structural_em_climb import StructuralEMState
 from exactlearn.pdg.structural_em_rounds import ROUNDS, structural_em_rounds
@@ -131,16 +132,56 @@ def _direct(request: Request, tell: Tell) -> Found:
 
 
 def _hybrid(request: Request, tell: Tell) -> Found:
-    network = request.network
-    if network is None:
-        tell("network")
-        network = learnt_network(request.dataset, request.seed)
+    """Learn from the network given; else from networks of more and fewer parents, the best one.
 
+    Where rows are few a network of several parents makes a graph of nearly as many cells as the
+    table has, whose nodes have too few rows each to merge: the score tells it from a better one.
+    """
+    best: HybridGraphs | None = None
+    failure: TooLargeError | None = None
+    try:
+        for network in _networks(request, tell):
+            try:
+                found = _hybrid_of(network, request, tell)
+            except TooLargeError as error:
+                failure = error
+                continue
+            if best is None or (found.finished and found.score > best.score):
+                best = found
+            if not found.finished:
+                best = replace(best, finished=False)
+                break
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        best = replace(best, finished=False)
+    if best is None:
+        assert failure is not None, "there is a network of one parent at least"
+        raise failure
+    models = tuple((m.lambda_, m.graph) for m in best.models)
+    return Found(models, best.frontier, best.finished)
+
+
+def _networks(request: Request, tell: Tell) -> Iterator[BayesianNetwork]:
+    """Return the network given, or learn some of ever fewer parents, different ones only."""
+    if request.network is not None:
+        yield request.network
+        return
+    seen: set[tuple[tuple[int, ...], ...]] = set()
+    for most in range(MAX_PARENTS, 0, -1):
+        tell(f"network, at most {most} parents")
+        network = learnt_network(request.dataset, request.seed, max_parents=most)
+        if network.parents not in seen:
+            seen.add(network.parents)
+            yield network
+
+
+def _hybrid_of(network: BayesianNetwork, request: Request, tell: Tell) -> HybridGraphs:
     def told(model: HybridGraph) -> None:
         tell(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
 
     tell("compiling")
-    found = learn_hybrid(
+    return learn_hybrid(
         network,
         request.dataset,
         lambdas=request.lambdas,
@@ -148,8 +189,6 @@ def _hybrid(request: Request, tell: Tell) -> Found:
         seed=request.seed,
         on_model=told,
     )
-    models = tuple((m.lambda_, m.graph) for m in found.models)
-    return Found(models, found.frontier, found.finished)
 
 
 def _structural_em(request: Request, tell: Tell) -> Found:
