@@ -13,17 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.graph import topological_order
-from exactlearn.solvers import dynamic, order_graph, scip
+from exactlearn.solvers import order_graph, scip
 from exactlearn.solvers.components import split
+from exactlearn.solvers.good_selection import good_selection, is_solved_at_once
 from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.result import OnEvent
-from exactlearn.solvers.strategy import MOST_PLACED, MOST_STATES, climb, within
+from exactlearn.solvers.strategy import MOST_PLACED, MOST_STATES, within
 
-EFFORT = 10**6
+EFFORT = 10**5
 """Candidates that the search for a first selection looks at, about, in all components together."""
+
+EASY = 20_000
+"""States after which pattern databases are built: they take a second or two."""
 
 
 class Answer(NamedTuple):
@@ -92,22 +95,13 @@ def select_above(
 
 
 def _first_selection(progress: Progress, k: int, position: NDArray[np.int64], seed: int) -> None:
-    """Search from a network's order, or from a greedy one where it places not every variable."""
+    """Search from a network's order; what is solved at once is proven at once."""
     component = progress.components[k]
-    if component.n_variables == 1 or dynamic.is_instant(component):
-        chosen = dynamic.best_selection(component, lambda: None)
-        assert chosen is not None, "the problem is feasible"
-        progress.improve(k, chosen)
-        progress.prove(k, progress.scores[k])
-        return
-    search = OrderSearch(component, np.random.default_rng(seed))
-    nothing = np.zeros(0, np.int64)
     effort = EFFORT * component.n_candidates // progress.problem.n_candidates
-    shakes = component.n_variables
-    climb(progress, k, search, np.argsort(position[component.variables]), nothing, effort, shakes)
-    if not len(progress.selected[k]):
-        order = search.greedy_order(nothing, np.zeros(component.n_candidates))
-        climb(progress, k, search, order, nothing, effort, shakes)
+    chosen = good_selection(component, position, effort=effort, shakes=1, seed=seed)
+    progress.improve(k, chosen)
+    if is_solved_at_once(component):
+        progress.prove(k, progress.scores[k])
 
 
 def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers, seed: int) -> bool:
@@ -123,7 +117,14 @@ def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers,
     own, status = within(multipliers, component.variables), "feasible"
     if component.n_variables <= MOST_PLACED:
         status = order_graph.solve_component(
-            progress, k, multipliers=own, allowance=allowance, seed=seed, most_states=MOST_STATES
+            progress,
+            k,
+            multipliers=own,
+            allowance=allowance,
+            seed=seed,
+            most_states=MOST_STATES,
+            easy=EASY,
+            first_share=1.0,
         )
     if status == "feasible":
         status = scip.solve_component(

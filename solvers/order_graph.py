@@ -120,6 +120,8 @@ def solve_component(
     seed: int = 0,
     tell: Tell | None = None,
     most_states: int | None = None,
+    easy: int = EASY,
+    first_share: float = FIRST_SHARE,
 ) -> Status:
     """Solve the component number ``k`` of the progress, which holds incumbent and bound.
 
@@ -144,6 +146,11 @@ def solve_component(
         Called with the reason when the status is ``feasible``.
     most_states
         States to be expanded after which the search gives up.
+    easy
+        States to be expanded after which pattern databases are built.
+    first_share
+        The first threshold's share of the difference that is to be closed: all of it where a
+        selection better than the incumbent is not expected.
 
     Returns
     -------
@@ -162,7 +169,8 @@ def solve_component(
     rows = CountedClusters.of(multipliers or Multipliers.none(progress.components[k].n_variables))
     memory = MEMORY if memory_limit is None else memory_limit
     try:
-        return _Sweeps(progress, k, rows, keep, memory, seed, most_states).run(allowance)
+        sweeps = _Sweeps(progress, k, rows, keep, memory, seed, most_states, easy)
+        return sweeps.run(allowance, first_share)
     except _GivenUp as stop:
         if tell is not None:
             tell(str(stop))
@@ -189,6 +197,7 @@ class _Sweeps:
         memory: int,
         seed: int,
         most_states: int | None,
+        easy: int,
     ) -> None:
         self.progress, self.k = progress, k
         self.component = component = progress.components[k]
@@ -196,7 +205,7 @@ class _Sweeps:
         self.most_states = inf if most_states is None else most_states
         self.keep = np.ones(component.n_candidates, np.bool_) if keep is None else keep.copy()
         self.priced = price(component, rows)
-        self.nodes = 0
+        self.easy, self.nodes = easy, 0
         self.position = np.arange(component.n_variables)
         self.numbered = Numbered.of(component, rows, self.position)
         self.patterns = no_patterns(component.n_variables)
@@ -215,12 +224,12 @@ class _Sweeps:
         chosen = self.progress.selected[self.k]
         return float(losses_of(component)[chosen].sum()) - self.priced.loss
 
-    def run(self, allowance: float) -> Status:
+    def run(self, allowance: float, first_share: float) -> Status:
         """Search until the gap is at most the allowance."""
         self._prove(0.0)
         goal = self.gap - allowance
         tolerance = ROUNDING * (1.0 + abs(self.priced.loss))
-        threshold = FIRST_SHARE * goal if goal < inf else max(1.0, 0.01 * self.priced.loss)
+        threshold = first_share * goal if goal < inf else max(1.0, 0.01 * self.priced.loss)
         before: tuple[float, int] | None = None
         while goal > tolerance:
             threshold = min(threshold, goal - tolerance)
@@ -263,7 +272,7 @@ class _Sweeps:
 
     def _sweep(self, threshold: float) -> _Swept:
         """Search all paths below the threshold."""
-        if self.nodes > EASY and not len(self.patterns.starts):
+        if self.nodes > self.easy and not len(self.patterns.starts):
             self._build_patterns()
         useful = self.keep & (self.priced.reduced < threshold)
         if len(np.unique(self.component.child[useful])) < self.component.n_variables:
@@ -278,7 +287,7 @@ class _Sweeps:
             expanded = int(table.at[EXPANDED])
             why = expand(graph, self.patterns, scratch, table, 0 if self.light else ASCENTS, WORK)
             self.nodes += int(table.at[EXPANDED]) - expanded
-            if self.nodes > EASY and not self.light:
+            if self.nodes > self.easy and not self.light:
                 return self._sweep(threshold)  # with patterns, which leave far fewer states
             if self.nodes > self.most_states:
                 raise _GivenUp(f"{self.nodes} states of the order graph did not suffice")

@@ -7,7 +7,7 @@ import pytest
 
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.graph import topological_order
-from exactlearn.solvers import Problem, above
+from exactlearn.solvers import Problem, above, dynamic
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, satisfied
@@ -116,7 +116,7 @@ def test_a_selection_above_a_target_is_found_or_there_is_none(seed, monkeypatch)
     multipliers = random_multipliers(rng, problem.n_variables)
     start = [()] * problem.n_variables
     if seed % 3:  # these problems are so small that dynamic programming comes first
-        monkeypatch.setattr(above.dynamic, "is_instant", lambda component: False)
+        monkeypatch.setattr(dynamic, "is_instant", lambda component: False)
     if seed % 3 == 2:
         monkeypatch.setattr(above, "MOST_PLACED", 0)
     for target in (best - 2.0, best - 1e-4, best + 1e-4, best + 3.0):

@@ -21,15 +21,16 @@ from exactlearn.augmentation.network_search import Dag
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.set_families import (
-    best_without,
-    bound_changes,
     envelope,
     rewarded,
     selection_problem,
 )
 from exactlearn.augmentation.task import LimitReachedError, Task, pause
+from exactlearn.augmentation.unproven import Ledger
 from exactlearn.solvers import Problem
 from exactlearn.solvers.above import select_above
+from exactlearn.solvers.components import undominated_part
+from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.threads import in_order, n_threads
@@ -38,9 +39,11 @@ SHARE, NEAR = 0.75, 3.0
 """What a search without proof allows a family to lose: a share of the gap of the pair's own DAG,
 which all families of a better network lose together, and so much more."""
 
+WIDER = 1.4
+"""How much wider than the gap of the pair's own DAG that of a group may be to be searched."""
 
-Searches = tuple["ChangeSearch", "ChangeSearch"]
-"""A search among few families, and one among all."""
+ROUNDS = 2
+"""Rounds of subgradient steps, each on the candidates that the one before leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +81,19 @@ class ChangeSearch:
         return ChangeSearch(self.task, self.incumbent, self.pair, store, self.multipliers)
 
     @cached_property
+    def gap(self) -> float:
+        """How far the bound of the networks before any change is above the pair."""
+        return max(0.0, float(self._best.sum()) - self.multipliers.total - self.pair.target)
+
+    @property
+    def enough(self) -> float:
+        """The bound up to which a group's networks are searched without more ado."""
+        return self.pair.target + WIDER * self.gap
+
+    @property
     def _near(self) -> float:
         """How far below the best ones families may be that a search without proof looks at."""
-        gap = float(self._best.sum()) - self.multipliers.total - self.pair.target
-        return SHARE * max(0.0, gap) + NEAR
+        return SHARE * self.gap + NEAR
 
     @cached_property
     def _best(self) -> NDArray[np.float64]:
@@ -95,19 +107,21 @@ class ChangeSearch:
         return reaching(adjusted, child, self._best, self._near, 0.0)
 
     def bounds(self, changes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return what no network scores more than after each change of a cell.
+        """Return each child's best score with multipliers after each change, (changes, children).
 
-        Also return the families that a better network may have, with some others.
+        Less the multipliers' total, their sum bounds the networks after it. Also return the
+        families that a better network may have, with some others.
         """
-        store, total = self.store, self.multipliers.total
-        scores = store.scores + self.rewards
-        without = best_without(store.sets, store.families, scores)
-        args = store.sets, store.rows, store.families, scores, without, changes
-        totals, close = bound_changes(*args, self.pair.target + total)
-        return totals - total, close
+        scores = self.store.scores + self.rewards
+        return self.store.bound_changes(scores, changes, self.pair.target + self.multipliers.total)
 
     def better(
-        self, groups: Sequence[Group], *, prove: bool = True, halve: bool = True
+        self,
+        groups: Sequence[Group],
+        *,
+        prove: bool = True,
+        halve: bool = True,
+        ledger: Ledger | None = None,
     ) -> Pair | None:
         """Return a better pair, or ``None`` when there is none after any of the changes.
 
@@ -119,45 +133,47 @@ class ChangeSearch:
             Whether to prove that. Otherwise ``None`` says nothing.
         halve
             Whether to halve groups that allow too much, which a proof needs.
+        ledger
+            Is told which changes are left.
 
         Raises
         ------
         LimitReachedError
             When the time is up first.
         """
-        tables: list[Searches] = []
+        tables: list[ChangeSearch] = []
         while groups:
             halved: list[Group] = []
-            for group, found in zip(groups, self._looks(groups, prove, tables), strict=True):
+            for at, found in enumerate(self._looks(groups, prove, tables)):
                 if isinstance(found, Pair):
                     return found
                 if found and halve:
-                    halved += halves(group)
+                    halved += halves(groups[at])
+                if ledger is not None:
+                    left = [*halved, *groups[at + 1 :]]
+                    ledger.left = [changes.bounds for group in left for changes in group]
             groups = halved
         return None
 
     def _looks(
-        self, groups: Sequence[Group], prove: bool, tables: list[Searches]
+        self, groups: Sequence[Group], prove: bool, tables: list["ChangeSearch"]
     ) -> Iterator[Pair | bool]:
-        """Look at groups in several threads, each with tables of its own: at few families first.
+        """Look at groups in several threads, each with tables of its own.
 
-        The tables are kept for the next time.
+        The tables are kept for the next time. Without proof, few families are looked at.
         """
         spare = iter(tables.copy())
+        keep = np.ones(len(self.rewards), np.bool_) if prove else self._close
 
-        def space() -> Searches:
-            searches = next(spare, None)
-            if searches is None:
-                alone = not prove or not tables
-                whole = self if alone else self.near(np.ones(len(self.rewards), np.bool_))
-                searches = self.near(self._close), whole
-                tables.append(searches)
-            return searches
+        def space() -> ChangeSearch:
+            search = next(spare, None)
+            if search is None:
+                search = self if prove and not tables else self.near(keep)
+                tables.append(search)
+            return search
 
-        def look(number: int, searches: Searches) -> Pair | bool:
-            few, whole = searches
-            found = few.look(groups[number], False)
-            return whole.look(groups[number], True) if prove and found is False else found
+        def look(number: int, search: ChangeSearch) -> Pair | bool:
+            return search.look(groups[number], prove)
 
         return in_order(look, len(groups), space, n_threads(None))
 
@@ -167,11 +183,41 @@ class ChangeSearch:
         problem = self.promising(group, prove)
         if problem is None:
             return False
-        parents = self.network_above(problem, self.multipliers, prove)
+        multipliers = self.multipliers
+        if prove and multipliers.bound(problem) > self.enough:
+            multipliers, problem = self.tighter(undominated_part(problem), self.enough)
+            if not problem.is_feasible:
+                return False
+        parents = self.network_above(problem, multipliers, prove)
         if parents is None:
             return False
         better = self.best_in_order(group, parents)
         return len(group) > 1 or len(group[0].last) > 1 if better is None else better
+
+    def tighter(self, problem: Problem, enough: float) -> tuple[Multipliers, Problem]:
+        """Change the multipliers to lower a problem's bound to one that is enough, if that works.
+
+        Also return what it leaves of the problem, which may have no network any more.
+        """
+        multipliers = self.multipliers
+        for _ in range(ROUNDS):
+            multipliers, left = lower(multipliers, problem, enough, self.pair.target)
+            problem = problem.select(left)
+            if not problem.is_feasible or multipliers.bound(problem) <= enough:
+                break
+        return multipliers, problem
+
+    def better_dag(self) -> Pair | None:
+        """Return the pair with a better DAG, or ``None`` when its own is proven the best.
+
+        Raises
+        ------
+        LimitReachedError
+            When the time is up first.
+        """
+        problem = self.promising(())
+        parents = None if problem is None else self.network_above(problem, self.multipliers)
+        return None if parents is None else self.task.pair(parents, self.pair.values)
 
     def network_above(
         self, problem: Problem, multipliers: Multipliers, prove: bool = True
@@ -207,7 +253,7 @@ class ChangeSearch:
         Without proof, only those not far below the best ones. If there is none, return ``None``.
         """
         sets, families = self.store.sets, self.store.families
-        scores = reduce(np.maximum, map(self._envelope, group))
+        scores = reduce(np.maximum, map(self._envelope, group)) if group else self.store.scores
         adjusted = scores + self.rewards
         best = np.maximum.reduceat(adjusted, families.first[:-1])
         bound, target = float(best.sum()) - self.multipliers.total, self.pair.target
@@ -227,12 +273,10 @@ class ChangeSearch:
     def best_in_order(self, group: Group, parents: Dag) -> Pair | None:
         """Return the best pair after one of some changes, within an order, if it is better."""
         store, target = self.store, self.pair.target
-        for fixed, last in group:
+        for fixed, last, _ in group:
             with store.changed(fixed):
                 scores = store.scores_in_order(parents)
-                without = best_without(store.sets, store.families, scores)
-                args = store.sets, store.rows, store.families, scores, without, last
-                totals, _ = bound_changes(*args, np.inf)
+                totals = store.bound_changes(scores, last, np.inf)[0].sum(axis=1)
                 at = int(totals.argmax())
                 if totals[at] > target:
                     with store.changed(last[at : at + 1]):

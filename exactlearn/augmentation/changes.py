@@ -17,10 +17,17 @@ class Changes(NamedTuple):
     last
         The same of the one cell that each changes besides, shape (completions, 3), in order of
         variables.
+    bounds
+        What pairs with each completion score at most, shape (completions,), or nothing.
     """
 
     fixed: NDArray[np.int64]
     last: NDArray[np.int64]
+    bounds: NDArray[np.float64] = np.zeros(0)
+
+    def take(self, some: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Changes":
+        """Return some of the changes."""
+        return Changes(self.fixed, self.last[some], self.bounds[some])
 
 
 Group = tuple[Changes, ...]
@@ -32,14 +39,61 @@ def halves(group: Group) -> list[Group]:
     if len(group) > 1:
         middle = len(group) // 2
         return [group[:middle], group[middle:]]
-    fixed, last = group[0]
-    middle = len(last) // 2
-    return [(Changes(fixed, last[:middle]),), (Changes(fixed, last[middle:]),)]
+    middle = len(group[0].last) // 2
+    return [(group[0].take(np.s_[:middle]),), (group[0].take(np.s_[middle:]),)]
+
+
+def n_changes(singles: NDArray[np.int64], size: int) -> int:
+    """Return how many changes of ``size`` cells :func:`prefixes` yields."""
+    ways = [1, *[0] * size]  # to change so many of the cells seen
+    _, states = np.unique(singles[:, :2], axis=0, return_counts=True)
+    for others in states.tolist():
+        for at in range(size, 0, -1):
+            ways[at] += others * ways[at - 1]
+    return ways[size]
 
 
 def by_variable(changes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Split changes, in order of variables, by variable."""
     return np.split(changes, 1 + np.flatnonzero(np.diff(changes[:, 1]))) if len(changes) else []
+
+
+def gathered(tops: NDArray[np.float64], limit: float, slack: float) -> list[NDArray[np.intp]]:
+    """Split changes into groups that are hardly harder to exclude than their members.
+
+    The bound of a group's envelope is the sum over the children of the highest that any change
+    gives a child. A group begins with the change of the lowest bound left, and takes whichever
+    raises its bound least, as long as that stays below a limit.
+
+    Parameters
+    ----------
+    tops
+        Each child's best score with multipliers after each change, shape (changes, children).
+    limit
+        Bound up to which groups grow; beyond it they do by a slack.
+    slack
+        By how much more than that of its first change a group's bound may be anyway.
+
+    Returns
+    -------
+    list
+        The numbers of each group's changes, increasing.
+    """
+    totals, left = tops.sum(axis=1), np.arange(len(tops))
+    groups = []
+    while len(left):
+        seed = left[totals[left].argmin()]
+        members, highest, most = [], tops[seed], max(limit, float(totals[seed]) + slack)
+        while True:
+            joins = (tops[left] <= highest).all(axis=1)
+            members.append(left[joins])
+            left = left[~joins]
+            raised = np.maximum(tops[left], highest).sum(axis=1)
+            if raised.min(initial=np.inf) > most:
+                break
+            highest = np.maximum(tops[left[raised.argmin()]], highest)
+        groups.append(np.sort(np.concatenate(members)))
+    return groups
 
 
 def prefixes(

@@ -13,6 +13,7 @@ from exactlearn.augmentation.set_families import (
     SetFamilies,
     all_families,
     best_family,
+    bound_changes,
     family_scores,
     listed_families,
     some_families,
@@ -150,6 +151,12 @@ class FamilyStore:
         key = np.column_stack([row[changes[:, 0]], changes[:, 1:]])
         first = np.unique(key, axis=0, return_index=True)[1]
         return np.asarray(changes[np.sort(first)], np.int64)
+
+    def bound_changes(
+        self, scores: NDArray[np.float64], changes: NDArray[np.int64], limit: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Bound single changes: see :func:`exactlearn.augmentation.set_families.bound_changes`."""
+        return bound_changes(self.sets, self.rows, self.families, scores, changes, limit)
 
     def ascend(self, parents: Dag) -> Iterator[Dag]:
         """Change single cells while that raises the best network of a network's order.

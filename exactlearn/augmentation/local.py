@@ -17,6 +17,7 @@ from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.starts import Start, mode_completion, starting_completions
 from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.unproven import Unproven
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
 from exactlearn.threads import n_threads
@@ -55,6 +56,7 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
     status: AugmentationStatus = "t-local"
     message = ""
+    unproven: Unproven | None = None
     provable = is_tabulated(task)
     try:
         with interruptible():
@@ -63,11 +65,14 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         status, message = limit.status, "stopped before t-local optimality was proven"
     except KeyboardInterrupt:
         status, message = "interrupted", "interrupted before t-local optimality was proven"
-    if status == "t-local" and not provable:
+    if status != "t-local":
+        unproven = incumbent.unproven
+        message += "" if unproven is None else f": {unproven.told}"
+    elif not provable:
         status, message = "heuristic", LOCAL_IN_THE_GRAPH
-    elif status == "t-local" and t >= len(task.dataset.missing_cells):
+    elif t >= len(task.dataset.missing_cells):
         status, incumbent.bound = "optimal", incumbent.score
-    return Augmentation.of(incumbent, status, "t-local", t=t, message=message)
+    return Augmentation.of(incumbent, status, "t-local", t=t, message=message, unproven=unproven)
 
 
 def is_tabulated(task: Task) -> bool:

@@ -13,36 +13,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.change_search import ChangeSearch
-from exactlearn.augmentation.changes import Changes, by_variable, prefixes
+from exactlearn.augmentation.changes import (
+    Changes,
+    Group,
+    by_variable,
+    gathered,
+    n_changes,
+    prefixes,
+)
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.sifting import sift
 from exactlearn.augmentation.task import Task, pause
+from exactlearn.augmentation.unproven import Ledger
 from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.families import families_without_choices
-from exactlearn.solvers.multipliers import Multipliers, reaching
+from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.root import CuttingPlanes, no_listener
 
-ROUNDS = 100
-"""Rounds of cutting planes for one completion: more cost more than they save afterwards."""
+ROUNDS, MOST_ROUNDS = 100, 400
+"""Rounds of cutting planes for the first completion, and for one around which there is proof."""
 
+TAIL, LEAST_GAIN = 40, 0.03
+"""Rounds in which so much of the gap must be closed: else more cost more than they save."""
 
-TOGETHER = 4
-"""Variables whose changes are asked of together at first."""
+SLACK = 0.35
+"""By how much the bound of changes that are asked of together may be higher than one's: a share of
+the gap of the pair's own DAG."""
+
+TOGETHER = 2048
+"""Changes that are taken apart into groups at once."""
 
 
 class _Reached(NamedTuple):
-    """Changes that may lead to a better pair, what each reaches at most, and with which families.
+    """Changes that may lead to a better pair, with which families, and each child's best scores.
 
     The search is one of the store that has seen all of them but the last cell's.
     """
 
     search: ChangeSearch
     changes: Changes
-    bounds: NDArray[np.float64]
     close: NDArray[np.bool_]
+    tops: NDArray[np.float64]
 
 
 class Neighbourhood:
@@ -87,96 +101,125 @@ class Neighbourhood:
         problem = problem.select(problem.allowed)
         is_first = self.root is None
         if is_first:
-            self._relax(problem, pair)
-        better = self._by_variable(pair)
+            self._relax(problem, pair, ROUNDS)
+        better = self._by_variable(pair, halve=t is None and not self.tight)
         if better is not None or t is None:
             return better
-        if not is_first:
-            self._relax(problem, pair)
-        if not self.tight:
-            better = self._better_dag(problem, pair)
-        for distance in range(1, min(t, len(self.store.cells)) + 1):
+        if not is_first or not self.tight:
+            self._relax(problem, pair, MOST_ROUNDS)
+        return self._proven(pair, min(t, len(self.store.cells)))
+
+    def _proven(self, pair: Pair, t: int) -> Pair | None:
+        """Return a better pair, or ``None`` when there is provably none."""
+        assert self.root is not None
+        sizes = range(1, t + 1)
+        singles = [self.store.single_changes(distinct=size == 1) for size in sizes]
+        total = sum(n_changes(own, size) for own, size in zip(singles, sizes, strict=True))
+        ledger = Ledger(pair, total)
+        self.incumbent.examine(ledger)
+        search = self._search(pair)
+        ledger.dag = pair.target + search.gap
+        better = None if self.tight else search.better_dag()
+        if better is None:
+            ledger.dag = pair.score
+        for size, own in zip(sizes, singles, strict=True):
             if better is None:
-                better = self._at_distance(pair, distance)
+                better = self._at_distance(search, own, size, ledger)
         return better
 
-    def _relax(self, problem: Problem, pair: Pair) -> None:
-        """Bound the DAGs for the pair's completion by some rounds of cutting planes."""
+    def _relax(self, problem: Problem, pair: Pair, rounds: int) -> None:
+        """Bound the DAGs for the pair's completion by rounds of cutting planes, at most so many."""
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
             problem, families_without_choices(problem), None, start, no_listener, pair.target
         )
-        for _ in range(ROUNDS):
+        bounds = [np.inf]
+        while planes.bound > pair.target and len(bounds) <= rounds:
             pause(self.incumbent)
-            if planes.bound <= pair.target or not planes.step():
+            if not planes.step():
+                break
+            bounds.append(planes.bound)
+            before = bounds[max(0, len(bounds) - TAIL)]
+            if before - planes.bound < LEAST_GAIN * (before - pair.target):
                 break
         found = planes.root()
         self.root, self.tight = found.multipliers, found.bound <= pair.target
 
-    def _better_dag(self, problem: Problem, pair: Pair) -> Pair | None:
-        """Return the pair with a better DAG, or ``None`` when its own is proven the best."""
-        search = self._search(pair)
-        adjusted = search.multipliers.adjusted(problem)
-        best = np.maximum.reduceat(adjusted, problem.first[:-1])
-        bound = float(best.sum()) - search.multipliers.total
-        left = problem.select(reaching(adjusted, problem.child, best, bound, pair.target))
-        parents = search.network_above(left, search.multipliers) if left.is_feasible else None
-        return None if parents is None else self.task.pair(parents, pair.values)
-
-    def _by_variable(self, pair: Pair) -> Pair | None:
+    def _by_variable(self, pair: Pair, *, halve: bool) -> Pair | None:
         """Try the changes of one variable after another together, without proofs."""
-        search, singles = self._search(pair), self.store.single_changes(distinct=True)
+        singles = self.store.single_changes(distinct=True)
         groups = [(Changes(singles[:0], own),) for own in by_variable(singles)]
-        return search.better(groups, prove=False, halve=not self.tight)
+        return self._search(pair).better(groups, prove=False, halve=halve)
 
-    def _at_distance(self, pair: Pair, distance: int) -> Pair | None:
+    def _at_distance(
+        self, search: ChangeSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
+    ) -> Pair | None:
         """Search the completions in which just so many cells differ."""
-        with closing(self._reached(pair, distance)) as reached:
-            return self._sifted(reached) if self.tight else self._grouped(pair, reached)
+        with closing(self._reached(search, singles, size, ledger)) as reached:
+            if self.tight:
+                return self._sifted(reached, ledger)
+            return self._grouped(search, reached, ledger)
 
-    def _reached(self, pair: Pair, distance: int) -> Generator[_Reached, None, None]:
+    def _reached(
+        self, search: ChangeSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
+    ) -> Generator[_Reached, None, None]:
         """Yield the changes that the root does not exclude, the store being changed but for one.
 
         Begin with those after which a better pair was found the last time.
         """
-        search = self._search(pair)
-        before = list(prefixes(self.store.single_changes(distinct=distance == 1), distance - 1))
-        begin = self.turn.get(distance, 0) % max(1, len(before))
+        before = list(prefixes(singles, size - 1))
+        begin = self.turn.get(size, 0) % max(1, len(before))
         for turn in [*range(begin, len(before)), *range(begin)]:
             pause(self.incumbent)
             fixed, last = before[turn]
             with self.store.changed(fixed):
-                bounds, close = search.bounds(last)
-                left = bounds > pair.target
-                self.turn[distance] = turn
+                tops, close = search.bounds(last)
+                bounds = tops.sum(axis=1) - search.multipliers.total
+                left = bounds > search.pair.target
+                self.turn[size] = turn
+                ledger.unseen -= len(last)
                 if left.any():
-                    yield _Reached(search, Changes(fixed, last[left]), bounds[left], close)
+                    ledger.left.append(bounds[left])
+                    yield _Reached(
+                        search, Changes(fixed, last, bounds).take(left), close, tops[left]
+                    )
 
-    def _sifted(self, reached: Iterator[_Reached]) -> Pair | None:
+    def _sifted(self, reached: Iterator[_Reached], ledger: Ledger) -> Pair | None:
         """Look at one change after the other."""
-        for search, changes, _, close in reached:
-            better = sift(search.near(close), changes.last, self.others)
+        for search, changes, close, _ in reached:
+            better = sift(search.near(close), changes, self.others, ledger)
             if better is not None:
                 return better
         return None
 
-    def _grouped(self, pair: Pair, reached: Iterator[_Reached]) -> Pair | None:
-        """Look at changes of some variables together."""
-        left: list[tuple[float, Changes]] = []
-        families = np.zeros(len(self.store.families.child), np.bool_)
-        for _, changes, bounds, close in reached:
-            families |= close
-            for own in by_variable(changes.last):
-                bound = bounds[changes.last[:, 1] == own[0, 1]].max()
-                left.append((float(bound), Changes(changes.fixed, own)))
-        if not left:
+    def _grouped(
+        self, search: ChangeSearch, reached: Iterator[_Reached], ledger: Ledger
+    ) -> Pair | None:
+        """Look at many changes together."""
+        found = list(reached)
+        if not found:
             return None
-        left.sort(key=lambda bounded: bounded[0])  # what is easily excluded stands together
-        groups = [
-            tuple(changes for _, changes in left[at : at + TOGETHER])
-            for at in range(0, len(left), TOGETHER)
-        ]
-        return self._search(pair).near(families).better(groups)
+        families = np.logical_or.reduce([one.close for one in found])
+        tops = np.concatenate([one.tops for one in found])
+        sizes = [len(one.tops) for one in found]
+        owner = np.repeat(np.arange(len(found)), sizes)
+        place = np.concatenate([np.arange(size) for size in sizes])
+        order = np.argsort(tops.sum(axis=1), kind="stable")
+        limit = search.pair.target + search.gap + search.multipliers.total
+        groups: list[Group] = []
+        for at in range(0, len(order), TOGETHER):
+            batch = order[at : at + TOGETHER]
+            for members in gathered(tops[batch], limit, SLACK * search.gap):
+                own = np.sort(batch[members])
+                groups.append(
+                    tuple(
+                        found[k].changes.take(place[own[owner[own] == k]])
+                        for k in np.unique(owner[own]).tolist()
+                    )
+                )
+        near = search.near(families)
+        better = near.better(groups, prove=False, halve=False)
+        return near.better(groups, ledger=ledger) if better is None else better
 
     def _search(self, pair: Pair) -> ChangeSearch:
         assert self.root is not None

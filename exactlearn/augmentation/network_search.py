@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.graph import topological_order
-from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.ordering import OrderSearch
+from exactlearn.solvers import Problem
+from exactlearn.solvers.components import split
+from exactlearn.solvers.good_selection import good_selection
 
 Dag = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
@@ -41,34 +41,10 @@ def good_network(
     chosen = np.zeros(problem.n_variables, np.int64)
     position = None if start is None else positions(start)
     for component in split(problem):
-        if component.n_variables == 1:
-            found: NDArray[np.int64] | None = component.first[:-1]
-        elif dynamic.is_instant(component):
-            found = dynamic.best_selection(component)
-        else:
-            order = None if position is None else np.argsort(position[component.variables])
-            share = effort * component.n_candidates // problem.n_candidates
-            found = _good_selection(component, order, share, shakes, seed)
-        assert found is not None, "the problem is feasible"
+        share = effort * component.n_candidates // problem.n_candidates
+        found = good_selection(component, position, effort=share, shakes=shakes, seed=seed)
         chosen[component.variables] = component.candidate[found]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
-
-
-def _good_selection(
-    component: Component, order: NDArray[np.int64] | None, effort: int, shakes: int, seed: int
-) -> NDArray[np.int64]:
-    """Return the candidate of each variable in the best selection that a search finds."""
-    search = OrderSearch(component, np.random.default_rng(seed))
-    no_values, shakes = np.zeros(0, np.int64), shakes * component.n_variables
-    if order is not None:
-        found = search.improve(order, no_values, effort, shakes)
-        if found is not None:
-            return found[0]
-    # there is no order, or it leaves a variable without a candidate
-    greedy = search.greedy_order(no_values, np.zeros(component.n_candidates))
-    found = search.improve(greedy, no_values, effort, shakes)
-    assert found is not None, "the greedy order places every variable"
-    return found[0]
 
 
 def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:

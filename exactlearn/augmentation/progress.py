@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.pair import Pair
+from exactlearn.augmentation.unproven import Ledger, Unproven
 from exactlearn.solvers.result import Event, OnEvent
 
 ROUNDING = 1e-12
@@ -43,6 +44,7 @@ class Incumbent:
     nodes: int = 0
     trace: list[tuple[float, float, float]] = field(default_factory=list)
     stopped: bool = False
+    ledger: Ledger | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
@@ -85,9 +87,24 @@ class Incumbent:
     def confirm(self, pair: Pair) -> None:
         """Prefer a pair that is proven to be locally optimal to another of the same score."""
         with self._lock:
-            if pair.score >= self.score - ROUNDING * max(1.0, abs(pair.score)):
+            if self._is_best(pair):
                 self.parents, self.working_values = pair.parents, pair.values
                 self.score = pair.score
+
+    def examine(self, ledger: Ledger) -> None:
+        """Remember what keeps account of the changes around the best pair."""
+        with self._lock:
+            if self._is_best(ledger.pair):
+                self.ledger = ledger
+
+    @property
+    def unproven(self) -> Unproven | None:
+        """Which changes around the best pair are open, if it has been looked at."""
+        known = self.ledger is not None and self._is_best(self.ledger.pair)
+        return self.ledger.unproven if self.ledger is not None and known else None
+
+    def _is_best(self, pair: Pair) -> bool:
+        return pair.score >= self.score - ROUNDING * max(1.0, abs(pair.score))
 
     def prove(self, bound: float) -> None:
         """Keep a bound if it is the tightest so far."""

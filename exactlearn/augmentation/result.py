@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.pair import total_score
 from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.unproven import Unproven
 from exactlearn.data import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.graph import topological_order
@@ -53,6 +54,8 @@ class Augmentation:
         Improvements over time as ``(seconds, score, bound)``.
     message
         What a user should know beyond the status.
+    unproven
+        What a proof of t-local optimality that was stopped has left open, if it had begun.
     """
 
     parents: tuple[tuple[int, ...], ...] | None
@@ -66,6 +69,7 @@ class Augmentation:
     nodes: int = 0
     trace: tuple[tuple[float, float, float], ...] = ()
     message: str = ""
+    unproven: Unproven | None = None
 
     @classmethod
     def of(
@@ -76,6 +80,7 @@ class Augmentation:
         *,
         t: int | None = None,
         message: str = "",
+        unproven: Unproven | None = None,
     ) -> "Augmentation":
         """Turn the best pair of a finished search into the answer."""
         return cls(
@@ -90,6 +95,7 @@ class Augmentation:
             nodes=incumbent.nodes,
             trace=tuple(incumbent.trace),
             message=message,
+            unproven=unproven,
         )
 
     @property

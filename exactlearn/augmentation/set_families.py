@@ -222,11 +222,10 @@ def bound_changes(
     rows: Rows,
     families: SetFamilies,
     scores: NDArray[np.float64],
-    without: NDArray[np.float64],
     changes: NDArray[np.int64],
     limit: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return for each change the sum of every child's best score after it, shape (changes,).
+    """Return each child's best score after each change, shape (changes, children).
 
     Also return the families that are in some selection whose sum is above the limit after some
     change, with some others, shape (families,).
@@ -237,16 +236,16 @@ def bound_changes(
         The tables before any change, and the families.
     scores
         Scores of the families, with what multipliers add; ``-inf`` for those left out.
-    without
-        From :func:`best_without` of the same scores.
     changes
         Row, variable and new state of each change, shape (changes, 3), in order of variables.
     limit
         The limit of the sum.
     """
     n = len(families.first) - 1
+    without = best_without(sets, families, scores)
     child, family, parents = families.child, families.family, families.parents
-    change, total, best = np.zeros(len(sets.values)), np.empty(len(changes)), np.empty(n)
+    change, best = np.zeros(len(sets.values)), np.empty(n)
+    tops = np.empty((len(changes), n))
     close = np.zeros(len(child), np.bool_)
     least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
     for c in range(len(changes)):
@@ -257,10 +256,10 @@ def bound_changes(
         for i in range(n):
             best[i] = without[v, i]
         best_after(families, scores, change, v, best)
-        total[c] = 0.0
+        spare = -limit
         for i in range(n):
-            total[c] += best[i]
-        spare = total[c] - limit
+            tops[c, i] = best[i]
+            spare += best[i]
         if not spare > 0.0:
             continue
         for i in range(n):
@@ -273,7 +272,7 @@ def bound_changes(
         for v in range(n):
             if scores[f] >= least[v, child[f]] and not holds(sets, family[f], v):
                 close[f] = True
-    return total, close
+    return tops, close
 
 
 @kernel
