@@ -120,11 +120,8 @@ def test_a_truncated_file_is_told_as_such(tmp_path):
     text = path.read_text()
     for length in range(1, len(text) - 2, 7):
         path.write_text(text[:length])
-        with pytest.raises(FormatError, match=r"a\.pdg\.json"):
+        with pytest.raises(FormatError, match=r"a\.pdg\.json.*cut off, write it anew"):
             read_pdg(path)
-    path.write_text(text[: text.index("X2")])
-    with pytest.raises(FormatError, match="cut off, write it anew"):
-        read_pdg(path)
 
 
 def test_graphviz_shows_forest_reach_and_states(tmp_path):

@@ -2,7 +2,9 @@ import csv
 import json
 
 import pytest
+from click.testing import CliRunner
 
+from exactlearn.__main__ import main
 from exactlearn.formats.pdg_json import write_pdg
 from tests.command_line import fails, run, run_json
 from tests.pdg_oracle import paper_example
@@ -62,6 +64,19 @@ def test_rows_are_answered_and_classified(model, table, tmp_path):
     run("query", model, "--data", table, "-o", tmp_path / "out.json")
     assert len(json.loads((tmp_path / "out.json").read_text())["rows"]) == 3
     assert "accuracy" in run("query", model, "--data", table, "--class", "X0")
+
+
+@pytest.mark.parametrize("asked", [("-t", "X2"), ("--class", "X2")])
+def test_rows_without_posterior_are_told(table, tmp_path, asked):
+    graph = paper_example()
+    parameters = graph.parameters.copy()
+    parameters[:2] = 1, 0
+    path = tmp_path / "a.pdg.json"
+    write_pdg(graph.with_parameters(parameters), path)
+    words = ["query", path, "--data", table, *asked]
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == 0
+    assert "Row 2 (1 in all)" in done.stderr
 
 
 @pytest.mark.parametrize(

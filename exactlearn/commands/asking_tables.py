@@ -72,6 +72,7 @@ def answer_rows(
     head = ["log_probability_of_evidence", *_columns(found.names, found.states)]
     values = np.column_stack((logs, *found.posteriors))
     rows = [[_digits(x) for x in row] for row in values.tolist()]
+    _note_impossible(np.isneginf(logs), "observed cells", output)
     record = {
         "log_likelihood": float(logs.sum()),
         "rows": list(_records(found.names, found.states, found.posteriors, logs)),
@@ -92,6 +93,7 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> N
     head = ["predicted", *_columns([name], [found.states])]
     shares = found.posterior.tolist()
     rows = [[k, *map(_digits, row)] for k, row in zip(predicted, shares, strict=True)]
+    _note_impossible(found.predicted < 0, "cells without the class", output)
     record = _class_record(found, predicted)
     _hand_over(head, rows, record, output)
     shown = zip(predicted[:SHOWN], shares[:SHOWN], strict=True)
@@ -106,6 +108,17 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> N
             log_loss=number(found.log_loss),
         ),
     )
+
+
+def _note_impossible(impossible: NDArray[np.bool_], cells: str, output: Output) -> None:
+    """Tell of rows that have no posterior."""
+    rows = np.flatnonzero(impossible)
+    if len(rows):
+        output.note(
+            f"Row {rows[0]} ({len(rows)} in all): the {cells} have probability zero under the"
+            " model, so there is no posterior; correct them, or use a model with smoothed"
+            " parameters"
+        )
 
 
 def _class_record(found: Classification, predicted: list[str]) -> dict[str, Any]:

@@ -83,7 +83,9 @@ def _load(path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
+        told = text.strip()
         ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        ends = ends or (told.startswith("{") and not told.endswith("}"))
         truncated = " (the file ends too early: it was cut off, write it anew)" if ends else ""
         raise FormatError(
             f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}{truncated}"

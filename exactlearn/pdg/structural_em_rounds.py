@@ -19,6 +19,7 @@ from exactlearn.pdg.network_starts import MAX_PARENTS, network_start
 from exactlearn.pdg.structural_em import StructuralEMGraph, structural_em_graph
 from exactlearn.pdg.structural_em_climb import StructuralEMState
 from exactlearn.pdg.structure_score import Size
+from exactlearn.sampling import draw
 
 ROUNDS = 3
 """Most networks that are learnt."""
@@ -36,7 +37,7 @@ def structural_em_rounds(
     seed: int = 0,
     on_iteration: Callable[[StructuralEMState], None] | None = None,
 ) -> StructuralEMGraph:
-    """Return the best model of structural EM from a forest and from networks.
+    """Return the best model of structural EM from a forest, a tree and networks.
 
     Parameters
     ----------
@@ -61,10 +62,12 @@ def structural_em_rounds(
     """
     rng = np.random.default_rng(seed)
 
-    def search(start: DecisionGraph | None) -> StructuralEMGraph:
+    def search(
+        start: DecisionGraph | None, kind: Literal["forest", "tree"] = forest
+    ) -> StructuralEMGraph:
         return structural_em_graph(
             dataset,
-            forest=forest,
+            forest=kind,
             start=start,
             lambda_=lambda_,
             size=size,
@@ -74,6 +77,9 @@ def structural_em_rounds(
 
     best = search(None)
     try:
+        if forest == "forest" and best.finished:
+            # An edge that does not pay for all its parameters may pay once nodes are merged.
+            best = max(best, search(None, "tree"), key=lambda found: found.score)
         for _ in range(rounds):
             if not best.finished:
                 break
@@ -94,7 +100,9 @@ def drawn_completion(graph: DecisionGraph, dataset: Dataset, rng: np.random.Gene
     codes, start = dataset.codes.astype(np.int16), 0
     for v, states in enumerate(dataset.states):
         rows = np.flatnonzero(codes[:, v] < 0)
-        bounds = shares[rows, start : start + len(states) - 1].cumsum(axis=1)
-        codes[rows, v] = (rng.random((len(rows), 1)) > bounds).sum(axis=1)
+        cumulative = np.ascontiguousarray(shares[rows, start : start + len(states)].cumsum(axis=1))
+        drawn = np.empty(len(rows), np.int16)
+        draw(cumulative, np.arange(len(rows)), rng.random(len(rows)), drawn)
+        codes[rows, v] = drawn
         start += len(states)
     return Dataset(codes, dataset.names, dataset.states, dataset.weights)

@@ -31,6 +31,7 @@ from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import HYBRID, Pair
 from exactlearn.reproduce.thesis_row import thesis_row
 from exactlearn.reproduce.uci_tables import UCI, Split, uci_split
+from exactlearn.sampling import draw
 from exactlearn.scores import PenalisedLikelihood
 
 NETWORKS = ("BIC", "middle", "AIC")
@@ -148,10 +149,10 @@ def random_naive_bayes(components: int, rng: np.random.Generator) -> NaiveBayes:
 def _components_rows(model: NaiveBayes, size: int, rng: np.random.Generator) -> Dataset:
     """Draw rows of a naive Bayes model."""
     component = rng.choice(model.n_components, size, p=model.prior)
-    codes = np.empty((size, len(model.names)), np.int16)
+    codes = np.empty((len(model.names), size), np.int16)
     start = 0
     for v, states in enumerate(model.states):
-        bounds = np.cumsum(model.parameters[start : start + len(states)], axis=0)[:-1, component]
-        codes[:, v] = (rng.random(size) > bounds).sum(axis=0)
+        cumulative = model.parameters[start : start + len(states)].cumsum(axis=0)
+        draw(np.ascontiguousarray(cumulative.T), component, rng.random(size), codes[v])
         start += len(states)
-    return Dataset(codes, model.names, model.states)
+    return Dataset(codes.T, model.names, model.states)
