@@ -93,12 +93,14 @@ def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dic
 
 def learning_tables(record: Mapping[str, Any]) -> list[Any]:
     """Return the tables of a learning record: the proof state, then the network."""
+    left = record.get("unproven")
     tables: list[Any] = [
         facts(
             status=_STATUS.get(record["status"], record["status"]),
             score=number(record["score"]),
             bound=number(record["bound"]),
             gap=percent(record["gap"]),
+            unproven="" if left is None else f"{left['changes']} of {left['of']} changes",
             seconds=number(record["seconds"], 2),
         )
     ]

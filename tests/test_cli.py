@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import COMMANDS, main
+from exactlearn.augmentation.neighbourhood import Neighbourhood
+from exactlearn.augmentation.task import LimitReachedError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
@@ -193,6 +195,18 @@ class TestAugment:
         words = ("augment", tables / "holes.csv", "--method", method, "--time-limit", 0)
         record = run_json(*words, status=3)
         assert record["status"] == "feasible"
+
+    def test_a_stopped_proof_tells_what_it_leaves_open(self, tables, monkeypatch):
+        def stop(*args):
+            raise LimitReachedError("feasible")
+
+        monkeypatch.setattr(Neighbourhood, "_proven", stop)
+        words = ("augment", tables / "holes.csv", "--method", "t-local", "--starts", 1)
+        left = run_json(*words, status=3)["unproven"]
+        assert list(left) == ["changes", "of", "dag", "gain"]
+        assert 0 <= left["changes"] <= left["of"]
+        told = run(*words, status=3)
+        assert f"{left['changes']} of {left['of']} changes" in told
 
     def test_a_few_variables_are_solved_without_any_time(self, tables):
         words = ("augment", tables / "holes.csv", "--method", "mode", "--time-limit", 0)

@@ -12,6 +12,7 @@ from exactlearn.augmentation.ascent import in_order
 from exactlearn.augmentation.change_search import ChangeSearch
 from exactlearn.augmentation.changes import Changes, gathered, n_changes, prefixes
 from exactlearn.augmentation.family_store import FamilyStore, fits, require_tabulated
+from exactlearn.augmentation.group_search import better_in_groups
 from exactlearn.augmentation.network_search import good_network
 from exactlearn.augmentation.pair import Pair, total_score
 from exactlearn.augmentation.progress import Incumbent
@@ -202,10 +203,10 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
             raise LimitReachedError("feasible")
         return promising(search, *args)
 
-    def prove(near, pair, distance):  # once nothing is found without proof
+    def prove(*args):  # once nothing is found without proof
         with monkeypatch.context() as during:
             during.setattr(ChangeSearch, "promising", stop)
-            return proven(near, pair, distance)
+            return proven(*args)
 
     promising, proven = ChangeSearch.promising, neighbourhood.Neighbourhood._proven
     monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", prove)
@@ -226,6 +227,22 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
     assert ("nats" in result.message) == np.isfinite(left.gain)
     if t == 1:
         assert np.isfinite(left.gain)
+
+
+def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatch):
+    def stop(*args):
+        raise LimitReachedError("feasible")
+
+    loosen(monkeypatch)
+    monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", stop)
+    _, data, _, score, rules = case(1, rows=14, cells=5)
+    result = augment(data, score, method="t-local", max_parents=rules.max_parents, starts=1)
+    left = result.unproven
+    assert left is not None
+    assert left.of > 0
+    assert left.changes <= left.of
+    assert 0.0 <= left.gain < np.inf
+    assert left.told in result.message
 
 
 def loosen(monkeypatch):
@@ -273,7 +290,7 @@ def test_an_envelope_leaves_room_for_every_pair_after_one_of_its_changes(seed, d
         assert max(after) <= pair.target
     else:
         assert max(after) <= max(pair.target, solve(problem).score) + 1e-8
-    better = search.better([group])
+    better = better_in_groups(search, [group])
     assert (better is None) == (max(after) <= pair.target)
     if better is not None:
         differ = (better.values != values).sum()

@@ -4,18 +4,16 @@ Many changes are asked of together: where every family has the best score that a
 a network scores at least what it scores after each of them, so that no change of the group is worth
 a look when no network of the group's *envelope* is above the target. Multipliers of clusters, those
 of the completion's own linear relaxation, leave few families, and the order graph the few sets of
-variables that matter (:mod:`exactlearn.solvers.above`). A group whose envelope allows too much is
-halved.
+variables that matter (:mod:`exactlearn.solvers.above`).
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.changes import Changes, Group, halves
+from exactlearn.augmentation.changes import Changes, Group
 from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.network_search import Dag
 from exactlearn.augmentation.pair import Pair
@@ -26,14 +24,12 @@ from exactlearn.augmentation.set_families import (
     selection_problem,
 )
 from exactlearn.augmentation.task import LimitReachedError, Task, pause
-from exactlearn.augmentation.unproven import Ledger
 from exactlearn.solvers import Problem
 from exactlearn.solvers.above import select_above
 from exactlearn.solvers.components import undominated_part
 from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
-from exactlearn.threads import in_order, n_threads
 
 SHARE, NEAR = 0.75, 3.0
 """What a search without proof allows a family to lose: a share of the gap of the pair's own DAG,
@@ -101,7 +97,7 @@ class ChangeSearch:
         return np.maximum.reduceat(self.store.scores + self.rewards, self.store.families.first[:-1])
 
     @property
-    def _close(self) -> NDArray[np.bool_]:
+    def close(self) -> NDArray[np.bool_]:
         """The families not far below the best ones before any change, shape (families,)."""
         adjusted, child = self.store.scores + self.rewards, self.store.families.child
         return reaching(adjusted, child, self._best, self._near, 0.0)
@@ -114,68 +110,6 @@ class ChangeSearch:
         """
         scores = self.store.scores + self.rewards
         return self.store.bound_changes(scores, changes, self.pair.target + self.multipliers.total)
-
-    def better(
-        self,
-        groups: Sequence[Group],
-        *,
-        prove: bool = True,
-        halve: bool = True,
-        ledger: Ledger | None = None,
-    ) -> Pair | None:
-        """Return a better pair, or ``None`` when there is none after any of the changes.
-
-        Parameters
-        ----------
-        groups
-            The changes.
-        prove
-            Whether to prove that. Otherwise ``None`` says nothing.
-        halve
-            Whether to halve groups that allow too much, which a proof needs.
-        ledger
-            Is told which changes are left.
-
-        Raises
-        ------
-        LimitReachedError
-            When the time is up first.
-        """
-        tables: list[ChangeSearch] = []
-        while groups:
-            halved: list[Group] = []
-            for at, found in enumerate(self._looks(groups, prove, tables)):
-                if isinstance(found, Pair):
-                    return found
-                if found and halve:
-                    halved += halves(groups[at])
-                if ledger is not None:
-                    left = [*halved, *groups[at + 1 :]]
-                    ledger.left = [changes.bounds for group in left for changes in group]
-            groups = halved
-        return None
-
-    def _looks(
-        self, groups: Sequence[Group], prove: bool, tables: list["ChangeSearch"]
-    ) -> Iterator[Pair | bool]:
-        """Look at groups in several threads, each with tables of its own.
-
-        The tables are kept for the next time. Without proof, few families are looked at.
-        """
-        spare = iter(tables.copy())
-        keep = np.ones(len(self.rewards), np.bool_) if prove else self._close
-
-        def space() -> ChangeSearch:
-            search = next(spare, None)
-            if search is None:
-                search = self if prove and not tables else self.near(keep)
-                tables.append(search)
-            return search
-
-        def look(number: int, search: ChangeSearch) -> Pair | bool:
-            return search.look(groups[number], prove)
-
-        return in_order(look, len(groups), space, n_threads(None))
 
     def look(self, group: Group, prove: bool) -> Pair | bool:
         """Return a better pair, or whether the group's envelope leaves room for any."""

@@ -1,6 +1,6 @@
 """Changes of cells: which completions near another one are asked of, one by one or together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,14 @@ def halves(group: Group) -> list[Group]:
         return [group[:middle], group[middle:]]
     middle = len(group[0].last) // 2
     return [(group[0].take(np.s_[:middle]),), (group[0].take(np.s_[middle:]),)]
+
+
+def parts_of(found: Sequence[Changes], chosen: NDArray[np.intp]) -> Group:
+    """Return some of several changes, numbered one after the other, as a group."""
+    starts = np.cumsum([0, *(len(changes.last) for changes in found)])
+    owner = np.searchsorted(starts, chosen, side="right") - 1
+    place = chosen - starts[owner]
+    return tuple(found[k].take(place[owner == k]) for k in np.unique(owner).tolist())
 
 
 def n_changes(singles: NDArray[np.int64], size: int) -> int:

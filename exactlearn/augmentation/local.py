@@ -62,17 +62,24 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         with interruptible():
             incumbent.confirm(best_climb(task, incumbent, starts, t))
     except LimitReachedError as limit:
-        status, message = limit.status, "stopped before t-local optimality was proven"
+        status, unproven = limit.status, incumbent.unproven
+        message = _left("stopped", unproven)
     except KeyboardInterrupt:
-        status, message = "interrupted", "interrupted before t-local optimality was proven"
-    if status != "t-local":
-        unproven = incumbent.unproven
-        message += "" if unproven is None else f": {unproven.told}"
-    elif not provable:
+        status, unproven = "interrupted", incumbent.unproven
+        message = _left("interrupted", unproven)
+    if status == "t-local" and not provable:
         status, message = "heuristic", LOCAL_IN_THE_GRAPH
-    elif t >= len(task.dataset.missing_cells):
+    elif status == "t-local" and t >= len(task.dataset.missing_cells):
         status, incumbent.bound = "optimal", incumbent.score
     return Augmentation.of(incumbent, status, "t-local", t=t, message=message, unproven=unproven)
+
+
+def _left(how: str, unproven: Unproven | None) -> str:
+    """Tell what a search that was stopped has left open."""
+    if unproven is not None and unproven.is_nothing:
+        return f"{how} before all starts were climbed; {unproven.told}"
+    told = "none of its changes is bounded yet" if unproven is None else unproven.told
+    return f"{how} before t-local optimality was proven: {told}"
 
 
 def is_tabulated(task: Task) -> bool:

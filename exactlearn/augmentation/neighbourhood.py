@@ -19,15 +19,16 @@ from exactlearn.augmentation.changes import (
     by_variable,
     gathered,
     n_changes,
+    parts_of,
     prefixes,
 )
 from exactlearn.augmentation.family_store import FamilyStore, require_tabulated
+from exactlearn.augmentation.group_search import better_in_groups
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.sifting import sift
-from exactlearn.augmentation.task import Task, pause
+from exactlearn.augmentation.task import LimitReachedError, Task, pause
 from exactlearn.augmentation.unproven import Ledger
-from exactlearn.solvers import Problem
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.families import families_without_choices
 from exactlearn.solvers.multipliers import Multipliers
@@ -77,6 +78,7 @@ class Neighbourhood:
     def __init__(self, task: Task, incumbent: Incumbent, store: FamilyStore) -> None:
         self.task, self.incumbent, self.store = task, incumbent, store
         self.root: Multipliers | None = None
+        self.relaxed: Pair | None = None
         self.others: list[Multipliers] = []
         self.tight = False
         self.turn: dict[int, int] = {}
@@ -97,38 +99,51 @@ class Neighbourhood:
         LimitReachedError
             When the time is up first.
         """
-        problem = self.task.families(pair.values)
-        problem = problem.select(problem.allowed)
-        is_first = self.root is None
-        if is_first:
-            self._relax(problem, pair, ROUNDS)
-        better = self._by_variable(pair, halve=t is None and not self.tight)
-        if better is not None or t is None:
-            return better
-        if not is_first or not self.tight:
-            self._relax(problem, pair, MOST_ROUNDS)
-        return self._proven(pair, min(t, len(self.store.cells)))
-
-    def _proven(self, pair: Pair, t: int) -> Pair | None:
-        """Return a better pair, or ``None`` when there is provably none."""
-        assert self.root is not None
-        sizes = range(1, t + 1)
+        if t is None:
+            return self._found(pair, halve=True)
+        sizes = range(1, min(t, len(self.store.cells)) + 1)
         singles = [self.store.single_changes(distinct=size == 1) for size in sizes]
-        total = sum(n_changes(own, size) for own, size in zip(singles, sizes, strict=True))
-        ledger = Ledger(pair, total)
+        ledger = Ledger(pair, sum(map(n_changes, singles, sizes)))
         self.incumbent.examine(ledger)
+        try:
+            return self._found(pair, halve=False) or self._proven(pair, singles, ledger)
+        except (LimitReachedError, KeyboardInterrupt):
+            if self.root is not None and singles and ledger.unseen == ledger.total:
+                search = self._search(pair)
+                ledger.dag = pair.target + search.gap
+                _bounded(search, Changes(singles[0][:0], singles[0]), ledger)
+            raise
+
+    def _found(self, pair: Pair, *, halve: bool) -> Pair | None:
+        """Return a better pair that a search without proofs finds."""
+        if self.root is None:
+            self._relax(pair, ROUNDS)
+        singles = self.store.single_changes(distinct=True)
+        groups = [(Changes(singles[:0], own),) for own in by_variable(singles)]
+        halve = halve and not self.tight
+        return better_in_groups(self._search(pair), groups, prove=False, halve=halve)
+
+    def _proven(self, pair: Pair, singles: list[NDArray[np.int64]], ledger: Ledger) -> Pair | None:
+        """Return a better pair, or ``None`` when there is provably none.
+
+        The changes of single cells are given for each number of cells that may differ.
+        """
+        if not (self.tight and self.relaxed is pair):
+            self._relax(pair, MOST_ROUNDS)
         search = self._search(pair)
         ledger.dag = pair.target + search.gap
         better = None if self.tight else search.better_dag()
         if better is None:
             ledger.dag = pair.score
-        for size, own in zip(sizes, singles, strict=True):
+        for size, own in enumerate(singles, 1):
             if better is None:
                 better = self._at_distance(search, own, size, ledger)
         return better
 
-    def _relax(self, problem: Problem, pair: Pair, rounds: int) -> None:
+    def _relax(self, pair: Pair, rounds: int) -> None:
         """Bound the DAGs for the pair's completion by rounds of cutting planes, at most so many."""
+        problem = self.task.families(pair.values)
+        problem = problem.select(problem.allowed)
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
             problem, families_without_choices(problem), None, start, no_listener, pair.target
@@ -143,13 +158,8 @@ class Neighbourhood:
             if before - planes.bound < LEAST_GAIN * (before - pair.target):
                 break
         found = planes.root()
+        self.relaxed = pair
         self.root, self.tight = found.multipliers, found.bound <= pair.target
-
-    def _by_variable(self, pair: Pair, *, halve: bool) -> Pair | None:
-        """Try the changes of one variable after another together, without proofs."""
-        singles = self.store.single_changes(distinct=True)
-        groups = [(Changes(singles[:0], own),) for own in by_variable(singles)]
-        return self._search(pair).better(groups, prove=False, halve=halve)
 
     def _at_distance(
         self, search: ChangeSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
@@ -173,16 +183,10 @@ class Neighbourhood:
             pause(self.incumbent)
             fixed, last = before[turn]
             with self.store.changed(fixed):
-                tops, close = search.bounds(last)
-                bounds = tops.sum(axis=1) - search.multipliers.total
-                left = bounds > search.pair.target
+                reached = _bounded(search, Changes(fixed, last), ledger)
                 self.turn[size] = turn
-                ledger.unseen -= len(last)
-                if left.any():
-                    ledger.left.append(bounds[left])
-                    yield _Reached(
-                        search, Changes(fixed, last, bounds).take(left), close, tops[left]
-                    )
+                if len(reached.tops):
+                    yield reached
 
     def _sifted(self, reached: Iterator[_Reached], ledger: Ledger) -> Pair | None:
         """Look at one change after the other."""
@@ -201,29 +205,30 @@ class Neighbourhood:
             return None
         families = np.logical_or.reduce([one.close for one in found])
         tops = np.concatenate([one.tops for one in found])
-        sizes = [len(one.tops) for one in found]
-        owner = np.repeat(np.arange(len(found)), sizes)
-        place = np.concatenate([np.arange(size) for size in sizes])
         order = np.argsort(tops.sum(axis=1), kind="stable")
         limit = search.pair.target + search.gap + search.multipliers.total
+        changes = [one.changes for one in found]
         groups: list[Group] = []
         for at in range(0, len(order), TOGETHER):
             batch = order[at : at + TOGETHER]
             for members in gathered(tops[batch], limit, SLACK * search.gap):
-                own = np.sort(batch[members])
-                groups.append(
-                    tuple(
-                        found[k].changes.take(place[own[owner[own] == k]])
-                        for k in np.unique(owner[own]).tolist()
-                    )
-                )
-        near = search.near(families)
-        better = near.better(groups, prove=False, halve=False)
-        return near.better(groups, ledger=ledger) if better is None else better
+                groups.append(parts_of(changes, np.sort(batch[members])))
+        # a better pair mostly follows from what is hard to bound: that comes first
+        return better_in_groups(search.near(families), groups[::-1], ledger=ledger)
 
     def _search(self, pair: Pair) -> ChangeSearch:
         assert self.root is not None
         return ChangeSearch(self.task, self.incumbent, pair, self.store, self.root)
+
+
+def _bounded(search: ChangeSearch, changes: Changes, ledger: Ledger) -> _Reached:
+    """Bound changes; keep those that are not excluded, and take note of them."""
+    tops, close = search.bounds(changes.last)
+    bounds = tops.sum(axis=1) - search.multipliers.total
+    left = bounds > search.pair.target
+    ledger.unseen -= len(bounds)
+    ledger.left.append(bounds[left])
+    return _Reached(search, changes._replace(bounds=bounds).take(left), close, tops[left])
 
 
 def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | None:

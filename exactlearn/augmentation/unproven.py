@@ -32,10 +32,15 @@ class Unproven:
     gain: float
 
     @property
+    def is_nothing(self) -> bool:
+        """Whether the pair is proven to be t-local optimal."""
+        return not self.changes and not self.dag
+
+    @property
     def told(self) -> str:
         """The same in words."""
-        if not self.changes and not self.dag:
-            return f"the best pair is t-local optimal: none of its {self.of} changes is unproven"
+        if self.is_nothing:
+            return f"the best pair is t-local optimal, all of its {self.of} changes being excluded"
         left = f"{self.changes} of {self.of} changes"
         left += " and the DAG are unproven" if self.dag else " are unproven"
         if not isfinite(self.gain):
@@ -72,11 +77,13 @@ class Ledger:
     @property
     def unproven(self) -> Unproven:
         """What is open now."""
-        bounds = np.concatenate([[self.dag], *self.left])
-        highest = inf if self.unseen else float(bounds.max())
+        is_dag_open = self.dag > self.pair.target
+        bounds = np.concatenate([np.zeros(0), *self.left])
+        open_bounds = [*bounds.tolist(), *([self.dag] if is_dag_open else [])]
+        highest = inf if self.unseen else max(open_bounds, default=self.pair.score)
         return Unproven(
-            changes=len(bounds) - 1 + self.unseen,
+            changes=len(bounds) + self.unseen,
             of=self.total,
-            dag=self.dag > self.pair.target,
+            dag=is_dag_open,
             gain=max(0.0, highest - self.pair.score),
         )

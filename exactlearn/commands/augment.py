@@ -1,7 +1,7 @@
 """``exactlearn augment``: network and completion of incomplete data, learned together."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -98,6 +98,8 @@ def command(
         lambda told: learn_incomplete(data, criterion, search, told, start=start),
         findings,
     )
+    if result.unproven is not None:
+        more["unproven"] = asdict(result.unproven)
     if result.parents is not None and result.status != "interrupted":
         with output.narration("alternatives") as narration:
             more |= alternatives.record(data, criterion, search, result, narration)
