@@ -49,10 +49,11 @@ def _reduced(
     parents: tuple[int, ...], table: NDArray[np.float64]
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
     """Drop the parents that do not matter, the last first."""
+    rows = table / table.sum(axis=-1, keepdims=True) if parents else table
     for axis in reversed(range(len(parents))):
-        rows = table / table.sum(axis=-1, keepdims=True)
         highest, lowest = rows.max(axis=axis), rows.min(axis=axis)
         if (highest - lowest <= TOLERANCE * highest).all():
             parents = (*parents[:axis], *parents[axis + 1 :])
             table = np.ascontiguousarray(table.take(0, axis))
+            rows = rows.take(0, axis)
     return parents, table

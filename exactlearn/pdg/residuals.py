@@ -100,6 +100,8 @@ class Residuals:
 
     def _make_level(self, family: int, fixed: int) -> _Level:
         members, table = self._members[family], self._tables[family]
+        if not fixed & self.families[family]:
+            return _Level(np.zeros(1, np.int32), table.max(keepdims=True).ravel(), np.zeros(1, int))
         inside = [i for i, v in enumerate(members) if fixed >> v & 1]
         outside = [i for i, v in enumerate(members) if not fixed >> v & 1]
         configurations = prod(table.shape[i] for i in inside)
