@@ -255,6 +255,15 @@ def test_networks_of_completed_tables_find_what_no_tree_shows(parity_with_holes)
     assert (none.graph.parameters == alone.graph.parameters).all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tree_is_searched_from_beside_the_forest(seed):
+    rng = np.random.default_rng(seed)
+    truth = random_graph(rng, 6, zeros=0.0)
+    data = Dataset(holes(truth, rng, 60), truth.names, truth.states)
+    kinds = [structural_em_graph(data, forest=kind).score for kind in ("forest", "tree")]
+    assert structural_em_rounds(data, rounds=0).score == max(kinds)
+
+
 def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
     alone = structural_em_graph(parity_with_holes)
     seen = []

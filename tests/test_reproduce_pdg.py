@@ -111,7 +111,10 @@ def test_random_tables(small_random):
     ]
     means = [r.log_likelihood for r in settings]
     assert whole["em"].log_likelihood == pytest.approx(np.mean(means))
-    assert "| rnd10, 100 rows" in printed(rows)
+    told = printed(rows)
+    assert "| rnd10, 100 rows" in told
+    assert f"| {settings[0].log_likelihood:.3f}±{settings[0].deviation:.2f} " in told
+    assert f"| {whole['available'].p_value:.4g} | {whole['complete'].p_value:.4g} " in told
 
 
 def printed(rows):

@@ -32,7 +32,7 @@ _COLUMNS: Mapping[str, tuple[str, int]] = {
     "paper\np": ("published_p", 4),
     "CPU s": ("seconds", 1),
 }
-"""Columns of numbers: what they hold, and digits after the point."""
+"""Columns of numbers: what they hold, and digits after the point (of p: in all)."""
 
 
 def reproduce_pdg(
@@ -155,7 +155,7 @@ def _one_by_one(table: str, rows: Sequence[Row]) -> Any:
         (
             row.experiment,
             row.method,
-            *(number(getattr(row, key), digits) for key, digits in numbers.values()),
+            *(_figure(key, getattr(row, key), digits) for key, digits in numbers.values()),
             *(getattr(row, text) for text in texts),
         )
         for row in rows
@@ -163,13 +163,19 @@ def _one_by_one(table: str, rows: Sequence[Row]) -> Any:
     return plain_table((table, "method", *numbers, *texts), cells, right=tuple(numbers))
 
 
+def _figure(key: str, value: float | None, digits: int) -> str:
+    """Return a figure; of a probability its first digits, however small it is."""
+    probability = value is not None and key in ("p_value", "published_p")
+    return f"{value:.{digits}g}" if probability else number(value, digits)
+
+
 def _side_by_side(table: str, rows: Sequence[Row]) -> Any:
     """Return a table with a line for each experiment and method, its settings side by side."""
     columns = tuple(dict.fromkeys(row.column for row in rows))
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
-        deviation = number(row.deviation, 3)
-        told = number(row.log_likelihood, 3) + (f" ± {deviation}" if deviation else "")
+        deviation = number(row.deviation, 2)
+        told = number(row.log_likelihood, 3) + (f"±{deviation}" if deviation else "")
         lines.setdefault((row.experiment, row.method), {})[row.column] = told
     cells = (
         (*line, *(settings.get(column, "") for column in columns))

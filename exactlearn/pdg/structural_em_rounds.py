@@ -79,7 +79,10 @@ def structural_em_rounds(
     try:
         if forest == "forest" and best.finished:
             # An edge that does not pay for all its parameters may pay once nodes are merged.
-            best = max(best, search(None, "tree"), key=lambda found: found.score)
+            tree = search(None, "tree")
+            best = max(best, tree, key=lambda found: found.score)
+            if not tree.finished:
+                return replace(best, finished=False)
         for _ in range(rounds):
             if not best.finished:
                 break
