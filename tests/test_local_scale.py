@@ -144,6 +144,22 @@ def test_an_envelope_is_each_familys_best_score_after_one_of_the_changes(seed):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_groups_bound_is_the_sum_of_the_highest_values(seed):
+    rng, data, values, score, rules = case(seed)
+    task = Task(data, score, rules)
+    store = FamilyStore.of_all(data, values, score, rules)
+    pair = Pair(((),) * 4, values, -1e6)
+    multipliers = cluster_multipliers(task.families(values))
+    search = ChangeSearch(task, Incumbent(), pair, store, multipliers)
+    singles = store.single_changes(distinct=True)
+    chosen = np.sort(rng.choice(len(singles), min(3, len(singles)), replace=False))
+    tops, _ = search.bounds(singles[chosen])
+    problem = search.promising((Changes(singles[:0], singles[chosen]),))
+    bound = tops.max(axis=0).sum() - multipliers.total
+    assert multipliers.bound(problem) == pytest.approx(bound, abs=1e-8)
+
+
 @pytest.mark.parametrize("largest", [1, 2, 4])
 def test_cells_are_counted_without_listing_the_sets(largest):
     states = np.array([2, 3, 5, 4])

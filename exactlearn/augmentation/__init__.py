@@ -57,15 +57,27 @@ better network, at this node or below it.
 **Changes near a completion.** *Multipliers of clusters found for one completion bound the networks
 of another*, because the Lagrangian bound holds for any local scores
 (:mod:`exactlearn.solvers.multipliers`). Families without the changed variable keep their scores.
-For a group of changes, giving each family its best score after any of them bounds all at once.
+For a group of changes, giving each family its best score after any of them bounds all at once; the
+multipliers' bound of that is the sum over the children of the highest value that any of the changes
+gives a child, so that changes which raise the same families go together.
 (:mod:`exactlearn.augmentation.change_search`; ``tests/test_local_scale.py``:
 ``test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network``,
-``test_an_envelope_is_each_familys_best_score_after_one_of_the_changes``.)
+``test_an_envelope_is_each_familys_best_score_after_one_of_the_changes``,
+``test_a_groups_bound_is_the_sum_of_the_highest_values``.)
 """
 
 from exactlearn.augmentation.augment import METHODS, augment, gadget_problem
 from exactlearn.augmentation.check import check
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.unproven import Unproven
 
-__all__ = ["METHODS", "Augmentation", "FamilyRules", "augment", "check", "gadget_problem"]
+__all__ = [
+    "METHODS",
+    "Augmentation",
+    "FamilyRules",
+    "Unproven",
+    "augment",
+    "check",
+    "gadget_problem",
+]
