@@ -15,6 +15,7 @@ from exactlearn.pdg.flows import (
     posteriors,
 )
 from exactlearn.pdg.log_flows import log_expectation
+from exactlearn.pdg.row_order import row_order
 from tests.pdg_oracle import (
     completions,
     counts_by_joint,
@@ -168,6 +169,14 @@ def naive_bayes(features):
         [np.array([[0.3, 0.7]]), *theta],
         [top, *[np.empty((2, 10, 0))] * features],
     ), theta
+
+
+def test_rows_are_sorted_from_the_root():
+    graph, _ = naive_bayes(3)
+    codes = incomplete_rows(np.random.default_rng(9), graph, 50, 0.3)
+    order = row_order(graph.layout, codes)
+    assert sorted(order.tolist()) == list(range(50))
+    assert (np.diff(codes[order, 0]) >= 0).all()
 
 
 def test_very_improbable_rows_use_logarithms(kernel):
