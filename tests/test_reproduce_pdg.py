@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from exactlearn.commands import reproducing_pdg
 from exactlearn.errors import OptionError
 from exactlearn.reproduce import contest, hybrids, incomplete, languages, random_tables, relations
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
-from exactlearn.reproduce.record import Record
+from exactlearn.reproduce.record import Record, finished
 from exactlearn.reproduce.signed_ranks import signed_rank, tally
 from exactlearn.reproduce.sources import public_data
 from exactlearn.reproduce.study import Row, Setup
@@ -137,6 +138,13 @@ def test_an_interrupt_tells_what_is_done_of_random_tables(small_random):
     with pytest.raises(KeyboardInterrupt):
         rows.extend(random_tables.random(setup))
     assert [r.repetitions for r in rows if r.method == "em"] == [3, 2, 1]
+
+
+def test_half_a_search_is_not_kept():
+    whole, half = SimpleNamespace(finished=True), SimpleNamespace(finished=False)
+    assert finished(whole) is whole
+    with pytest.raises(KeyboardInterrupt):
+        finished(half)
 
 
 def test_signed_ranks():

@@ -22,6 +22,7 @@ from exactlearn.pdg.flows import log_likelihood_rows
 from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structural_em import structural_em_graph
 from exactlearn.pdg.structural_em_rounds import structural_em_rounds
+from exactlearn.reproduce.record import finished
 from exactlearn.reproduce.sources import public_data
 from exactlearn.reproduce.study import Row, Setup
 
@@ -53,20 +54,24 @@ def _graph(graph: DecisionGraph, test: Dataset) -> Judged:
 
 
 def _tree(train: Dataset, test: Dataset) -> Judged:
-    return _graph(structural_em_graph(train, forest="tree", size="representational").graph, test)
+    return _graph(
+        finished(structural_em_graph(train, forest="tree", size="representational")).graph, test
+    )
 
 
 def _forest(train: Dataset, test: Dataset) -> Judged:
-    return _graph(structural_em_graph(train, size="representational").graph, test)
+    return _graph(finished(structural_em_graph(train, size="representational")).graph, test)
 
 
 def _from_network(train: Dataset, test: Dataset) -> Judged:
     start = compile_network(learnt_network(train))
-    return _graph(structural_em_graph(train, start=start, size="representational").graph, test)
+    return _graph(
+        finished(structural_em_graph(train, start=start, size="representational")).graph, test
+    )
 
 
 def _default(train: Dataset, test: Dataset) -> Judged:
-    return _graph(structural_em_rounds(train, size="representational").graph, test)
+    return _graph(finished(structural_em_rounds(train, size="representational")).graph, test)
 
 
 def _network(train: Dataset, test: Dataset) -> Judged:

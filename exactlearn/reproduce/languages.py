@@ -16,6 +16,7 @@ from exactlearn.naive_bayes import naive_bayes_models
 from exactlearn.pdg.flows import log_likelihood_rows
 from exactlearn.pdg.forest_population import learn_pdg
 from exactlearn.pdg.network_starts import learnt_network
+from exactlearn.reproduce.record import finished
 from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import LANGUAGES
 from exactlearn.reproduce.thesis_row import thesis_row
@@ -89,11 +90,13 @@ def lambdas(n_rows: int) -> list[float]:
 
 
 def _graphs(split: Split, seed: int) -> Points:
-    found = learn_pdg(
-        split.train,
-        lambdas=lambdas(split.train.n_rows),
-        significances=SIGNIFICANCES,
-        seed=seed,
+    found = finished(
+        learn_pdg(
+            split.train,
+            lambdas=lambdas(split.train.n_rows),
+            significances=SIGNIFICANCES,
+            seed=seed,
+        )
     )
     return [
         {

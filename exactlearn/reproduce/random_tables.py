@@ -21,6 +21,7 @@ from exactlearn.pdg.flows import log_likelihood_rows
 from exactlearn.pdg.structural_em import CASES, structural_em_graph
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
 from exactlearn.reproduce.random_summary import summarised
+from exactlearn.reproduce.record import finished
 from exactlearn.reproduce.study import Row, Setup
 
 VARIABLES, SIZES = (10, 20, 40), (250, 500, 1000, 2000)
@@ -92,13 +93,14 @@ def _learnt(method: str, holed: Dataset, drawn: _Drawn) -> dict[str, Any]:
     if method == "complete" and not (holed.codes >= 0).all(axis=1).any():
         return {"test": None, "size": None, "seconds": 0.0}
     begun = process_time()
-    graph = structural_em_graph(
+    found = structural_em_graph(
         holed,
         cases=next((case for case in CASES if case == method), "em"),
         forest=drawn.truth.forest if method == TRUE_TREE else "tree",
         size="representational",
         iterations=0 if method == FIRST else 100,
-    ).graph
+    )
+    graph = finished(found).graph
     seconds = process_time() - begun
     return {
         "test": float(log_likelihood_rows(graph, drawn.test.codes).mean()),

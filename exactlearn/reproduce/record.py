@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from exactlearn.errors import FormatError
 from exactlearn.formats.atomic import atomic_write
@@ -40,6 +40,27 @@ def write_record(path: Path | None, done: Done) -> None:
     """Write what is done, if there is a file for it."""
     if path is not None:
         atomic_write(path, json.dumps(done, allow_nan=False) + "\n")
+
+
+class _Stoppable(Protocol):
+    @property
+    def finished(self) -> bool: ...
+
+
+Search = TypeVar("Search", bound=_Stoppable)
+
+
+def finished(found: Search) -> Search:
+    """Return what a search found, unless it was interrupted: half a search is not to be kept.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When it was.
+    """
+    if not found.finished:
+        raise KeyboardInterrupt
+    return found
 
 
 @dataclass
