@@ -8,9 +8,10 @@ import pytest
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.agreement import agree
 from exactlearn.augmentation.columns import merge_rows
-from exactlearn.augmentation.family_bounds import Holes, Prices, place_rows
+from exactlearn.augmentation.family_bounds import Holes, place_rows
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism
+from exactlearn.augmentation.prices import Prices, others_members
 from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.task import Task
 from exactlearn.data import Dataset
@@ -41,19 +42,35 @@ def priced(holes, rng, scale):
 
 
 def random_prices(holes, rng, scale):
-    read = scale * rng.random(holes.prices.read.shape)
-    return Prices(read, read * rng.random(read.shape))
+    return Prices(*(scale * rng.random(prices.shape) for prices in holes.prices))
+
+
+def charged_as_sink(child, parents, variable, prices):
+    """Return what is charged for each set of the variable, and one or two others, with this sink.
+
+    The prices are those of all sets of others, one after the other.
+    """
+    sets = others_members(len(prices.read))
+    together = sets.copy()
+    together[:, variable] = True
+    rest = [set(np.flatnonzero(members)) - {child} for members in together]
+    return [
+        s
+        for s, others in enumerate(sets)
+        if not others[variable] and together[s, child] and rest[s] <= set(parents)
+    ]
 
 
 def best_by_enumeration(task, child, parents, holes):
     """Return the best score of a family over all completions, its prices paid."""
     cells = task.dataset.missing_cells
     own = [h for h, (_, v) in enumerate(cells) if v in (child, *parents)]
+    paying = {h: charged_as_sink(child, parents, cells[h, 1], holes.prices) for h in own}
     return max(
         score_family(complete, child, parents, task.score)
         - sum(
             holes.prices.read[child, h, values[h]]
-            + sum(holes.prices.joint[p, h, values[h]] for p in parents if cells[h, 1] == child)
+            + holes.prices.sink[paying[h], h, values[h]].sum()
             for h in own
         )
         for values, complete in completions(task.dataset)

@@ -36,16 +36,16 @@ exchanging two rows makes cheaper are not needed, nor, where rows pay the same e
 the one in the order of the cells.* An exchange leaves the table as it is, and the rows differ in
 what they pay only. (:mod:`exactlearn.augmentation.family_bounds`; the same test.)
 
-**Prices.** *For prices 0 <= j <= l, let the family of i pay l(i, c, v) for reading hole c as state
-v, and j(k, c, v) for each parent k as well if c is in the column of i. Every DAG with a completion
-scores at most the best DAG's sum of max_Z [ s_i(PA_i, Z) - what is paid ], plus the sum over holes
-of max_v sum_i l(i, c, v).* Let all families have one completion Z. For a hole in the column of i,
-``l(k, c, Z_c)`` is paid by the family of k if i is a parent of k, and ``j(k, c, Z_c)`` by the
-family of i if k is a parent of i; a DAG has one of these arcs at most. So what is paid is at most
-``sum_i l(i, c, Z_c)``, and that is at most what is given back. Filling a hole makes its reading
-certain, so that its prices may be dropped. At other prices the bracket rises by at most the sum,
-over holes and those who are paid for, of the most that a state became cheaper by.
-(:mod:`exactlearn.augmentation.agreement`;
+**Prices.** *For prices p, q >= 0, let the family of i pay p(i, c, v) for reading hole c as state v,
+and besides q(T, c, v) for each set T with the column of c in it of which i is the sink: T is i and
+some of its parents. Every DAG with a completion scores at most the best DAG's sum of
+max_Z [ s_i(PA_i, Z) - what is paid ], plus the sum over holes of
+max_v [ sum_i p(i, c, v) + sum_T q(T, c, v) ].* Let all families have one completion Z. Each reader
+pays ``p(i, c, Z_c)`` once. A set has one sink at most in a DAG: of two, each would be a parent of
+the other. So what is paid is at most the sum of all prices of ``(c, Z_c)``, and that is at most
+what is given back. Filling a hole makes its reading certain, so that its prices may be dropped. At
+other prices the bracket rises by at most the sum, over holes and those who pay, of the most that a
+state became cheaper by. (:mod:`exactlearn.augmentation.agreement`;
 ``test_prices_bound_every_pair_and_close_much_of_the_gap``,
 ``test_bounds_stay_valid_at_other_prices_and_in_filled_holes``.)
 

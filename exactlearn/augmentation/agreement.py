@@ -3,9 +3,9 @@
 If every family may have the completion of its columns that it likes best, what they score together
 is far above any network's score. Families therefore pay for what they read, and what all prices of
 one state of a hole add up to is paid back once (theorem and proof:
-:mod:`exactlearn.augmentation`). This is the Lagrangian relaxation of: families of k with parent i
-that read a hole c in the column of i as v, and families of i with parent k that read it so,
-together at most ``z[c, v]``. The best prices are the duals of a linear program over (family,
+:mod:`exactlearn.augmentation`). This is the Lagrangian relaxation of: families of one variable that
+read a hole c as v at most ``z[c, v]``, and families that are the sink of one set of variables, and
+read it so, at most ``z[c, v]``. The best prices are the duals of a linear program over (family,
 reading) pairs, which enter as they are found (column generation), with cluster inequalities for
 acyclicity.
 """
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import Prices
 from exactlearn.augmentation.optimism import Adjusted, Optimism
 from exactlearn.augmentation.reading_program import Agreement, Solved
 from exactlearn.solvers.multipliers import Multipliers
@@ -35,7 +34,7 @@ SMOOTHING = 0.5
 """Most weight of the best prices so far where the next ones are tried: the last ones jump about."""
 
 JOINING = 0.7
-"""Part of the gap below which the linear program's lead must be before joint links are sought."""
+"""Part of the gap below which the linear program's lead must be before sink links are sought."""
 
 LEAST_GAIN = 0.1
 """Part of the gap that is worth going on for."""
@@ -95,7 +94,7 @@ def agree(
         entered = False
         closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_PRICE))
         weight = SMOOTHING * max(0.0, closed)
-        for prices in (_smoothed(best_prices, solved.prices, weight), solved.prices):
+        for prices in (best_prices.blend(solved.prices, weight), solved.prices):
             optimism.price(prices)
             adjusted = optimism.adjusted(solved.multipliers)
             if adjusted.total < best:
@@ -116,12 +115,6 @@ def agree(
             break
     optimism.price(best_prices)
     return Agreed(best, multipliers, solved.shares)
-
-
-def _smoothed(best: Prices, last: Prices, weight: float) -> Prices:
-    """Return prices between two."""
-    rest = 1.0 - weight
-    return Prices(weight * best.read + rest * last.read, weight * best.joint + rest * last.joint)
 
 
 def _enter(program: Agreement, optimism: Optimism, adjusted: Adjusted, solved: Solved) -> bool:

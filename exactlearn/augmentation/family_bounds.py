@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.growth import Growth, gain
+from exactlearn.augmentation.prices import Prices, price_of
 from exactlearn.data import Dataset
 from exactlearn.kernel import kernel
 
@@ -31,23 +32,6 @@ ROUNDING = 1e-10
 
 MARGIN = 1e-9
 """Least difference of prices by which exchanging two rows is better."""
-
-
-class Prices(NamedTuple):
-    """What families pay for reading holes, never less than 0.
-
-    Attributes
-    ----------
-    read
-        What a family of each variable pays for reading a hole as a state, shape (variables, holes,
-        most states).
-    joint
-        What a family pays for each of its parents for reading a hole in the column of its child as
-        a state; nowhere more than ``read``; same shape.
-    """
-
-    read: NDArray[np.float64]
-    joint: NDArray[np.float64]
 
 
 class Holes(NamedTuple):
@@ -85,7 +69,6 @@ class Holes(NamedTuple):
         number = np.full(codes.shape, -1)
         number[variables, rows] = np.arange(len(rows))
         most = int(dataset.cardinalities.max(initial=0))
-        free = np.zeros((dataset.n_variables, len(rows), most))
         return cls(
             codes,
             dataset.row_weights,
@@ -93,7 +76,7 @@ class Holes(NamedTuple):
             number,
             variables,
             rows,
-            Prices(free, free),
+            Prices.none(dataset.n_variables, len(rows), most),
         )
 
     @property
@@ -236,17 +219,6 @@ def _count(family: _Family, table: Holes) -> tuple[float, NDArray[np.int64], int
 
 
 @kernel
-def _price(columns: NDArray[np.int64], table: Holes, hole: int, state: int) -> float:
-    """Return what a family pays for reading a hole as a state."""
-    child = columns[0]
-    price: float = table.prices.read[child, hole, state]
-    if table.variables[hole] == child:
-        for p in range(1, len(columns)):
-            price += table.prices.joint[columns[p], hole, state]
-    return price
-
-
-@kernel
 def _fill(
     family: _Family,
     table: Holes,
@@ -264,7 +236,7 @@ def _fill(
                 cells[k] += state * stride
         else:
             for other in range(table.cardinalities[v] - 1, -1, -1):
-                paid = _price(family.columns, table, hole, other)
+                paid = price_of(family.columns, table.prices, v, hole, other)
                 for k in range(count):
                     cells[other * count + k] = cells[k] + other * stride
                     prices[other * count + k] = prices[k] + paid
@@ -484,7 +456,7 @@ def read_family(
             hole = table.number[v, placed.rows[k]]
             if hole >= 0 and table.codes[v, placed.rows[k]] < 0:
                 state[hole] = cell % table.cardinalities[v]
-                score += _price(columns, table, hole, state[hole])
+                score += price_of(columns, table.prices, v, hole, state[hole])
             cell //= table.cardinalities[v]
     holes = np.flatnonzero(state >= 0)
     return holes, state[holes], score

@@ -92,6 +92,21 @@ class OpenFamilies:
         found[row, self.members[row, column]] = True
         return found
 
+    def charged(self, paid: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum what each family pays for each two of its parents and each one, shape (m,).
+
+        Parameters
+        ----------
+        paid
+            That of the family of i for a and b in ``paid[i, a, b]``, shape (n, n, n).
+        """
+        total = np.zeros(len(self))
+        for p in range(self.members.shape[1]):
+            for q in range(p + 1):
+                a, b = self.members[:, p], self.members[:, q]
+                total += np.where((a >= 0) & (b >= 0), paid[self.child, a, b], 0.0)
+        return total
+
     def take(self, keep: NDArray[np.bool_]) -> "OpenFamilies":
         """Return some of the families, shape (m,); every child must keep one."""
         g = self.growth

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import Holes, Prices, read_family
+from exactlearn.augmentation.family_bounds import Holes, read_family
 from exactlearn.augmentation.open_families import OpenFamilies
+from exactlearn.augmentation.prices import Prices, sets_of_sinks
 from exactlearn.solvers.multipliers import Multipliers
 
 
@@ -34,6 +35,13 @@ class Reading(NamedTuple):
     holes: NDArray[np.int64]
     states: NDArray[np.int64]
     score: float
+
+
+class _Change(NamedTuple):
+    """What columns became cheaper by, and where prices changed, shapes (payers, variables)."""
+
+    cheaper: NDArray[np.float64]
+    changed: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,26 +102,25 @@ class Optimism:
 
     def price(self, prices: Prices) -> None:
         """Change the prices."""
-        cheaper, changed = self._change(self.holes.prices.read, prices.read)
-        cheaper_joint, changed_joint = self._change(self.holes.prices.joint, prices.joint)
-        np.fill_diagonal(cheaper_joint, 0.0)  # nobody is its own parent
-        np.fill_diagonal(changed_joint, False)
-        cheaper, changed = cheaper + cheaper_joint.T, changed | changed_joint.T
+        old, n = self.holes.prices, self.families.n_variables
+        reader, charge = self._change(old.read, prices.read), self._change(old.sink, prices.sink)
         child, has = self.families.child, self.families.has
-        self.upper = np.minimum(self.upper + (cheaper[child] * has).sum(axis=1), self.free)
-        self.fresh = self.fresh & ~(changed[child] & has).any(axis=1)
+        cheaper = (reader.cheaper[child] * has).sum(axis=1)
+        cheaper += self.families.charged(sets_of_sinks(charge.cheaper, n))
+        changed = (reader.changed[child] & has).any(axis=1)
+        changed |= self.families.charged(sets_of_sinks(charge.changed.astype(float), n)) > 0.0
+        self.upper = np.minimum(self.upper + cheaper, self.free)
+        self.fresh = self.fresh & ~changed
         self.holes = self.holes._replace(prices=prices)
 
-    def _change(
-        self, old: NDArray[np.float64], new: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _change(self, old: NDArray[np.float64], new: NDArray[np.float64]) -> "_Change":
         """Return what each column became cheaper by for each payer, and where any price changed."""
         n, still, variable = self.families.n_variables, self.still_open, self.holes.variables
-        cheaper, changed = np.zeros((n, n)), np.zeros((n, n), np.bool_)
+        cheaper, changed = np.zeros((n, len(old))), np.zeros((n, len(old)), np.bool_)
         fall = np.maximum(old - new, 0.0).max(axis=2)
-        np.add.at(cheaper.T, variable[still], fall[:, still].T)
-        np.logical_or.at(changed.T, variable[still], (old != new).any(axis=2)[:, still].T)
-        return cheaper, changed
+        np.add.at(cheaper, variable[still], fall[:, still].T)
+        np.logical_or.at(changed, variable[still], (old != new).any(axis=2)[:, still].T)
+        return _Change(cheaper.T, changed.T)
 
     def fixed(self, hole: int, state: int) -> "Optimism":
         """Return the bounds with a hole filled, which takes its prices away."""
@@ -123,8 +130,9 @@ class Optimism:
         child, has = self.families.child, self.families.has
         touched = has[:, variable]
         refund = np.where(touched, prices.read[child, hole, state], 0.0)
-        joint = np.where(np.arange(has.shape[1]) == variable, 0.0, prices.joint[:, hole, state])
-        refund += np.where(child == variable, has @ joint, 0.0)
+        charge = np.zeros((len(prices.sink), has.shape[1]))
+        charge[:, variable] = prices.sink[:, hole, state]
+        refund += self.families.charged(sets_of_sinks(charge, has.shape[1]))
         return Optimism(
             self.families,
             self.holes.fill(values),
@@ -153,7 +161,7 @@ class Optimism:
     @property
     def paid_back(self) -> float:
         """What the prices of all open holes give back."""
-        total = self.holes.prices.read[:, self.still_open].sum(axis=0)
+        total = self.holes.prices.total[self.still_open]
         states = np.arange(total.shape[1])
         total[states >= self.holes.states[self.still_open, None]] = -np.inf
         return float(total.max(axis=1, initial=-np.inf).sum())

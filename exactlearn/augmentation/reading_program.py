@@ -1,9 +1,9 @@
 """The linear program whose duals are the best prices of readings.
 
 Columns are families with what they read, and ``z[c, v]`` for each hole and state. Links keep the
-families of one variable that read c as v below ``z[c, v]``; where a solution violates them, joint
-links do so for the families of k with the parent i and those of i with the parent k, c being in the
-column of i: no acyclic selection has both. Clusters keep the selection acyclic.
+families of one variable that read c as v below ``z[c, v]``; where a solution violates them, sink
+links do so for all families that are the sink of a set of variables with the column of c in it: a
+DAG has at most one. Clusters keep the selection acyclic.
 """
 
 from collections import defaultdict
@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import Holes, Prices
+from exactlearn.augmentation.family_bounds import Holes
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism, Reading
+from exactlearn.augmentation.prices import Prices
+from exactlearn.augmentation.sink_links import Link, SinkLinks
 from exactlearn.solvers.cluster_search import FEW, violated_clusters
 from exactlearn.solvers.clusters import Counted, Support
 from exactlearn.solvers.counted_search import counted_clusters
@@ -25,14 +27,8 @@ from exactlearn.solvers.multipliers import Multipliers
 MOST_CLUSTERS = 20
 """Clusters that enter between two linear programs."""
 
-MOST_JOINT = 200
-"""Joint links that enter between two linear programs."""
-
-LEAST_VIOLATION = 1e-3
-"""Violation from which a joint link enters."""
-
-_Link = tuple[int, int, int]
-"""A variable, a hole and a state."""
+MOST_SINKS = 200
+"""Sink links that enter between two linear programs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +103,9 @@ class Agreement:
         self._lp.bound_columns(np.arange(columns), np.ones(columns))
         self._state_first = np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
         self._n_rows = n + h
-        self._links: dict[_Link, int] = {}
-        self._joint: dict[_Link, int] = {}
-        self._readers: defaultdict[_Link, list[int]] = defaultdict(list)
+        self._links: dict[Link, int] = {}
+        self._sinks = SinkLinks(families, self.variables)
+        self._readers: defaultdict[Link, list[int]] = defaultdict(list)
         self._cluster_rows: list[int] = []
         self._readings: list[Reading] = []
         self._known: set[tuple[int, bytes]] = set()
@@ -129,8 +125,8 @@ class Agreement:
         for reading in self._readings:
             if keep[reading.number]:
                 taken.add(reading._replace(number=int(number[reading.number])))
-        for link in self._joint:
-            taken._add_joint(*link)
+        for link in self._sinks.rows:
+            taken._add_sink(link)
         taken.add_clusters(self.clusters)
         return taken
 
@@ -142,7 +138,7 @@ class Agreement:
         self._known.add(key)
         child = int(self.families.child[reading.number])
         reads = zip(reading.holes.tolist(), reading.states.tolist(), strict=True)
-        rows = [child, *(self._link(child, *read) for read in reads), *self._joint_rows(reading)]
+        rows = [child, *(self._link(child, *read) for read in reads), *self._sinks.rows_of(reading)]
         met = np.flatnonzero(self._satisfied(np.array([reading.number]))[:, 0])
         items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
         self._lp.add_columns(np.array([reading.score]), np.array([0, len(items)]), items)
@@ -154,37 +150,11 @@ class Agreement:
     def gain(self, reading: Reading, solved: Solved) -> float:
         """Return the reduced cost of a reading."""
         child = self.families.child[reading.number]
-        own, parents = self._own(reading), self._parents(reading)
-        hole, state = reading.holes, reading.states
-        paid = float(solved.prices.read[child, hole, state].sum())
-        paid += float(solved.prices.joint[parents][:, hole[own], state[own]].sum())
+        paid = float(solved.prices.read[child, reading.holes, reading.states].sum())
+        paid += float(solved.prices.sink[tuple(self._sinks.charges(reading))].sum())
         met = self._satisfied(np.array([reading.number]))[: len(solved.multipliers.values), 0]
         reward = float(solved.multipliers.values @ met)
         return reading.score - paid + reward - float(solved.values[child])
-
-    def _parents(self, reading: Reading) -> NDArray[np.int32]:
-        members: NDArray[np.int32] = self.families.members[reading.number]
-        return members[members >= 0]
-
-    def _own(self, reading: Reading) -> NDArray[np.bool_]:
-        """Tell which holes of a reading are in the column of its child."""
-        own: NDArray[np.bool_] = (
-            self.variables[reading.holes] == self.families.child[reading.number]
-        )
-        return own
-
-    def _joint_rows(self, reading: Reading) -> list[int]:
-        """Return the joint links that a reading is part of."""
-        if not self._joint:
-            return []
-        child, parents = int(self.families.child[reading.number]), self._parents(reading).tolist()
-        read = zip(reading.holes.tolist(), reading.states.tolist(), self._own(reading), strict=True)
-        links = [
-            (payer, hole, state)
-            for hole, state, own in read
-            for payer in (parents if own else (child,))
-        ]
-        return [self._joint[link] for link in links if link in self._joint]
 
     def violated(self, support: Support) -> Counted:
         """Return clusters that a solution violates."""
@@ -203,36 +173,21 @@ class Agreement:
         return met
 
     def join(self, solved: Solved) -> int:
-        """Add the joint links that a solution violates most; return their number."""
-        mass = np.zeros(self._shape)
-        for k in np.flatnonzero(solved.chosen > LEAST_VIOLATION):
-            reading, own = self._readings[k], self._own(self._readings[k])
-            hole, state = reading.holes, reading.states
-            mass[self.families.child[reading.number], hole[~own], state[~own]] += solved.chosen[k]
-            for parent in self._parents(reading):
-                mass[parent, hole[own], state[own]] += solved.chosen[k]
-        excess = mass - solved.shares
-        excess[tuple(np.array(list(self._joint), np.int64).reshape(-1, 3).T)] = 0.0
-        worst = np.argsort(-excess, axis=None, kind="stable")[:MOST_JOINT]
-        worst = worst[excess.flat[worst] > LEAST_VIOLATION]
-        for link in zip(*np.unravel_index(worst, excess.shape), strict=True):
-            self._add_joint(*map(int, link))
-        return len(worst)
+        """Add the sink links that a solution violates most; return their number."""
+        links = self._sinks.violated(self._readings, solved.chosen, solved.shares, MOST_SINKS)
+        for link in links:
+            self._add_sink(link)
+        return len(links)
 
-    def _add_joint(self, payer: int, hole: int, state: int) -> None:
-        """Keep those who read a hole with the payer, by either arc, below the hole's state."""
-        child = int(self.variables[hole])
-        readers = [
-            *self._readers[payer, hole, state],
-            *(
-                k
-                for k in self._readers[child, hole, state]
-                if self.families.has[self._readings[k].number, payer]
-            ),
-        ]
+    def _add_sink(self, link: Link) -> None:
+        """Keep those who read a hole and are the sink of a set below the hole's state."""
+        _, hole, state = link
+        children = np.flatnonzero(self._sinks.members(link)).tolist()
+        able = (k for child in children for k in self._readers[child, hole, state])
+        readers = self._sinks.sinks(link, able, self._readings)
         column = int(self._state_first[hole] + state)
         items = np.array([column, *(k + self._state_first[-1] for k in readers)], np.int64)
-        self._joint[payer, hole, state] = self._n_rows
+        self._sinks.rows[link] = self._n_rows
         self._n_rows += 1
         self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, len(items)]), items)
 
@@ -279,8 +234,10 @@ class Agreement:
         # fewer steps than the primal simplex takes, though columns enter
         optimum, values, duals = self._lp.solve(dual=True)
         n, h, most = self._shape
-        joint = self._duals(self._joint, duals)
-        prices = Prices(self._duals(self._links, duals) + joint, joint)
+        prices = Prices(
+            self._duals(n, self._links, duals),
+            self._duals(len(self._sinks), self._sinks.rows, duals),
+        )
         rows = np.array(self._cluster_rows, np.int64)
         weights = np.maximum(0.0, -duals[rows])
         shares = np.zeros((h, most))
@@ -297,9 +254,11 @@ class Agreement:
             self._support(values[len(hole) :]),
         )
 
-    def _duals(self, links: dict[_Link, int], duals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the duals of links, shape (n, holes, states)."""
-        prices = np.zeros(self._shape)
+    def _duals(
+        self, payers: int, links: dict[Link, int], duals: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the duals of links, shape (payers, holes, states)."""
+        prices = np.zeros((payers, *self._shape[1:]))
         if links:
             at = tuple(np.array(list(links), np.int64).T)
             prices[at] = np.maximum(0.0, duals[list(links.values())])
