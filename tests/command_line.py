@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from exactlearn.__main__ import main
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+PATIENCE = 300  # seconds
 
 
 def run(*words, status=0):
@@ -40,20 +43,34 @@ def fails(*words, status=2):
     return done.stderr
 
 
-def start(*words, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "exactlearn", *map(str, words)],
-        env=ENVIRONMENT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        **options,
-    )
+@contextmanager
+def started(*words, **options):
+    """Run a command in a process of its own, which does not outlive the block.
+
+    Ctrl-C reaches it also where the tests run in the background of a script, whose jobs ignore it.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "exactlearn", *map(str, words)],
+            env=ENVIRONMENT,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **options,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def wait_for(condition, seconds=60):
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + seconds
+def wait_for(condition):
+    """Wait until a condition holds: long, as kernels may have to be compiled on a busy machine."""
+    deadline = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert condition()

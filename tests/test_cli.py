@@ -22,11 +22,12 @@ from exactlearn.pipeline import load_for
 from exactlearn.runs import Reading
 from tests.command_line import (
     ENVIRONMENT,
+    PATIENCE,
     ROOT,
     fails,
     run,
     run_json,
-    start,
+    started,
     wait_for,
     write_hard_scores,
 )
@@ -437,10 +438,9 @@ class TestStreams:
         assert CliRunner().invoke(main, words).stderr == ""
 
     def test_a_closed_pipe_is_no_traceback(self):
-        pipe = start("instances", "lucas-mcar.csv", "asia.bif", "lucas.bif")
-        assert pipe.stdout is not None
-        pipe.stdout.close()
-        _, told = pipe.communicate(timeout=60)
+        with started("instances", "lucas-mcar.csv", "asia.bif", "lucas.bif") as pipe:
+            pipe.stdout.close()
+            _, told = pipe.communicate(timeout=PATIENCE)
         assert "Traceback" not in told
         assert "Exception" not in told
 
@@ -453,11 +453,11 @@ class TestSignals:
     def test_the_incumbent_survives(self, hard_scores, tmp_path, sent, status):
         target = tmp_path / "x.json"
         words = ("solve", hard_scores, "--solver", "scip", "--json")
-        solving = start(*words, "-o", target, start_new_session=True)
-        wait_for(target.exists)
-        time.sleep(1)
-        solving.send_signal(getattr(signal, sent))
-        out, told = solving.communicate(timeout=60)
+        with started(*words, "-o", target, start_new_session=True) as solving:
+            wait_for(target.exists)
+            time.sleep(1)
+            solving.send_signal(getattr(signal, sent))
+            out, told = solving.communicate(timeout=PATIENCE)
         assert solving.returncode == status, told
         assert "Traceback" not in told
         record = json.loads(target.read_text())

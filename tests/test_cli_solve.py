@@ -23,7 +23,15 @@ from exactlearn.formats import atomic
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.scores_file import read_scores
 from exactlearn.solvers import Result
-from tests.command_line import fails, run, run_json, start, wait_for, write_hard_scores
+from tests.command_line import (
+    PATIENCE,
+    fails,
+    run,
+    run_json,
+    started,
+    wait_for,
+    write_hard_scores,
+)
 
 SCORES = """# three variables, the best two of them in a cycle
 3
@@ -345,12 +353,12 @@ def test_a_folder_that_vanishes_costs_the_file_not_the_answer(hard_scores, tmp_p
     folder = tmp_path / "out"
     folder.mkdir()
     words = ("solve", hard_scores, "--solver", "scip", "--json", "-o", folder / "x.json")
-    process = start(*words, start_new_session=True)
-    wait_for((folder / "x.json").exists)
-    shutil.rmtree(folder)
-    time.sleep(1)
-    process.send_signal(signal.SIGTERM)
-    out, told = process.communicate(timeout=60)
+    with started(*words, start_new_session=True) as process:
+        wait_for((folder / "x.json").exists)
+        shutil.rmtree(folder)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        out, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2, told
     assert "Traceback" not in told
     assert json.loads(out)["status"] == "interrupted"
