@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bucket_layout import Buckets
-from exactlearn.bucket_space import Space, index_family, index_message, lay_out
+from exactlearn.bucket_space import (
+    Space,
+    add_up,
+    index_family,
+    index_message,
+    lay_out,
+    multiply,
+)
 from exactlearn.kernel import kernel
 
 
@@ -51,9 +58,8 @@ def collect(
         v, start = space.missing[i], space.cell_first[i]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             if is_home(layout, row, layout.holder[t], v):
-                size = index_family(layout, row, layout.holder[t], i, space)
-                for c in range(size):
-                    space.cells[start + c] *= tables[space.places[c]]
+                outer, inner = index_family(layout, row, layout.holder[t], i, space)
+                multiply(space.cells, start, outer, inner, space.places, tables)
         scale = _send(layout, i, maximise, space)
         if scale <= 0.0:
             return m, -np.inf
@@ -71,11 +77,11 @@ def distribute(layout: Buckets, m: int, space: Space) -> None:
         for t in range(first, last):
             space.passed[t] = 1.0 if heir < 0 else 0.0
         if heir >= 0:
-            size, above = index_message(layout, i, space), space.cell_first[heir]
-            for c in range(size):
-                space.passed[space.places[c]] += space.cells[above + c]
+            outer, inner = index_message(layout, i, space)
+            above = space.cell_first[heir]
+            add_up(space.cells, above, outer, inner, space.places, 1.0, space.passed)
         for t in range(last - first):
-            sent = space.messages[first + t]
+            sent = space.messages[first + t] * space.scale[i]
             ratio = space.passed[first + t] / sent if sent > 0.0 else 0.0
             for h in range(r):
                 space.cells[start + t * r + h] *= ratio
@@ -93,7 +99,7 @@ def is_home(layout: Buckets, row: NDArray[np.int16], family: int, variable: int)
 
 @kernel
 def _send(layout: Buckets, bucket: int, maximise: bool, space: Space) -> float:
-    """Send a bucket's message on, with its table scaled to a largest entry of one.
+    """Send a bucket's message on, scaled to a largest entry of one.
 
     Returns what was divided by: without it, long products would underflow.
     """
@@ -112,10 +118,9 @@ def _send(layout: Buckets, bucket: int, maximise: bool, space: Space) -> float:
         return 0.0
     for t in range(first, last):
         space.messages[t] /= largest
-    for c in range(start, space.cell_first[bucket + 1]):
-        space.cells[c] /= largest
+    space.scale[bucket] = largest
     if heir >= 0:
-        size, above = index_message(layout, bucket, space), space.cell_first[heir]
-        for c in range(size):
-            space.cells[above + c] *= space.messages[space.places[c]]
+        outer, inner = index_message(layout, bucket, space)
+        above = space.cell_first[heir]
+        multiply(space.cells, above, outer, inner, space.places, space.messages)
     return largest

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.elimination import elimination_order
+from exactlearn.elimination import best_elimination_order, elimination_order
 from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.triangulation import elimination_clusters
@@ -58,6 +58,7 @@ def buckets(
     parents: Sequence[Sequence[int]],
     cardinalities: NDArray[np.int64],
     missing: Collection[int],
+    trials: int = 0,
 ) -> Buckets:
     """Return the buckets of a DAG, eliminating the variables that some row lacks.
 
@@ -69,12 +70,19 @@ def buckets(
         Number of states of each variable, shape (variables,).
     missing
         The variables that may be missing; the others are constants in every row.
+    trials
+        How many orders to try for smaller buckets, beside those of all greedy rules; by default
+        one rule gives the only order.
     """
     adjacency = [
         frozenset(u for u in neighbours if u in missing) if v in missing else frozenset[int]()
         for v, neighbours in enumerate(moral_graph(parents))
     ]
-    order = elimination_order(adjacency, cardinalities)
+    order = (
+        best_elimination_order(adjacency, cardinalities, trials=trials)
+        if trials
+        else elimination_order(adjacency, cardinalities)
+    )
     position = np.empty(len(order), np.int64)
     position[list(order)] = np.arange(len(order))
     separators: list[list[int]] = [[] for _ in order]

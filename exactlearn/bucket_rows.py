@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from exactlearn.bucket_flows import collect, distribute, is_home
 from exactlearn.bucket_layout import Buckets
-from exactlearn.bucket_space import Space, index_family
+from exactlearn.bucket_space import Space, add_up, index_family
 from exactlearn.kernel import kernel, overwrite
 
 
@@ -53,13 +53,14 @@ def expect_families(
             v = space.missing[b]
             start, stop = space.cell_first[b], space.cell_first[b + 1]
             first, r = layout.state_first[v], layout.cardinality[v]
-            for c in range(stop - start if posterior.size > 0 else 0):
-                posterior[i, first + c % r] += space.cells[start + c]
+            for c in range(start, stop if posterior.size > 0 else start, r):
+                for h in range(r):
+                    posterior[i, first + h] += space.cells[c + h]
             for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
                 family = layout.holder[t]
                 if counts.size > 0 and is_home(layout, row, family, v):
-                    for c in range(index_family(layout, row, family, b, space)):
-                        counts[space.places[c]] += weights[i] * space.cells[start + c]
+                    outer, inner = index_family(layout, row, family, b, space)
+                    add_up(space.cells, start, outer, inner, space.places, weights[i], counts)
 
 
 @kernel

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.evaluation import queries
+from exactlearn.evaluation import compiled_once, elimination, queries
 from exactlearn.evaluation.elimination import eliminated
 from exactlearn.evaluation.queries import query
 from exactlearn.formats.bif import read_bif
@@ -33,8 +36,8 @@ def test_all_ways_of_asking_a_network_agree(data_dir, monkeypatch):
     answers = [query(network, evidence)]
     monkeypatch.setattr(queries, "FEW_CELLS", 0)
     answers.append(query(network, evidence))
-    monkeypatch.setattr(queries, "compile_network", lambda n: compile_network(n, max_size=1))
-    answers.append(query(network, evidence))
+    monkeypatch.setattr(queries, "compiled_once", lambda n: compile_network(n, max_size=1))
+    answers.append(query(replace(network), evidence))
     for other in answers[1:]:
         np.testing.assert_allclose(
             other.log_probability_of_evidence, answers[0].log_probability_of_evidence, rtol=1e-12
@@ -42,3 +45,41 @@ def test_all_ways_of_asking_a_network_agree(data_dir, monkeypatch):
         for name, posterior in answers[0].posterior.items():
             for state, p in posterior.items():
                 np.testing.assert_allclose(other.posterior[name][state], p, rtol=1e-10)
+
+
+def test_a_searched_order_of_elimination_changes_nothing(monkeypatch):
+    rng = np.random.default_rng(4)
+    network = random_network(rng, 6)
+    codes = rng.integers(-1, network.cardinalities, (4, 6)).astype(np.int16)
+    expected = eliminated(replace(network), codes)
+    monkeypatch.setattr(elimination, "CELLS_A_TRIAL", 1e-3)
+    for ours, theirs in zip(eliminated(network, codes), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_a_network_that_is_asked_often_is_compiled_once(monkeypatch):
+    made = []
+    network = random_network(np.random.default_rng(5), 4)
+    name, state = network.names[0], network.states[0][0]
+    soft = {name: {state: 0.5, network.states[0][1]: 1.0}}
+
+    def compiling(*args, **options):
+        made.append(args)
+        return compile_network(*args, **options)
+
+    monkeypatch.setattr(compiled_once, "compile_network", compiling)
+    first = [query(network, evidence) for evidence in ({name: state}, soft)]
+    for _ in range(60):
+        last = [query(network, evidence) for evidence in ({name: state}, soft)]
+    assert len(made) == 1
+    for a, b in zip(first, last, strict=True):
+        assert a.probability_of_evidence == pytest.approx(b.probability_of_evidence, rel=1e-12)
+        for name in a.posterior:
+            assert a.posterior[name] == pytest.approx(b.posterior[name], rel=1e-12)
+
+
+def test_a_network_too_large_to_compile_is_asked_by_elimination_ever_after(monkeypatch):
+    monkeypatch.setattr(compiled_once, "MOST_CELLS", 1)
+    network = random_network(np.random.default_rng(6), 4)
+    answers = [query(network).posterior for _ in range(50)]
+    assert all(answer == answers[0] for answer in answers)

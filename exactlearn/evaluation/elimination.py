@@ -15,7 +15,17 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.passes import NO_COUNTS
 from exactlearn.relevance import normalised, relevant
 
+CELLS_A_TRIAL = 50
+"""Trying an order takes as long as so many table cells, times the variables, times them again."""
+
+LEAST_TRIALS, MOST_TRIALS = 4, 320
+"""How many orders are tried, if it pays to try any."""
+
+MOST_LAYOUTS = 8
+"""How many layouts of a network are kept: for queries with the same variables observed."""
+
 _PREPARED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
+_LAYOUTS: WeakKeyDictionary[BayesianNetwork, dict[tuple[int, ...], Buckets]] = WeakKeyDictionary()
 _TABLES: WeakKeyDictionary[BayesianNetwork, NDArray[np.float64]] = WeakKeyDictionary()
 
 
@@ -64,17 +74,37 @@ def eliminated(
     posterior = np.zeros((len(codes), int(layout.state_first[-1])))
     space, ones = space_for(layout, codes), np.ones(len(codes))
     expect_families(layout, tables, codes, ones, space, logs, NO_COUNTS, posterior)
-    for variable, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
-        family = codes[:, [*parents, variable]]
-        rows = np.flatnonzero((family >= 0).all(axis=1))
-        with np.errstate(divide="ignore"):
-            logs[rows] += np.log(table[tuple(family[rows].T)])
-        seen = np.flatnonzero(codes[:, variable] >= 0)
-        posterior[seen, layout.state_first[variable] + codes[seen, variable]] = 1.0
+    with np.errstate(divide="ignore"):
+        for variable in np.flatnonzero((codes >= 0).any(axis=0)).tolist():
+            family = codes[:, [*network.parents[variable], variable]]
+            rows = np.flatnonzero((family >= 0).all(axis=1))
+            logs[rows] += np.log(network.tables[variable][tuple(family[rows].T)])
+            seen = np.flatnonzero(codes[:, variable] >= 0)
+            posterior[seen, layout.state_first[variable] + codes[seen, variable]] = 1.0
     posterior[np.isneginf(logs)] = 0.0
     return posterior, logs
 
 
 def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
-    missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
-    return buckets(network.parents, network.cardinalities, missing)
+    """Return the buckets of some rows; the last ones made are kept, for rows like these."""
+    missing = tuple(np.flatnonzero((codes < 0).any(axis=0)).tolist())
+    known = _LAYOUTS.setdefault(network, {})
+    if missing not in known:
+        if len(known) == MOST_LAYOUTS:
+            del known[next(iter(known))]
+        known[missing] = _searched(network, codes, missing)
+    return known[missing]
+
+
+def _searched(
+    network: BayesianNetwork, codes: NDArray[np.int16], missing: tuple[int, ...]
+) -> Buckets:
+    """Search for an order of elimination for a small part of the time that the tables will take."""
+    parents, cardinalities = network.parents, network.cardinalities
+    layout = buckets(parents, cardinalities, missing)
+    cells = most_cells(layout, codes)[1]
+    trials = int(min(MOST_TRIALS, cells / (CELLS_A_TRIAL * max(1, len(missing)) ** 2)))
+    if trials < LEAST_TRIALS:
+        return layout
+    other = buckets(parents, cardinalities, missing, trials)
+    return other if most_cells(other, codes)[1] < cells else layout

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import DataError, OptionError
+from exactlearn.evaluation.compiled_once import compiled_once
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
 
@@ -73,7 +73,7 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
     Parameters
     ----------
     model
-        A network is compiled first: compile it once yourself to ask many queries.
+        A network is compiled first, once for all queries.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
         If a network's decision graph would be too large.
     """
     found = findings(model, evidence)
-    graph = model if isinstance(model, DecisionGraph) else compile_network(model)
+    graph = model if isinstance(model, DecisionGraph) else compiled_once(model)
     given, log_probability = condition(graph, found.weights(graph))
     if log_probability == -np.inf:
         refuse_evidence(evidence or {})

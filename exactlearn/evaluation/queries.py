@@ -1,13 +1,16 @@
 """Posterior queries on networks and decision graphs, by names of variables and states."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import exp, inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.bucket_space import LARGEST_ROW
 from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.evaluation.compiled_once import asked_often, compiled_once
 from exactlearn.evaluation.elimination import eliminated, elimination_cells, prepared
 from exactlearn.evaluation.evidence import (
     Evidence,
@@ -19,13 +22,12 @@ from exactlearn.evaluation.evidence import (
     with_observations,
 )
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors, posteriors_and_log_likelihoods
 
-FEW_CELLS = 100_000_000
-"""With fewer table cells (2 GiB), a query is answered sooner without compiling the network."""
+FEW_CELLS = LARGEST_ROW
+"""With more table cells a network is compiled, where that is possible."""
 
 MAX_JOINT = 1_000_000
 """Most configurations of a joint posterior."""
@@ -57,8 +59,8 @@ def query(
     Parameters
     ----------
     model
-        A network is asked by elimination along its clique tree, and compiled where that is large:
-        compile it once yourself to ask many queries.
+        A network is asked by elimination along its clique tree, and compiled, once, where that is
+        large or many queries have been asked. Compile it yourself to ask all of them faster.
     evidence
         For each observed variable its state, or, as soft evidence, a weight for each state.
     targets
@@ -98,7 +100,7 @@ def joint_posterior(
     Parameters
     ----------
     model, evidence
-        As for :func:`query`; a network is compiled.
+        As for :func:`query`; a network is compiled, once.
     variables
         Any variables, each once.
 
@@ -139,25 +141,23 @@ def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.fl
 
 def _posterior(model: Model, found: Findings) -> tuple[NDArray[np.float64], float]:
     """Return all posterior marginals and the log-probability of evidence, by the cheaper way."""
-    if isinstance(model, DecisionGraph):
-        if not found.soft:
-            posterior, logs = posteriors_and_log_likelihoods(model, found.codes[None])
-            return posterior[0], float(logs[0])
-        given, log_probability = condition(model, found.weights(model))
-        nothing = np.full((1, model.n_variables), -1, np.int16)
-        return posteriors(given, nothing)[0], log_probability
+    graph = model if isinstance(model, DecisionGraph) else asked_often(model)
+    if graph is not None:
+        return _of_graph(graph, found)
+    assert isinstance(model, BayesianNetwork)
     network, hard = with_observations(prepared(model), found)
-    posterior, logs = _of_network(network, hard.codes[None])
+    if elimination_cells(network, hard.codes[None]) > FEW_CELLS:
+        with suppress(TooLargeError):
+            return _of_graph(compiled_once(model), found)
+    posterior, logs = eliminated(network, hard.codes[None])
     scale = sum(float(np.log(max(w.max(), np.finfo(float).tiny))) for w in found.soft.values())
     return posterior[0, : int(model.cardinalities.sum())], float(logs[0]) + scale
 
 
-def _of_network(
-    network: BayesianNetwork, codes: NDArray[np.int16]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if elimination_cells(network, codes) <= FEW_CELLS:
-        return eliminated(network, codes)
-    try:
-        return posteriors_and_log_likelihoods(compile_network(network), codes)
-    except TooLargeError:
-        return eliminated(network, codes)
+def _of_graph(graph: DecisionGraph, found: Findings) -> tuple[NDArray[np.float64], float]:
+    if not found.soft:
+        posterior, logs = posteriors_and_log_likelihoods(graph, found.codes[None])
+        return posterior[0], float(logs[0])
+    given, log_probability = condition(graph, found.weights(graph))
+    nothing = np.full((1, graph.n_variables), -1, np.int16)
+    return posteriors(given, nothing)[0], log_probability

@@ -15,10 +15,10 @@ from exactlearn.alignment import aligned_codes
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, TooLargeError
+from exactlearn.evaluation.compiled_once import compiled_once
 from exactlearn.evaluation.elimination import eliminated, prepared
 from exactlearn.evaluation.evidence import Model
 from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_network
 from exactlearn.pdg.flows import posteriors_and_log_likelihoods
 from exactlearn.threads import in_order, n_threads
 
@@ -195,9 +195,8 @@ def _posteriors(
 def _asking(model: Model) -> Callable[[NDArray[np.int16]], Rows]:
     """Return what gives posteriors and log-likelihoods of rows: compiled, unless too large."""
     if isinstance(model, BayesianNetwork):
-        network = prepared(model)
         try:
-            return partial(posteriors_and_log_likelihoods, compile_network(network))
+            return partial(posteriors_and_log_likelihoods, compiled_once(model))
         except TooLargeError:
-            return partial(eliminated, network)
+            return partial(eliminated, prepared(model))
     return partial(posteriors_and_log_likelihoods, model)
