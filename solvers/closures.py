@@ -96,9 +96,10 @@ def begin_placing(
     Variables without a listed candidate count as placed.
     """
     left = np.zeros(n, np.bool_)
+    missing = np.empty(len(child), np.int64)
     for s in range(len(child)):
         left[child[s]] = True
-    missing = np.diff(member_first)
+        missing[s] = member_first[s + 1] - member_first[s]
     queue = np.empty(n, np.int64)
     waiting = 0
     for v in range(n):

@@ -100,7 +100,7 @@ def _packed(
 
 
 def _bytes(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
-    return np.packbits(rows, axis=1, bitorder="little").astype(np.int32)
+    return np.packbits(rows, axis=1, bitorder="little").astype(np.int32, order="C")
 
 
 @kernel

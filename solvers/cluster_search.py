@@ -92,8 +92,8 @@ def closed_clusters(
     for threshold in THRESHOLDS:
         listed = np.flatnonzero(x > threshold)
         starts, parents = members_of(listed, member_first, members)
-        for order in orders:
-            clusters = disjoint_clusters(child[listed], starts, parents, order)
+        for o in range(len(orders)):
+            clusters = disjoint_clusters(child[listed], starts, parents, orders[o])
             for k in range(min(len(clusters), most - n_found)):
                 overwrite(found[n_found], clusters[k])
                 n_found += 1

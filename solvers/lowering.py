@@ -63,8 +63,8 @@ def lower(
     candidate, meets = np.nonzero(satisfied(problem, clusters, counts).T)
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
     best, left = _polyak(
-        problem.scores, problem.first, starts, meets, counts, multipliers.values,
-        enough, target, MOST_STEPS,
+        problem.scores, problem.first, starts, np.ascontiguousarray(meets), counts,
+        multipliers.values, enough, target, MOST_STEPS,
     )  # fmt: skip
     return Lowered(Multipliers(clusters, best, counts), left)
 
