@@ -3,7 +3,8 @@
 Numba renews a cached kernel when the kernel's own source file changes, but not when a kernel that
 it calls, in another file, does: an update could then run old machine code. So the cache of each
 kernel lies in a folder named after everything that went into it: its source file, the kernels it
-calls and the constants it reads.
+calls and the constants it reads. Of several processes that want the same kernel at once, one
+compiles it, and the others wait until it lies on the disk.
 """
 
 import hashlib
@@ -15,19 +16,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from time import monotonic, sleep
+from typing import IO, Any, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """How numba compiles a kernel: without the interpreter lock, and dividing as numpy does."""
 
+PATIENCE = 60.0
+"""For how many seconds a process waits for another one that compiles the same kernel."""
+
 _settings: Any = numba.config
-_unliteral: Any = numba.types.unliteral
+_types: Any = numba.types
 
 
 def kernel(function: F) -> F:
@@ -40,6 +51,7 @@ def kernel(function: F) -> F:
         compiled: Any = _Kernel(function, targetoptions=_OPTIONS)
         compiled.enable_caching()
     compiled.fingerprint, compiled.folder = fingerprint, folder
+    compiled.lock = folder / f"{function.__name__}.lock"
     return cast(F, compiled)
 
 
@@ -51,6 +63,9 @@ def is_compiled(function: Callable[..., Any]) -> bool:
 
 class _Kernel(CPUDispatcher):
     """A compiled function that can be interrupted, and compiles once for all constants."""
+
+    lock: Path | None = None
+    """The file that a process locks while it compiles; a kernel sent to a process has none."""
 
     def __call__(self, *arguments: Any) -> Any:
         """Call; Ctrl-C comes out as such.
@@ -68,13 +83,62 @@ class _Kernel(CPUDispatcher):
                 raise
             raise cause from None
 
-    def get_call_template(self, types: Any, keywords: Any) -> Any:
-        """Let the type not depend on constants that another kernel passes.
+    def compile(self, signature: Any) -> Any:
+        """Compile, or read from the disk what this or another process compiled.
 
-        Otherwise numba compiles once more for each constant.
+        Numba's own lock comes first: a thread that waits for another process then holds up no
+        thread of its own that this other process waits for.
         """
-        keywords = {name: _unliteral(t) for name, t in dict(keywords).items()}
-        return super().get_call_template(tuple(map(_unliteral, types)), keywords)
+        with global_compiler_lock, _only_process(self.lock):
+            return super().compile(signature)
+
+    def get_call_template(self, types: Any, keywords: Any) -> Any:
+        """Let the type not depend on constants and widths of integers that another kernel passes.
+
+        Otherwise numba compiles once more for each constant and width.
+        """
+        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
+        return super().get_call_template(tuple(map(_widest, types)), keywords)
+
+
+def _widest(of: Any) -> Any:
+    """Return the type of a scalar or an array that a kernel is compiled for."""
+    of = _types.unliteral(of)
+    return _types.int64 if isinstance(of, _types.Integer) and of.signed else of
+
+
+@contextmanager
+def _only_process(path: Path | None) -> Iterator[None]:
+    """Wait for other processes that hold the lock of a file, then hold it.
+
+    Nothing hangs on it but time: who waits in vain, or cannot write there, compiles as well.
+    """
+    try:
+        file = path.open("ab") if path else None
+    except OSError:
+        file = None
+    if file is None:
+        yield
+        return
+    with file:
+        deadline = monotonic() + PATIENCE
+        while _is_locked(file) and monotonic() < deadline:
+            sleep(0.05)
+        yield
+
+
+def _is_locked(file: IO[bytes]) -> bool:
+    """Return whether another process holds the lock of a file; otherwise hold it until closed."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return True
+    except OSError:  # a file system without locks
+        return False
+    return False
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:

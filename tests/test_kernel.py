@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exactlearn.kernel import kernel, overwrite
+from exactlearn.kernel import _only_process, kernel, overwrite
 
 INNER = "from exactlearn.kernel import kernel\n\n@kernel\ndef inner(x):\n    return x + {}\n"
 OUTER = (
@@ -24,7 +24,7 @@ def shifted(x, by):
 
 @kernel
 def both_ways(x):
-    return shifted(x, 1), shifted(x, -1)
+    return shifted(x, 1), shifted(x, -1), shifted(np.int16(x), np.int32(2))
 
 
 @kernel
@@ -35,16 +35,16 @@ def long_pair(n):
     return np.full(2, total), np.arange(3)
 
 
+def start(folder: Path, command: str) -> subprocess.Popen[str]:
+    path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(__file__).parents[1])!r}]"
+    imports = "from outer_kernel import outer; from exactlearn.kernel import is_compiled"
+    words = [sys.executable, "-c", f"{path}; {imports}; {command}"]
+    return subprocess.Popen(words, text=True, stdout=subprocess.PIPE)
+
+
 def run(folder: Path) -> str:
-    command = (
-        "from outer_kernel import outer; from exactlearn.kernel import is_compiled; "
-        "print(is_compiled(outer), outer(1), is_compiled(outer))"
-    )
-    path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(__file__).parents[1])!r}]; "
-    done = subprocess.run(
-        [sys.executable, "-c", path + command], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+    told, _ = start(folder, "print(is_compiled(outer), outer(1), is_compiled(outer))").communicate()
+    return told.strip()
 
 
 def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
@@ -56,8 +56,26 @@ def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
     assert run(tmp_path) == "False 2010 True"
 
 
-def test_a_kernel_compiles_once_for_all_constants():
-    assert both_ways(3) == (4, 2)
+def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    counted = "print(outer(1), sum(outer.stats.cache_misses.values()))"
+    both = [start(tmp_path, counted) for _ in range(2)]
+    assert sorted(process.communicate()[0].split() for process in both) == [
+        ["20", "0"],
+        ["20", "1"],
+    ]
+
+
+def test_a_lock_that_never_opens_is_not_waited_for_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("exactlearn.kernel.PATIENCE", 0.1)
+    path = tmp_path / "kernel.lock"
+    with _only_process(path), _only_process(path), _only_process(tmp_path):
+        assert path.exists()
+
+
+def test_a_kernel_compiles_once_for_all_constants_and_widths_of_integers():
+    assert both_ways(3) == (4, 2, 5)
     # the caller may come from the disk, where its callee then lies, too
     assert len(list(shifted.folder.rglob("*.shifted-*.nbc"))) == 1
 

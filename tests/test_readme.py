@@ -44,7 +44,7 @@ def test_the_two_set_up_commands_are_one_line_each():
     assert len(commands) == 2
     assert all("\n" not in command for command in commands)
     assert commands[0].endswith("exactlearn run asia")
-    assert commands[1].endswith("-m pytest")
+    assert "-m pytest" in commands[1]
 
 
 def test_links_lead_to_files():
