@@ -73,7 +73,7 @@ def new_table(n: int, capacity: int, threshold: float) -> Table:
         np.array([threshold, np.inf]),
     )
     table.at[LAST] = FREE
-    enter(table, np.uint64(0), 0.0, FREE)
+    enter(table, np.uint64(0), 0.0, int(FREE))
     table.at[NEXT] = table.heads[0]
     return table
 
@@ -151,7 +151,7 @@ def expand(
             table.costs[1] = cost
             at[LAST] = state
         if became == OPEN:
-            add_followers(graph, patterns, scratch, table, np.int32(state), placed, cost, coming)
+            add_followers(graph, patterns, scratch, table, state, placed, cost, coming)
 
 
 @kernel
@@ -160,7 +160,7 @@ def add_followers(
     patterns: Patterns,
     scratch: Scratch,
     table: Table,
-    state: np.int32,
+    state: int,
     placed: np.uint64,
     cost: float,
     coming: np.uint64,
@@ -178,7 +178,7 @@ def add_followers(
 
 
 @kernel
-def enter(table: Table, placed: np.uint64, cost: float, before: np.int32) -> None:
+def enter(table: Table, placed: np.uint64, cost: float, before: int) -> None:
     """Enter a state, or the cheaper path to it."""
     mask = np.uint64(len(table.slots) - 1)
     slot = mixed(placed) & mask
