@@ -19,7 +19,8 @@ from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.agreement import max_error
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.forest_search import Effort, ForestSearch, Found
+from exactlearn.pdg.forest_effort import Effort
+from exactlearn.pdg.forest_search import ForestSearch, Found
 from exactlearn.pdg.forest_starts import Start, starts
 from exactlearn.pdg.variable_forest import components, forest_over
 from exactlearn.relevance import relevant

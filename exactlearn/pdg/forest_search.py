@@ -3,12 +3,13 @@
 The smallest of the first forests (`exactlearn.pdg.forest_starts`) are improved by annealing
 (`exactlearn.pdg.forest_anneal`). After each round of walks, all pieces that they met are joined to
 the best forest they make (`exactlearn.pdg.forest_pieces`), from where the next walk begins, beside
-one from another start. All decisions depend on counts and the seed only, so a limit of steps always
-gives the same forest; a time limit or Ctrl-C keeps the best forest found so far.
+one from another start and one after a long jump (`exactlearn.pdg.forest_jump`). All decisions
+depend on counts and the seed only, so a limit of steps always gives the same forest; a time limit
+or Ctrl-C keeps the best forest found so far.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
@@ -17,6 +18,8 @@ from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_anneal import Annealing, SetTables
+from exactlearn.pdg.forest_effort import Effort
+from exactlearn.pdg.forest_jump import jumped
 from exactlearn.pdg.forest_starts import Builder, Start, without_walks
 from exactlearn.pdg.residuals import Residuals, mask_of
 from exactlearn.pdg.variable_forest import VariableForest, forest_over
@@ -24,11 +27,17 @@ from exactlearn.pdg.variable_forest import VariableForest, forest_over
 RIVALS = 1
 """How many other forests walk beside the best one in later rounds, to find more pieces."""
 
+JUMPS = 1
+"""How many walks of each round begin a long jump away from the best forest."""
+
+MOST_GROWTH = 4
+"""How many times the cells before merging may grow by a jump."""
+
 STARTS = 4
 """How many forests are improved at first."""
 
-STEPS = 5000
-"""Moves of one walk."""
+FIRST_STEPS, STEPS = 1000, 2000
+"""Moves of each of the first walks, twice as many in each round, up to those of one walk."""
 
 DEFAULT_STEPS = 10_000
 """Moves in each part of a network when neither steps nor seconds are given."""
@@ -42,49 +51,8 @@ MAX_WALKED = 4_000_000
 KEEPING = 2
 """How many times longer a build takes whose keys are kept, with what a walk needs besides."""
 
-TRIANGULATION = 0.25
-"""Share of the seconds that may go into finding a clique tree."""
-
 HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
 """First and last heat of walks, one after the other."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long to search.
-
-    Parameters
-    ----------
-    steps
-        Moves in each connected part; no limit when left out and a time limit is given.
-    time_limit
-        Seconds for all parts together.
-    seed
-        Seed of all walks.
-    on_event
-        Told the effective size of the whole graph whenever a smaller one is found.
-    started
-        When the time began to run, by the monotonic clock.
-    """
-
-    steps: int | None = None
-    time_limit: float | None = None
-    seed: int = 0
-    on_event: Callable[[int], None] | None = None
-    started: float = field(default_factory=monotonic)
-
-    @property
-    def deadline(self) -> float:
-        """When time is up, by the monotonic clock."""
-        return self._after(1.0)
-
-    @property
-    def triangulation_deadline(self) -> float:
-        """When to go on with the best clique tree found, by the monotonic clock."""
-        return self._after(TRIANGULATION)
-
-    def _after(self, share: float) -> float:
-        return self.started + (np.inf if self.time_limit is None else share * self.time_limit)
 
 
 @dataclass(frozen=True)
@@ -142,7 +110,7 @@ class ForestSearch:
         self._rng = np.random.default_rng(effort.seed)
         self._steps = 0
         self._builder = Builder(self._residuals, max_cells, effort.deadline)
-        self._first, self._finished = without_walks(self._builder, parts)
+        self._first, self._finished = without_walks(self._builder, parts, effort.starting_deadline)
         self._smallest = [built[0].effective_size for built in self._first]
 
     def run(self) -> Found:
@@ -179,7 +147,8 @@ class ForestSearch:
         round_ = 0
         while walks and not stopped(0):
             for k, walk in enumerate(walks):
-                walk.run(self._rng, STEPS, HEATS[(round_ + k) % len(HEATS)], stopped)
+                steps = min(STEPS, FIRST_STEPS << round_)
+                walk.run(self._rng, steps, HEATS[(round_ + k) % len(HEATS)], stopped)
                 self._tell(part, walk.smallest)
             walks[:] = [self._joined(part, tables)]
             self._tell(part, walks[0].smallest)
@@ -188,6 +157,21 @@ class ForestSearch:
                 start = fresh[(STARTS + round_ * RIVALS + k) % len(fresh)]
                 if self._in_time(start):
                     walks.append(Annealing(tables, self._adjacency, start.forest, self._root))
+            walks += self._jumped(part, walks[0], tables, JUMPS)
+
+    def _jumped(self, part: int, walk: Annealing, tables: SetTables, n: int) -> Iterator[Annealing]:
+        """Yield walks that begin a long jump away from the best forest of one."""
+        forest = forest_over(self._adjacency, walk.best, self._parts[part].part)
+        cardinalities = self._residuals.cardinalities
+        most = min(MAX_WALKED, MOST_GROWTH * forest.expanded_size(cardinalities))
+        for _ in range(n):
+            other = jumped(self._adjacency, forest, self._rng, self._root)
+            size = other.expanded_size(cardinalities)
+            if (
+                size < most
+                and monotonic() + KEEPING * self._builder.seconds(size) < self._effort.deadline
+            ):
+                yield Annealing(tables, self._adjacency, other, self._root)
 
     def _in_time(self, start: Expansion) -> bool:
         """Tell whether a walk can be prepared before time is up."""

@@ -121,18 +121,25 @@ class Builder:
         """Return about how long it takes to build so many cells before merging."""
         return cells * self._seconds / max(1, self._cells)
 
-    def smallest(self, start: Start, built: list[Expansion]) -> None:
-        """Build the most promising forests; ``built`` is filled for the case of Ctrl-C."""
+    def smallest(self, start: Start, built: list[Expansion], until: float) -> None:
+        """Build the most promising forests, one at least, up to a moment.
+
+        ``built`` is filled for the case of Ctrl-C.
+        """
         for _, forest in start.forests[:MAX_BUILT]:
             if made := self.build(forest, in_time=bool(built)):
                 built.append(made)
-            if made is None or sum(b.cells for b in built) > MAX_BUILT_CELLS:
+            enough = sum(b.cells for b in built) > MAX_BUILT_CELLS
+            if made is None or enough or monotonic() > until:
                 break
 
 
-def without_walks(builder: Builder, parts: Sequence[Start]) -> tuple[list[list[Expansion]], bool]:
+def without_walks(
+    builder: Builder, parts: Sequence[Start], until: float
+) -> tuple[list[list[Expansion]], bool]:
     """Build the starts of all parts; return them smallest first, and whether all went well.
 
+    After the moment ``until`` only the most promising one of each further part is built.
     Ctrl-C keeps those built so far; parts without any get their most promising one then, which a
     second Ctrl-C ends.
     """
@@ -142,7 +149,7 @@ def without_walks(builder: Builder, parts: Sequence[Start]) -> tuple[list[list[E
         built: list[Expansion] = []
         try:
             if finished:
-                builder.smallest(part, built)
+                builder.smallest(part, built, until)
         except KeyboardInterrupt:
             finished = False
         if not built:
