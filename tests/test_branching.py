@@ -11,6 +11,7 @@ from exactlearn.augmentation.columns import merge_rows
 from exactlearn.augmentation.family_bounds import Holes, place_rows
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism
+from exactlearn.augmentation.price_descent import descend
 from exactlearn.augmentation.prices import Prices, others_members
 from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.task import Task
@@ -111,8 +112,9 @@ def test_bounds_stay_valid_at_other_prices_and_in_filled_holes(seed):
         np.testing.assert_allclose(node.upper[some], exact, atol=1e-9)
 
 
+@pytest.mark.parametrize("steps", [0, 100])
 @pytest.mark.parametrize("seed", range(15))
-def test_prices_bound_every_pair_and_close_much_of_the_gap(seed):
+def test_prices_bound_every_pair_and_close_much_of_the_gap(seed, steps):
     task, _ = random_task(seed)
     best = max(best_per_completion(task.dataset, task.score, task.rules).values())
     found = augment(task.dataset, task.score, method="t-local", starts=1, max_parents=2)
@@ -122,8 +124,16 @@ def test_prices_bound_every_pair_and_close_much_of_the_gap(seed):
     program = Agreement(families, node.holes, anchor, found.values)
     none = Multipliers.none(families.n_variables)
     before = node.adjusted(none).total
-    agreed = agree(program, node, none, best, lambda _: None)
-    assert best - 1e-6 <= agreed.bound <= before + 1e-9
+    told = []
+    descended = descend(program, node, none, best, told.append, steps)
+    after = node.adjusted(descended).total
+    assert min(told, default=before) == pytest.approx(after, abs=1e-6)
+    assert best - 1e-6 <= after <= before + 1e-9
+    assert all((prices >= 0.0).all() for prices in node.holes.prices)
+    if steps and before - best > 1.0:
+        assert after - best < 0.8 * (before - best)
+    agreed = agree(program, node, descended, best, lambda _: None)
+    assert best - 1e-6 <= agreed.bound <= after + 1e-9
     assert agreed.bound == pytest.approx(node.adjusted(agreed.multipliers).total, abs=1e-6)
     if before - best > 1.0:
         assert agreed.bound - best < 0.8 * (before - best)

@@ -23,6 +23,7 @@ from exactlearn.augmentation.family_bounds import Holes
 from exactlearn.augmentation.local import is_tabulated
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import AT_ONCE, Optimism, Reading
+from exactlearn.augmentation.price_descent import descend
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.settle import settle
@@ -33,6 +34,12 @@ from exactlearn.solvers.multipliers import Multipliers, reaching
 
 PATIENCE = 60
 """Rounds at the root in which the program of readings must close a tenth of the gap."""
+
+MANY_HOLES, STEPS = 100, 4
+"""Holes from which on prices descend before the first linear program, and steps for each hole.
+
+Of fewer holes, linear programs find the best prices sooner.
+"""
 
 FIRST_EFFORT, EFFORT = 20, 8_000
 """Nodes spent on a family's bound: on all families once, then where it matters."""
@@ -135,17 +142,28 @@ def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multiplier
     multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: pause(incumbent))
     program = _program(families, optimism, incumbent)
     program.add_clusters(multipliers.counted)
+
+    def note(bound: float) -> None:
+        _prove(incumbent, bound)
+
+    multipliers = descend(program, optimism, multipliers, answers.target, note, _steps(optimism))
     agreed = agree(
         program,
         optimism,
         multipliers,
         answers.target,
-        lambda bound: _prove(incumbent, bound),
+        note,
         patience=PATIENCE,
     )
     kept = _promising(optimism, agreed, answers.target, program.anchor)
     optimism = optimism.take(kept)
     return optimism, program.take(kept, optimism.families), agreed.multipliers, agreed.bound
+
+
+def _steps(optimism: Optimism) -> int:
+    """Return how many steps prices descend before the first linear program."""
+    holes = len(optimism.still_open)
+    return STEPS * holes if holes >= MANY_HOLES else 0
 
 
 def _program(families: OpenFamilies, optimism: Optimism, incumbent: Incumbent) -> Agreement:

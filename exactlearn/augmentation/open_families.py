@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.augmentation.task import Task
 from exactlearn.candidates import n_families
 from exactlearn.errors import InfeasibleError, TooLargeError
+from exactlearn.solvers.clusters import Support
 from exactlearn.solvers.families import Families
 from exactlearn.solvers.problem import Problem, offsets
 from exactlearn.threads import in_order, n_threads
@@ -133,6 +135,22 @@ class OpenFamilies:
             scores=scores,
             member_first=self.flat.member_first,
             members=self.flat.members.astype(np.int32),
+        )
+
+    def tops(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the best family of each child, shape (n,)."""
+        return np.array([a + scores[a:b].argmax() for a, b in pairwise(self.first)])
+
+    def support(self, chosen: NDArray[np.float64]) -> Support:
+        """Return the families that are chosen in part, ``chosen`` having shape (m,)."""
+        at = np.flatnonzero(chosen)
+        members = self.members[at]
+        present = members >= 0
+        return Support(
+            self.child[at].astype(np.int64),
+            chosen[at],
+            offsets(present.sum(axis=1)),
+            members[present].astype(np.int64),
         )
 
     def number(self, child: int, parents: tuple[int, ...]) -> int:

@@ -6,7 +6,6 @@ became cheaper by is added to it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -159,12 +158,25 @@ class Optimism:
         return np.flatnonzero(self.holes.filled < 0)
 
     @property
+    def _totals(self) -> NDArray[np.float64]:
+        """What the prices of each state of each open hole add up to, shape (open, states)."""
+        total = self.holes.prices.total[self.still_open]
+        total[np.arange(total.shape[1]) >= self.holes.states[self.still_open, None]] = -np.inf
+        return total
+
+    @property
     def paid_back(self) -> float:
         """What the prices of all open holes give back."""
-        total = self.holes.prices.total[self.still_open]
-        states = np.arange(total.shape[1])
-        total[states >= self.holes.states[self.still_open, None]] = -np.inf
-        return float(total.max(axis=1, initial=-np.inf).sum())
+        return float(self._totals.max(axis=1, initial=-np.inf).sum())
+
+    @property
+    def given_back(self) -> NDArray[np.float64]:
+        """The states whose prices are given back, ties in equal parts, shape (holes, states)."""
+        total = self._totals
+        most = total == total.max(axis=1, keepdims=True)
+        back = np.zeros(self.holes.prices.total.shape)
+        back[self.still_open] = most / most.sum(axis=1, keepdims=True)
+        return back
 
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Renew some families' bounds."""
@@ -186,11 +198,10 @@ class Optimism:
 
     def adjusted(self, multipliers: Multipliers) -> Adjusted:
         """Return the bounds with the clusters' multipliers."""
-        first = self.families.first
         reward = multipliers.adjusted_families(self.families.flat)
         while True:
             scores = self.upper + reward
-            tops = np.array([a + scores[a:b].argmax() for a, b in pairwise(first)])
+            tops = self.families.tops(scores)
             stale = np.flatnonzero(~self.fresh[tops])
             if not len(stale):
                 best = scores[tops]

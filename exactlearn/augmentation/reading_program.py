@@ -104,7 +104,7 @@ class Agreement:
         self._state_first = np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
         self._n_rows = n + h
         self._links: dict[Link, int] = {}
-        self._sinks = SinkLinks(families, self.variables)
+        self.sinks = SinkLinks(families, self.variables)
         self._readers: defaultdict[Link, list[int]] = defaultdict(list)
         self._cluster_rows: list[int] = []
         self._readings: list[Reading] = []
@@ -125,7 +125,7 @@ class Agreement:
         for reading in self._readings:
             if keep[reading.number]:
                 taken.add(reading._replace(number=int(number[reading.number])))
-        for link in self._sinks.rows:
+        for link in self.sinks.rows:
             taken._add_sink(link)
         taken.add_clusters(self.clusters)
         return taken
@@ -138,8 +138,8 @@ class Agreement:
         self._known.add(key)
         child = int(self.families.child[reading.number])
         reads = zip(reading.holes.tolist(), reading.states.tolist(), strict=True)
-        rows = [child, *(self._link(child, *read) for read in reads), *self._sinks.rows_of(reading)]
-        met = np.flatnonzero(self._satisfied(np.array([reading.number]))[:, 0])
+        rows = [child, *(self._link(child, *read) for read in reads), *self.sinks.rows_of(reading)]
+        met = np.flatnonzero(self.met(np.array([reading.number]))[:, 0])
         items = np.array([*rows, *(self._cluster_rows[k] for k in met)], np.int64)
         self._lp.add_columns(np.array([reading.score]), np.array([0, len(items)]), items)
         for read in zip(reading.holes.tolist(), reading.states.tolist(), strict=True):
@@ -151,8 +151,8 @@ class Agreement:
         """Return the reduced cost of a reading."""
         child = self.families.child[reading.number]
         paid = float(solved.prices.read[child, reading.holes, reading.states].sum())
-        paid += float(solved.prices.sink[tuple(self._sinks.charges(reading))].sum())
-        met = self._satisfied(np.array([reading.number]))[: len(solved.multipliers.values), 0]
+        paid += float(solved.prices.sink[tuple(self.sinks.charges(reading))].sum())
+        met = self.met(np.array([reading.number]))[: len(solved.multipliers.values), 0]
         reward = float(solved.multipliers.values @ met)
         return reading.score - paid + reward - float(solved.values[child])
 
@@ -164,7 +164,7 @@ class Agreement:
             return Counted.of(plain)
         return Counted.join(Counted.of(plain), counted_clusters(support, n, MOST_CLUSTERS))
 
-    def _satisfied(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def met(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which clusters some families satisfy, shape (clusters, families)."""
         clusters, has = self.clusters.clusters, self.families.has[number]
         inside = clusters[:, self.families.child[number]]
@@ -174,7 +174,7 @@ class Agreement:
 
     def join(self, solved: Solved) -> int:
         """Add the sink links that a solution violates most; return their number."""
-        links = self._sinks.violated(self._readings, solved.chosen, solved.shares, MOST_SINKS)
+        links = self.sinks.violated(self._readings, solved.chosen, solved.shares, MOST_SINKS)
         for link in links:
             self._add_sink(link)
         return len(links)
@@ -182,12 +182,12 @@ class Agreement:
     def _add_sink(self, link: Link) -> None:
         """Keep those who read a hole and are the sink of a set below the hole's state."""
         _, hole, state = link
-        children = np.flatnonzero(self._sinks.members(link)).tolist()
+        children = np.flatnonzero(self.sinks.members(link)).tolist()
         able = (k for child in children for k in self._readers[child, hole, state])
-        readers = self._sinks.sinks(link, able, self._readings)
+        readers = self.sinks.sinks(link, able, self._readings)
         column = int(self._state_first[hole] + state)
         items = np.array([column, *(k + self._state_first[-1] for k in readers)], np.int64)
-        self._sinks.rows[link] = self._n_rows
+        self.sinks.rows[link] = self._n_rows
         self._n_rows += 1
         self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, len(items)]), items)
 
@@ -198,7 +198,7 @@ class Agreement:
             np.concatenate([self.clusters.clusters, clusters.clusters]),
             np.concatenate([self.clusters.counts, clusters.counts]),
         )
-        row, column = np.nonzero(self._satisfied(self._numbers)[before:])
+        row, column = np.nonzero(self.met(self._numbers)[before:])
         starts = np.searchsorted(row, np.arange(k + 1)).astype(np.int64)
         items = column + int(self._state_first[-1])
         self._lp.add_rows(clusters.counts.astype(float), np.full(k, np.inf), starts, items)
@@ -236,7 +236,7 @@ class Agreement:
         n, h, most = self._shape
         prices = Prices(
             self._duals(n, self._links, duals),
-            self._duals(len(self._sinks), self._sinks.rows, duals),
+            self._duals(len(self.sinks), self.sinks.rows, duals),
         )
         rows = np.array(self._cluster_rows, np.int64)
         weights = np.maximum(0.0, -duals[rows])
@@ -244,6 +244,7 @@ class Agreement:
         hole = np.repeat(np.arange(h), self.states)
         at = np.arange(len(hole))
         shares[hole, at - self._state_first[hole]] = 1.0 - values[at]
+        chosen = np.bincount(self._numbers, values[len(hole) :], len(self.families))
         return Solved(
             optimum,
             duals[:n],
@@ -251,7 +252,7 @@ class Agreement:
             Multipliers(self.clusters.clusters, weights, self.clusters.counts),
             shares,
             values[len(hole) :],
-            self._support(values[len(hole) :]),
+            self.families.support(np.where(chosen > 1e-7, chosen, 0.0)),
         )
 
     def _duals(
@@ -273,19 +274,6 @@ class Agreement:
             column = np.array([self._state_first[hole] + state], np.int64)
             self._lp.add_rows(np.full(1, -np.inf), np.ones(1), np.array([0, 1], np.int64), column)
         return row
-
-    def _support(self, values: NDArray[np.float64]) -> Support:
-        x = np.bincount(self._numbers, values, len(self.families))
-        at = np.flatnonzero(x > 1e-7)
-        members = self.families.members[at]
-        present = members >= 0
-        first = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
-        return Support(
-            self.families.child[at].astype(np.int64),
-            x[at].astype(np.float64),
-            first,
-            members[present].astype(np.int64),
-        )
 
 
 _NO_ITEMS = np.zeros(0, np.int64)
