@@ -15,6 +15,10 @@ LETTER, LINE, GAP = 0.085, 0.19, 0.75
 SMALL_LETTER = 0.066
 """Width of a letter of an arc's label, in inches."""
 
+SHADE, FULL = (0.6, 0.72, 0.88), 0.03
+"""Colour of a node that every row reaches, and the reach that a network's boxes are shaded as;
+fewer rows, less colour."""
+
 
 class BoxPicture:
     """A drawing with the place of everything in it.
@@ -22,23 +26,34 @@ class BoxPicture:
     Attributes
     ----------
     size
-        Width and height.
+        Width and height, with what is drawn beside it.
     """
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
+        self._beside = None if drawing.beside is None else BoxPicture(drawing.beside)
         self._widths = [_width(label) for label in drawing.labels]
         self._places = layered_layout(self._widths, drawing.arcs, space=0.35, lane=0.15)
         self._tops, height = _layer_tops(drawing, self._places)
         ends = [x + w / 2 for x, w in zip(self._places.x, self._widths, strict=True)]
         right = float(max(ends, default=0))
         right = max([right, *(x for course in self._places.courses for x, _ in course)])
-        self.size = right + 0.5, height + 0.4
+        self._own = right + 0.5, height + 0.4
+        left, side = (0.0, 0.0) if self._beside is None else self._beside.size
+        self.size: tuple[float, float] = left + self._own[0], max(side, self._own[1])
 
     def paint(self, figure: Any) -> None:
         """Paint into a Matplotlib figure of this size."""
-        width, height = self.size
-        axes = figure.add_axes((0, 0, 1, 1))
+        if self._beside is not None:
+            self._beside._paint_at(figure, 0.0, self.size)
+        self._paint_at(figure, self.size[0] - self._own[0], self.size)
+
+    def _paint_at(self, figure: Any, left: float, whole: tuple[float, float]) -> None:
+        """Paint at the top of a figure, so many inches from its left."""
+        width, height = self._own
+        axes = figure.add_axes(
+            (left / whole[0], 1 - height / whole[1], width / whole[0], height / whole[1])
+        )
         axes.set(xlim=(-0.1, width - 0.1), ylim=(height - 0.2, -0.2))
         axes.set_axis_off()
         _draw_arcs(axes, self._drawing, self._places, self._tops)
@@ -50,7 +65,10 @@ def _draw_boxes(
 ) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    for label, x, k, width in zip(drawing.labels, places.x, places.layer, widths, strict=True):
+    reach = drawing.reach or (FULL,) * len(drawing.labels)
+    for label, x, k, width, share in zip(
+        drawing.labels, places.x, places.layer, widths, reach, strict=True
+    ):
         height = _height(label)
         axes.add_patch(
             FancyBboxPatch(
@@ -58,7 +76,7 @@ def _draw_boxes(
                 width,
                 height,
                 boxstyle="round,pad=0,rounding_size=0.08",
-                facecolor="#eef3fa",
+                facecolor=(*SHADE, float(share) ** 0.5),
                 edgecolor="#33507a",
             )
         )

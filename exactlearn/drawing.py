@@ -4,8 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.forest import forest_order
+
+LARGEST, SMALLEST = 18.0, 5.0
+"""Points of the letters of a node that every row reaches, and of one that almost none reaches."""
 
 
 @dataclass(frozen=True)
@@ -20,14 +25,20 @@ class Drawing:
         Arcs ``(from, to)``.
     arc_labels
         Text of each arc, may be empty.
-    nodes
-        Node of the decision graph that each box shows; empty for a network.
+    levels
+        The variable of a decision graph that each box belongs to; empty for a network.
+    reach
+        The probability that a row comes to each box; empty for a network.
+    beside
+        What is drawn on the left of it: the forest of a decision graph's variables.
     """
 
     labels: tuple[str, ...]
     arcs: tuple[tuple[int, int], ...]
     arc_labels: tuple[str, ...]
-    nodes: tuple[int, ...] = ()
+    levels: tuple[int, ...] = ()
+    reach: tuple[float, ...] = ()
+    beside: "Drawing | None" = None
 
 
 def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
@@ -37,7 +48,7 @@ def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> D
 
 
 def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
-    """Return the drawing of a decision graph: a box per node, an arc per successor.
+    """Return the drawing of a decision graph: a box per node, an arc per successor, the forest.
 
     States that lead to the same successor share an arc. Arcs of states of probability zero are
     left out, and so are the nodes that no row of positive probability reaches.
@@ -52,27 +63,68 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
     shown = _reached(graph, states_of)
     place = {node: k for k, node in enumerate(shown)}
     kept = {(a, b): states for (a, b), states in states_of.items() if a in place}
+    above = [(parent,) if parent >= 0 else () for parent in graph.forest.tolist()]
     return Drawing(
         tuple(_node_label(graph, node) for node in shown),
         tuple((place[a], place[b]) for a, b in kept),
         tuple(_states_told(graph, a, states) for (a, _), states in kept.items()),
-        tuple(shown),
+        tuple(graph.variable[shown].tolist()),
+        tuple(_reach(graph)[shown].tolist()),
+        network_drawing(graph.names, above),
     )
 
 
 def to_dot(drawing: Drawing) -> str:
-    """Return the drawing in Graphviz's language."""
-    lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-    lines += [f"  n{k} [label={quoted(label)}];" for k, label in enumerate(drawing.labels)]
-    return "\n".join([*lines, *arc_lines(drawing), "}", ""])
+    """Return the drawing in Graphviz's language.
 
-
-def arc_lines(drawing: Drawing) -> list[str]:
-    """Return the arcs in Graphviz's language, a line for each."""
-    return [
+    A node's letters, and so its area, grow with the probability that a row comes to it; the nodes
+    of a variable stand on one level.
+    """
+    lines = ["digraph {", '  node [fontname="sans-serif"];']
+    if drawing.beside is not None:
+        lines += ['  edge [fontname="sans-serif", fontsize=10];', *_beside_lines(drawing.beside)]
+        lines.append("  node [margin=0.05, width=0, height=0];")
+    lines.append("  node [shape=box, style=rounded];")
+    lines += [f"  n{k} [{_box_told(drawing, k)}];" for k in range(len(drawing.labels))]
+    lines += [
         f"  n{a} -> n{b}{f' [label={quoted(label)}]' if label else ''};"
         for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True)
     ]
+    for level in sorted(set(drawing.levels)):
+        own = [f"n{k};" for k, other in enumerate(drawing.levels) if other == level]
+        lines.append(f"  {{ rank=same; {' '.join(own)} }}")
+    return "\n".join([*lines, "}", ""])
+
+
+def _beside_lines(drawing: Drawing) -> list[str]:
+    return [
+        "  subgraph cluster_forest {",
+        '    label="variables"; style=dotted; fontname="sans-serif";',
+        "    node [shape=plaintext];",
+        *[f"    v{k} [label={quoted(label)}];" for k, label in enumerate(drawing.labels)],
+        *[f"    v{a} -> v{b};" for a, b in drawing.arcs],
+        "  }",
+    ]
+
+
+def _box_told(drawing: Drawing, box: int) -> str:
+    label = f"label={quoted(drawing.labels[box])}"
+    if not drawing.reach:
+        return label
+    reach = drawing.reach[box]
+    points = max(SMALLEST, LARGEST * reach**0.5)
+    return f"fontsize={points:.1f}, {label}, tooltip={quoted(f'reached {reach:.4g}')}"
+
+
+def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
+    """Return the probability that a row reaches each node, shape (nodes,)."""
+    reach = (graph.forest[graph.variable] < 0).astype(np.float64)
+    for v in forest_order(graph.forest):
+        first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
+        through = reach[first : first + len(parameters), None] * parameters
+        for place in range(len(graph.children[v])):
+            np.add.at(reach, graph.successors_of(v)[:, :, place], through)
+    return reach
 
 
 def _reached(graph: DecisionGraph, arcs: Iterable[tuple[int, int]]) -> list[int]:

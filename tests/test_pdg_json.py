@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.pdg_dot import decision_graph_dot, write_pdg_dot
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.pdg.decision_graph import assemble
 from tests.pdg_oracle import paper_example, random_graph
@@ -122,19 +121,6 @@ def test_a_truncated_file_is_told_as_such(tmp_path):
         path.write_text(text[:length])
         with pytest.raises(FormatError, match=r"a\.pdg\.json.*cut off, write it anew"):
             read_pdg(path)
-
-
-def test_graphviz_shows_forest_reach_and_states(tmp_path):
-    text = decision_graph_dot(paper_example())
-    assert "v0 -> v1;" in text
-    assert "v1 -> v3;" in text
-    assert text.count("tooltip=") == paper_example().n_nodes
-    assert 'tooltip="reached 0.2"' in text
-    assert 'fontsize=18.0, label="X0' in text
-    assert 'n0 -> n1 [label="0"];' in text
-    assert text.count("rank=same") == 4
-    write_pdg_dot(paper_example(), tmp_path / "a.dot")
-    assert (tmp_path / "a.dot").read_text() == text
 
 
 def test_a_file_is_replaced_whole(tmp_path):

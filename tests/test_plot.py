@@ -3,6 +3,7 @@
 import builtins
 import shutil
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from exactlearn.errors import MissingExtraError, TooLargeError
 from exactlearn.layered_layout import layered_layout
 from exactlearn.pdg.decision_graph import assemble
 from exactlearn.plot import draw
+from tests.pdg_oracle import paper_example
 
 ASIA = ("asia", "tub", "smoke", "lung", "bronc", "either", "xray", "dysp")
 ASIA_PARENTS = ((), (0,), (), (2,), (2,), (1, 3), (5,), (4, 5))
@@ -87,6 +89,17 @@ def test_a_decision_graph_joins_states_and_leaves_out_the_impossible(graph):
     }
 
 
+def test_graphviz_shows_forest_reach_and_states():
+    text = to_dot(decision_graph_drawing(paper_example()))
+    assert "v0 -> v1;" in text
+    assert "v1 -> v3;" in text
+    assert text.count("tooltip=") == paper_example().n_nodes
+    assert 'tooltip="reached 0.2"' in text
+    assert 'fontsize=18.0, label="X0' in text
+    assert 'n0 -> n1 [label="0"];' in text
+    assert text.count("rank=same") == 4
+
+
 def test_nodes_that_nothing_reaches_are_not_drawn():
     graph = assemble(
         ("a", "b"),
@@ -116,6 +129,13 @@ class TestMatplotlib:
         svg = draw(drawing, ".svg")
         assert ElementTree.fromstring(svg).tag.endswith("svg")
         assert draw(drawing, ".svg") == svg
+
+    def test_the_forest_stands_beside_the_graph(self, graph):
+        drawing = decision_graph_drawing(graph)
+        svg = draw(drawing, ".svg").decode()
+        bare = draw(replace(drawing, beside=None), ".svg").decode()
+        shown = [text.count("<path d=") for text in (svg, bare)]
+        assert shown[0] > shown[1]
 
     @pytest.mark.parametrize(
         ("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")]

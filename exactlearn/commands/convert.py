@@ -15,7 +15,6 @@ from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.drawing import decision_graph_drawing, network_drawing
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.pdg_dot import write_pdg_dot
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores, write_scores
 from exactlearn.formats.table import TABLES, write_dataset
@@ -83,7 +82,6 @@ _WRITERS: dict[str, dict[str, Writer]] = {
     ".pdg.json": {
         ".pdg.json": lambda source, target: write_pdg(read_pdg(source), target),
         **dict.fromkeys(FIGURES, _draw_decision_graph),
-        ".dot": lambda source, target: write_pdg_dot(read_pdg(source), target),
     },
 }
 
