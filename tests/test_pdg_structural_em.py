@@ -244,9 +244,13 @@ def parity_with_holes():
     return Dataset(codes, tuple("abcd"), (("n", "y"),) * 4)
 
 
-def test_networks_of_completed_tables_find_what_no_tree_shows(parity_with_holes):
+@pytest.fixture(scope="module")
+def found(parity_with_holes):
+    return structural_em_rounds(parity_with_holes, seed=1)
+
+
+def test_networks_of_completed_tables_find_what_no_tree_shows(parity_with_holes, found):
     alone = structural_em_graph(parity_with_holes)
-    found = structural_em_rounds(parity_with_holes, seed=1)
     assert found.score > alone.score + 10
     assert log_likelihood(found.graph, parity_with_holes) > -2.6 * np.log(2) * 500
     again = structural_em_rounds(parity_with_holes, seed=1)
@@ -278,8 +282,8 @@ def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
     assert found.score >= alone.score
 
 
-def test_drawn_completions_follow_the_posterior(parity_with_holes):
-    graph = structural_em_rounds(parity_with_holes).graph
+def test_drawn_completions_follow_the_posterior(found):
+    graph = found.graph
     row = np.array([[1, -1, 0, -1]])
     many = Dataset(np.repeat(row, 20_000, axis=0), graph.names, graph.states)
     drawn_rows = drawn_completion(graph, many, np.random.default_rng(0)).codes
