@@ -1,7 +1,8 @@
-"""PDG-SEM, section 6.1: structural EM on rows of random decision graphs with cells missing.
+"""PDG-SEM, sections 6.1 and 6.2.1: structural EM on rows of random graphs with cells missing.
 
 Against its first model, that of the tree of Chow and Liu; against available and complete cases;
-and against the same search over the tree of the generating graph. As in the paper one table of
+against the same search over the tree of the generating graph; and against networks, and naive
+Bayes, learnt from the same incomplete rows. As in the paper one table of
 each size is drawn from each graph, and cells of it are hidden again and again.
 """
 
@@ -19,6 +20,7 @@ from exactlearn.missingness import hide
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import log_likelihood_rows
 from exactlearn.pdg.structural_em import CASES, structural_em_graph
+from exactlearn.reproduce import incomplete
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
 from exactlearn.reproduce.random_summary import summarised
 from exactlearn.reproduce.record import finished
@@ -33,7 +35,8 @@ SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 VALIDATION_ROWS = 10_000
 
 FIRST, TRUE_TREE = "first model", "true tree"
-METHODS = (*CASES, FIRST, TRUE_TREE)
+LANGUAGES = ("BN", "NB")
+METHODS = (*CASES, FIRST, TRUE_TREE, *LANGUAGES)
 """The first one is the one under test."""
 
 
@@ -48,7 +51,10 @@ def random(setup: Setup) -> Iterator[Row]:
                 key = f"random: rnd{n}, {size} rows, {100 * share:g} % missing, seed {setup.seed}"
                 run = partial(_run, n, size, share, setup.seed, repetition)
                 runs = setup.record.once(key, str(repetition), "all methods", run)
-                found.setdefault((n, size, share), []).append(runs["methods"])
+                run = partial(_others, n, size, share, setup.seed, repetition)
+                others = setup.record.once(key, str(repetition), "other languages", run)
+                methods = runs["methods"] | others["methods"]
+                found.setdefault((n, size, share), []).append(methods)
     except KeyboardInterrupt as interrupt:
         stopped = interrupt
     for n in chosen:
@@ -81,11 +87,27 @@ def _drawn(seed: int, n: int) -> _Drawn:
 
 
 def _run(n: int, size: int, share: float, seed: int, repetition: int) -> dict[str, Any]:
-    """Hide cells of a table, learn by each method, and judge by other rows."""
+    """Hide cells of a table, learn graphs by each method, and judge by other rows."""
+    drawn, holed = _drawn(seed, n), _holed(n, size, share, seed, repetition)
+    methods = [method for method in METHODS if method not in LANGUAGES]
+    return {"methods": {method: _learnt(method, holed, drawn) for method in methods}}
+
+
+def _others(n: int, size: int, share: float, seed: int, repetition: int) -> dict[str, Any]:
+    """Learn models of the other languages from the same rows."""
+    drawn, holed = _drawn(seed, n), _holed(n, size, share, seed, repetition)
+    return {"methods": {language: _model(language, holed, drawn) for language in LANGUAGES}}
+
+
+def _holed(n: int, size: int, share: float, seed: int, repetition: int) -> Dataset:
     rng = np.random.default_rng([seed, n, size, round(100 * share), repetition])
-    drawn = _drawn(seed, n)
-    holed = hide(drawn.tables[size], f"mcar:{share:g}", rng)
-    return {"methods": {method: _learnt(method, holed, drawn) for method in METHODS}}
+    return hide(_drawn(seed, n).tables[size], f"mcar:{share:g}", rng)
+
+
+def _model(language: str, holed: Dataset, drawn: _Drawn) -> dict[str, Any]:
+    begun = process_time()
+    logs, size = incomplete.METHODS[language](holed, drawn.test)
+    return {"test": float(logs.mean()), "size": size, "seconds": process_time() - begun}
 
 
 def _learnt(method: str, holed: Dataset, drawn: _Drawn) -> dict[str, Any]:
