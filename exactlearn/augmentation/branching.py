@@ -38,8 +38,11 @@ PATIENCE = 60
 MANY_HOLES, STEPS = 100, 4
 """Holes from which on prices descend before the first linear program, and steps for each hole.
 
-Of fewer holes, linear programs find the best prices sooner.
+With fewer holes, linear programs find the best prices sooner.
 """
+
+DISPUTED = 0.2
+"""Share of a hole's other states from which on the linear program disputes its state."""
 
 FIRST_EFFORT, EFFORT = 20, 8_000
 """Nodes spent on a family's bound: on all families once, then where it matters."""
@@ -92,10 +95,12 @@ def branch(task: Task, answers: Answers) -> None:
         if not len(node.still_open):
             _list_networks(task, answers, node, kept)
             continue
-        chosen = _choose(task, answers, node, kept)
-        bound = min(-priority, agreed.bound, chosen.bound)
-        if bound <= answers.target:
-            continue
+        bound, chosen = min(-priority, agreed.bound), None
+        if not _is_disputed(node, agreed):
+            chosen = _choose(task, answers, node, kept)
+            bound = min(bound, chosen.bound)
+            if bound <= answers.target:
+                continue
         hole = _disputed(node, chosen, agreed)
         for state in range(int(node.holes.states[hole])):
             heappush(queue, (-bound, made, node.fixed(hole, state), agreed.multipliers))
@@ -226,9 +231,19 @@ def _offer(task: Task, answers: Answers, node: Optimism, chosen: _Chosen) -> Non
     answers.take(task.pair(chosen.parents, settled))
 
 
-def _disputed(node: Optimism, chosen: _Chosen, agreed: Agreed) -> int:
+def _is_disputed(node: Optimism, agreed: Agreed) -> bool:
+    """Tell whether a hole is to be filled without asking which selection is best.
+
+    Of many holes some are disputed anyway, and the selection may take longer than the node.
+    """
+    unsure = 1.0 - agreed.shares[node.still_open].max(axis=1)
+    return len(unsure) >= MANY_HOLES and bool(unsure.max() >= DISPUTED)
+
+
+def _disputed(node: Optimism, chosen: _Chosen | None, agreed: Agreed) -> int:
     """Return the open hole that the linear program, or else the families, are least sure of."""
-    votes = _votes(node, chosen)
-    dissent = (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
-    dissent += len(votes) * (1.0 - agreed.shares.max(axis=1))
+    dissent = len(agreed.shares) * (1.0 - agreed.shares.max(axis=1))
+    if chosen is not None:
+        votes = _votes(node, chosen)
+        dissent += (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
     return int(np.where(node.holes.filled < 0, dissent, -inf).argmax())
