@@ -4,7 +4,8 @@
 
 Tables of 100 rows are drawn from ASIA, cells are hidden completely at random, and each method
 solves the same tables (BDeu with ess 1, at most three parents) within the time limit, side by side.
-What was not proven counts as the limit, and is told.
+Seconds are those of the processor, of all threads together, so that other work on the machine does
+not count. What was not proven within the limit, on the wall, counts as no less, and is told.
 """
 
 import csv
@@ -36,14 +37,15 @@ def table(cells: int, seed: int) -> Dataset:
     return Dataset(codes, drawn.names, drawn.states)
 
 
-def seconds(holed: Dataset, method: str, limit: float) -> float:
-    """Return how long a method takes, the limit where it proves nothing within it."""
-    begun = time.perf_counter()
+def seconds(holed: Dataset, method: str, limit: float) -> tuple[float, bool]:
+    """Return how long a method computes, or else the limit, and whether it proves the optimum."""
+    begun = time.process_time()
     try:
         result = augment(holed, BDeu(1.0), method=method, time_limit=limit)
     except TooLargeError:
-        return limit
-    return time.perf_counter() - begun if result.status == "optimal" else limit
+        return limit, False
+    took = time.process_time() - begun
+    return (took, True) if result.status == "optimal" else (max(took, limit), False)
 
 
 def plot(rows: list[dict[str, Any]], limit: float, suffix: str) -> bytes:
@@ -58,7 +60,12 @@ def plot(rows: list[dict[str, Any]], limit: float, suffix: str) -> bytes:
             worst = [row["worst"] for row in own]
             axes.plot(cells, worst, "o", color=line.get_color(), label="worst", markersize=4)
         axes.axhline(limit, color="#999999", linewidth=0.8)
-        axes.set(xlabel="missing cells", ylabel="seconds", yscale="log", title="ASIA, 100 rows")
+        axes.set(
+            xlabel="missing cells",
+            ylabel="seconds of the processor",
+            yscale="log",
+            title="ASIA, 100 rows",
+        )
         axes.legend(frameon=False)
 
     return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
@@ -74,7 +81,8 @@ def main(cells: tuple[int, ...], instances: int, time_limit: float, folder: Path
     print(machine())
     folder.mkdir(parents=True, exist_ok=True)
     for method in METHODS:  # compiles
-        seconds(table(2, 0), method, time_limit)
+        for count in (2, 8):
+            seconds(table(count, 0), method, 600.0)
     rows: list[dict[str, Any]] = []
     hopeless: set[str] = set()
     for count in cells:
@@ -82,15 +90,17 @@ def main(cells: tuple[int, ...], instances: int, time_limit: float, folder: Path
         for method in METHODS:
             if method in hopeless:
                 continue
-            took = [seconds(holed, method, time_limit) for holed in tables]
+            took, proven = zip(
+                *(seconds(holed, method, time_limit) for holed in tables), strict=True
+            )
             median, worst = float(np.median(took)), max(took)
-            unproven = sum(t >= time_limit for t in took)
+            unproven = instances - sum(proven)
             rows.append(
                 {"cells": count, "method": method, "median": median, "worst": worst,
                  "unproven": unproven}
             )  # fmt: skip
             print(f"{count:4d} cells  {method:10s} {median:7.2f} {worst:7.2f}  {unproven} unproven")
-            if median >= time_limit:
+            if 2 * unproven >= instances:
                 hopeless.add(method)
     with (folder / "exact.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
