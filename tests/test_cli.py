@@ -261,6 +261,25 @@ def test_fit_complete_and_em(tables, tmp_path):
     assert "fits a network" in told
 
 
+@pytest.mark.parametrize("kind", ["bif", "pdg.json"])
+def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
+    def stop_at_the_second(narration, told):
+        if told.startswith("iteration 2"):
+            raise KeyboardInterrupt
+
+    start, whole, half = (tmp_path / f"{name}.{kind}" for name in ("start", "whole", "half"))
+    if kind == "bif":
+        run("convert", "cancer", "-o", start)
+    else:
+        run("compile", "cancer", "-o", start)
+    two = ("--method", "em", "--tolerance", 0)
+    limited = run_json("fit", start, tables / "holes.csv", *two, "--iterations", 2, "-o", whole)
+    monkeypatch.setattr("exactlearn.progress.Narration.tell", stop_at_the_second)
+    stopped = run("fit", start, tables / "holes.csv", *two, "-o", half, "--json", status=130)
+    assert json.loads(stopped)["log_likelihood"] == limited["log_likelihood"]
+    assert half.read_text() == whole.read_text()
+
+
 def test_fit_a_network_from_incomplete_data(tables, tmp_path):
     written = tmp_path / "net.bif"
     found = run_json("fit", "cancer", tables / "holes.csv", "-o", written)

@@ -1,4 +1,5 @@
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy.stats import chi2, chi2_contingency
 
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.pdg import network_starts
 from exactlearn.pdg.chow_liu import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.flows import log_likelihood, log_likelihood_rows
 from exactlearn.pdg.forest import forest_order
@@ -255,3 +257,13 @@ def test_a_start_is_never_made_worse():
     other = learn_on_forest(drawn(parity(3), 50, np.random.default_rng(0)), chain(3))
     with pytest.raises(DataError, match="other variables"):
         learn_pdg(data, starts=[other.graph])
+
+
+@pytest.mark.parametrize("hole", [False, True])
+def test_half_a_search_for_a_network_is_not_taken_for_a_whole_one(monkeypatch, hole):
+    codes = np.array([[0, 0], [1, 1], [0, -1 if hole else 0]], np.int16)
+    stopped = SimpleNamespace(status="interrupted")
+    for name in ("solve", "structural_em"):
+        monkeypatch.setattr(network_starts, name, lambda *_, **__: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        network_starts.learnt_network(Dataset(codes, ("a", "b"), (("n", "y"),) * 2))

@@ -1,6 +1,6 @@
 """``exactlearn fit``: the parameters of a network or a decision graph with a given structure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from time import monotonic
 from typing import Any
@@ -9,14 +9,15 @@ import click
 
 from exactlearn.commands.options import output_options, reading_options
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.commands.refining import refined, telling
+from exactlearn.commands.refining import refined, told
 from exactlearn.data import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.model import Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, fit_em
+from exactlearn.parameters.network_em import EMState, NetworkEM
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import load_for
 from exactlearn.report import facts, number
@@ -67,16 +68,16 @@ def command(
     """Estimate the parameters of a model with a given structure.
 
     A network's own parameters do not count. -o writes the model with its new ones, in the format
-    that it had.
+    that it had. Ctrl-C ends EM with the parameters of its last iteration (exit status 130).
     """
     model = read_model(locate(source, ".bif"))
     is_network = isinstance(model, BayesianNetwork)
     require_suffix(output.path, (".bif",) if is_network else (".pdg.json",))
     dataset = load_for(locate(table, ".csv"), reading, model)
     method = method or ("complete" if is_network and dataset.is_complete else "em")
-    told = {"iterations": iterations, "tolerance": tolerance, "smoothing": smoothing}
-    given: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
-    begun = monotonic()
+    options = {"iterations": iterations, "tolerance": tolerance, "smoothing": smoothing}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    begun, finished = monotonic(), True
     fitted: Model
     log_likelihoods: Sequence[float]
     if isinstance(model, DecisionGraph):
@@ -84,10 +85,10 @@ def command(
             raise OptionError(
                 "--method complete fits a network (.bif); fit a decision graph with 'em'"
             )
-        result = refined(model, dataset, GraphParameters(**given), output)
+        result, finished = refined(model, dataset, GraphParameters(**given), output)
         fitted, log_likelihoods = result.pdg, result.log_likelihoods
     elif method == "em":
-        fitted, log_likelihoods = _by_em(model, dataset, given, output)
+        (fitted, log_likelihoods), finished = _by_em(model, dataset, given, output)
     else:
         fitted = _counted(model, dataset, given)
         log_likelihoods = (nan, fitted.log_likelihood(dataset))
@@ -105,6 +106,8 @@ def command(
         seconds=number(record["seconds"], 2),
     )
     output.answer(record, facts_told)
+    if not finished:
+        click.get_current_context().exit(ExitStatus.INTERRUPTED)
 
 
 def _counted(network: BayesianNetwork, data: Dataset, given: Mapping[str, Any]) -> BayesianNetwork:
@@ -118,17 +121,26 @@ def _counted(network: BayesianNetwork, data: Dataset, given: Mapping[str, Any]) 
 
 def _by_em(
     network: BayesianNetwork, data: Dataset, given: Mapping[str, Any], output: Output
-) -> tuple[BayesianNetwork, Sequence[float]]:
-    """Return the network with its parameters by EM, and the log-likelihoods on the way."""
-    with output.narration("EM") as narration:
+) -> tuple[tuple[BayesianNetwork, Sequence[float]], bool]:
+    """Return the network with its parameters by EM and the log-likelihoods; whether it ended."""
+    alpha = given.get("smoothing", NetworkParameters.smoothing)
+
+    def run(on_iteration: Callable[[EMState], None]) -> tuple[BayesianNetwork, Sequence[float]]:
         result = fit_em(
             data,
             network.parents,
-            alpha=given.get("smoothing", NetworkParameters.smoothing),
+            alpha=alpha,
             tolerance=given.get("tolerance", TOLERANCE),
             most_iterations=given.get("iterations", MOST_ITERATIONS),
-            on_iteration=telling(narration),
+            on_iteration=on_iteration,
         )
-    if not result.converged:
-        output.note(f"EM had not converged after {result.iterations} iterations")
-    return result.network, result.log_likelihoods
+        if not result.converged:
+            output.note(f"EM had not converged after {result.iterations} iterations")
+        return result.network, result.log_likelihoods
+
+    def reached(states: Sequence[EMState]) -> tuple[BayesianNetwork, Sequence[float]]:
+        problem = NetworkEM(data, network.parents, alpha)
+        fitted = problem.network(states[-1].parameters)
+        return fitted, tuple(s.log_likelihood for s in states)
+
+    return told(run, reached, output)

@@ -157,7 +157,9 @@ def _decision_graph(
     """Compile and refine, and add both to the record."""
     compiled = compile_and_check(network)
     record["decision_graph"] = compilation_record(compiled)
-    result = refined(compiled.graph, data, run.decision_graph, output)
+    result, finished = refined(compiled.graph, data, run.decision_graph, output)
+    if not finished:
+        record["status"] = "interrupted"
     record["refinement"] = {
         "log_likelihood": result.log_likelihoods[-1],
         "log_likelihood_before": result.log_likelihoods[0],

@@ -109,11 +109,17 @@ def compile_network(
     CheckError
         If ``tree`` is no clique tree of the network, or ``forest`` is no forest or leaves the
         variables of some family on different branches.
+    KeyboardInterrupt
+        At Ctrl-C: whoever is given a graph only would take half a search for a whole one.
+        `compile_and_check` ends with the smallest graph so far, and says so.
     """
     effort = Effort(steps, time_limit, seed, on_event)
     if tree is not None:
         tree.check(network)
-    return _compile(network, root, tree, forest, max_size, effort)[0]
+    graph, found = _compile(network, root, tree, forest, max_size, effort)
+    if not found.finished:
+        raise KeyboardInterrupt
+    return graph
 
 
 def compile_and_check(
@@ -128,6 +134,8 @@ def compile_and_check(
     on_event: Callable[[int], None] | None = None,
 ) -> Compilation:
     """Return what `compile_network` returns with its sizes, compared with the network on rows.
+
+    Ctrl-C ends the search with the smallest graph so far, which is told as not ``finished``.
 
     Parameters
     ----------

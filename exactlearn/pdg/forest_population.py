@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.interrupts import interruptible
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.forest_contest import ForestContest, OnProgress
 from exactlearn.pdg.learning import LearntGraph
@@ -105,10 +106,11 @@ def learn_pdg(
     search = ForestContest(dataset, rows, size, seed, on_progress)
     finished = True
     try:
-        search.grow(starts, significances, max_parents, scores)
-        search.screen()
-        for score in scores:
-            search.learn(score)
+        with interruptible():
+            search.grow(starts, significances, max_parents, scores)
+            search.screen()
+            for score in scores:
+                search.learn(score)
     except KeyboardInterrupt:
         if not search.models:
             raise

@@ -15,6 +15,7 @@ from time import monotonic
 import numpy as np
 
 from exactlearn.graph import moral_graph
+from exactlearn.interrupts import interruptible
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_anneal import Annealing, SetTables
@@ -121,7 +122,8 @@ class ForestSearch:
                 continue
             walks: list[Annealing] = []
             try:
-                self._walk(i, walks, built)
+                with interruptible():
+                    self._walk(i, walks, built)
             except KeyboardInterrupt:
                 finished = False
             best = min(walks, key=lambda walk: walk.smallest, default=None)

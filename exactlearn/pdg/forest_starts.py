@@ -13,6 +13,7 @@ import numpy as np
 from exactlearn.cliques import CliqueTree
 from exactlearn.errors import TooLargeError
 from exactlearn.graph import moral_graph
+from exactlearn.interrupts import interruptible
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.residuals import Residuals
@@ -149,7 +150,8 @@ def without_walks(
         built: list[Expansion] = []
         try:
             if finished:
-                builder.smallest(part, built, until)
+                with interruptible():
+                    builder.smallest(part, built, until)
         except KeyboardInterrupt:
             finished = False
         if not built:

@@ -15,6 +15,7 @@ import numpy as np
 from exactlearn.counts import require_complete
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
+from exactlearn.interrupts import interruptible
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.approximation import Frontier
 from exactlearn.pdg.compile import compile_network
@@ -143,14 +144,15 @@ def learn_hybrid(
     )
     models: list[HybridGraph] = []
     try:
-        for score in scores:
-            frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
-            graph = smoothed_on(merges.merged(), dataset, alpha, seed)
-            likelihood = log_likelihood(graph, dataset)
-            models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
-            if on_model is not None:
-                on_model(models[-1])
-        frontier = frontier.followed_by(merges.merge_until())
+        with interruptible():
+            for score in scores:
+                frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
+                graph = smoothed_on(merges.merged(), dataset, alpha, seed)
+                likelihood = log_likelihood(graph, dataset)
+                models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
+                if on_model is not None:
+                    on_model(models[-1])
+            frontier = frontier.followed_by(merges.merge_until())
     except KeyboardInterrupt:
         if not models:
             raise

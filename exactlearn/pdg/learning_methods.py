@@ -13,6 +13,7 @@ import numpy as np
 from exactlearn.alignment import aligned_codes
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
+from exactlearn.interrupts import interruptible
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.approximation import Frontier
 from exactlearn.pdg.compile import compile_network
@@ -140,17 +141,18 @@ def _hybrid(request: Request, tell: Tell) -> Found:
     best: HybridGraphs | None = None
     failure: TooLargeError | None = None
     try:
-        for network in _networks(request, tell):
-            try:
-                found = _hybrid_of(network, request, tell)
-            except TooLargeError as error:
-                failure = error
-                continue
-            if best is None or (found.finished and found.score > best.score):
-                best = found
-            if not found.finished:
-                best = replace(best, finished=False)
-                break
+        with interruptible():
+            for network in _networks(request, tell):
+                try:
+                    found = _hybrid_of(network, request, tell)
+                except TooLargeError as error:
+                    failure = error
+                    continue
+                if best is None or (found.finished and found.score > best.score):
+                    best = found
+                if not found.finished:
+                    best = replace(best, finished=False)
+                    break
     except KeyboardInterrupt:
         if best is None:
             raise

@@ -46,14 +46,27 @@ def learnt_network(
         What is maximised; left out, BIC.
     max_parents
         Most parents of a variable.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At Ctrl-C: half a search is not what was asked for.
     """
     score = BIC() if score is None else score
     if dataset.is_complete:
         problem = candidate_parent_sets(dataset, score, max_parents=max_parents)
         result = solve(problem, solver="ordering", seed=seed)
+        _refuse_interrupted(result.status)
         return fit_complete(dataset, result.parents or (), alpha=SMOOTHING)
     found = structural_em(dataset, score, max_parents=max_parents, solver="ordering", seed=seed)
+    _refuse_interrupted(found.status)
     return fit_em(dataset, found.parents or (), alpha=SMOOTHING).network
+
+
+def _refuse_interrupted(status: str) -> None:
+    """Raise what a search caught: who asked for a network has more to do, and is to stop, too."""
+    if status == "interrupted":
+        raise KeyboardInterrupt
 
 
 def network_start(

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.interrupts import interruptible
 from exactlearn.pdg.available_cases import available_counts
 from exactlearn.pdg.chow_liu import chow_liu_forest
 from exactlearn.pdg.decision_graph import DecisionGraph
@@ -157,7 +158,8 @@ def structural_em_graph(
     )
     finished, converged = True, False
     try:
-        converged = climb.run(start, iterations, on_iteration)
+        with interruptible():
+            converged = climb.run(start, iterations, on_iteration)
     except KeyboardInterrupt:
         if not climb.states:
             raise

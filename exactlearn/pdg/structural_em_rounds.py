@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from exactlearn.data import Dataset
+from exactlearn.interrupts import interruptible
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import posteriors
 from exactlearn.pdg.network_starts import MAX_PARENTS, network_start
@@ -77,21 +78,22 @@ def structural_em_rounds(
 
     best = search(None)
     try:
-        if forest == "forest" and best.finished:
-            # An edge that does not pay for all its parameters may pay once nodes are merged.
-            tree = search(None, "tree")
-            best = max(best, tree, key=lambda found: found.score)
-            if not tree.finished:
-                return replace(best, finished=False)
-        for _ in range(rounds):
-            if not best.finished:
-                break
-            table = drawn_completion(best.graph, dataset, rng)
-            start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
-            found = search(start)
-            if found.score <= best.score:
-                return best if found.finished else replace(best, finished=False)
-            best = found
+        with interruptible():
+            if forest == "forest" and best.finished:
+                # An edge that does not pay for all its parameters may pay once nodes are merged.
+                tree = search(None, "tree")
+                best = max(best, tree, key=lambda found: found.score)
+                if not tree.finished:
+                    return replace(best, finished=False)
+            for _ in range(rounds):
+                if not best.finished:
+                    break
+                table = drawn_completion(best.graph, dataset, rng)
+                start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
+                found = search(start)
+                if found.score <= best.score:
+                    return best if found.finished else replace(best, finished=False)
+                best = found
     except KeyboardInterrupt:
         return replace(best, finished=False)
     return best

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from exactlearn.errors import FormatError
 from exactlearn.formats.atomic import atomic_write
+from exactlearn.interrupts import interruptible
 from exactlearn.report import strict
 
 Runs = dict[str, dict[str, Any]]
@@ -108,6 +109,7 @@ class Record:
         runs = self.done.setdefault(experiment, {}).setdefault(repetition, {})
         if method not in runs or runs[method].get("learning") != learning:
             self.tell(f"{experiment}, {repetition}: {method}")
-            runs[method] = strict(run()) | {"learning": learning}
+            with interruptible():
+                runs[method] = strict(run()) | {"learning": learning}
             write_record(self.path, self.done)
         return runs[method]

@@ -17,6 +17,7 @@ from exactlearn.pdg.forest_population import learn_pdg
 from exactlearn.pdg.learning import learn_on_forest
 from exactlearn.pdg.smoothing import tuned_smoothing
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
+from exactlearn.reproduce.record import finished
 from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import Point
 from exactlearn.reproduce.thesis_row import thesis_row
@@ -74,7 +75,7 @@ def _run(name: str, method: str, seed: int) -> dict[str, Any]:
     elif method == GIVEN:
         graph = learn_on_forest(train, truth.forest).graph
     else:
-        graph = learn_pdg(train, alpha=0.0, seed=seed).models[0].graph
+        graph = finished(learn_pdg(train, alpha=0.0, seed=seed)).models[0].graph
     if method != TRUE:
         graph = tuned_smoothing(graph, train, seed=seed).graph
     return {
