@@ -8,7 +8,8 @@ import pytest
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.agreement import agree
 from exactlearn.augmentation.columns import merge_rows
-from exactlearn.augmentation.family_bounds import Holes, place_rows
+from exactlearn.augmentation.family_bounds import place_rows
+from exactlearn.augmentation.holes import Holes
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism
 from exactlearn.augmentation.price_descent import descend

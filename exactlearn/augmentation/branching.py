@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from exactlearn.augmentation.agreement import Agreed, agree
 from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.climbing import climb
-from exactlearn.augmentation.family_bounds import Holes
+from exactlearn.augmentation.holes import Holes
 from exactlearn.augmentation.local import is_tabulated
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import AT_ONCE, Optimism, Reading

@@ -22,9 +22,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.growth import Growth, gain
-from exactlearn.augmentation.prices import Prices, price_of
-from exactlearn.data import Dataset
+from exactlearn.augmentation.growth import Growth
+from exactlearn.augmentation.holes import Holes
+from exactlearn.augmentation.open_rows import (
+    FamilyTable,
+    OpenRows,
+    add_weight,
+    columns_of,
+    count_rows,
+    gain_at,
+    lay_out,
+    open_rows,
+)
+from exactlearn.augmentation.prices import price_of
 from exactlearn.kernel import kernel
 
 ROUNDING = 1e-10
@@ -32,68 +42,6 @@ ROUNDING = 1e-10
 
 MARGIN = 1e-9
 """Least difference of prices by which exchanging two rows is better."""
-
-
-class Holes(NamedTuple):
-    """An incomplete table, and what reading its holes costs.
-
-    Attributes
-    ----------
-    codes
-        States, -1 in the holes, shape (variables, rows).
-    weights
-        Weight of each row, shape (rows,).
-    cardinalities
-        Number of states of each variable, shape (variables,).
-    number
-        Number of each hole, filled ones too, -1 elsewhere, shape (variables, rows).
-    variables, rows
-        Where each hole is, shapes (holes,).
-    prices
-        What reading a hole costs.
-    """
-
-    codes: NDArray[np.int16]
-    weights: NDArray[np.float64]
-    cardinalities: NDArray[np.int64]
-    number: NDArray[np.int64]
-    variables: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    prices: Prices
-
-    @classmethod
-    def of(cls, dataset: Dataset) -> "Holes":
-        """Return the missing cells of a table; reading them costs nothing."""
-        rows, variables = dataset.missing_cells.T.copy()
-        codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
-        number = np.full(codes.shape, -1)
-        number[variables, rows] = np.arange(len(rows))
-        most = int(dataset.cardinalities.max(initial=0))
-        return cls(
-            codes,
-            dataset.row_weights,
-            dataset.cardinalities,
-            number,
-            variables,
-            rows,
-            Prices.none(dataset.n_variables, len(rows), most),
-        )
-
-    @property
-    def states(self) -> NDArray[np.int64]:
-        """Number of states of each hole, shape (holes,)."""
-        return self.cardinalities[self.variables]
-
-    @property
-    def filled(self) -> NDArray[np.int64]:
-        """State of each hole, -1 where it is open, shape (holes,)."""
-        return self.codes[self.variables, self.rows].astype(np.int64)
-
-    def fill(self, values: NDArray[np.int64]) -> "Holes":
-        """Return the holes with other states, -1 where they shall be open, shape (holes,)."""
-        codes = self.codes.copy()
-        codes[self.variables, self.rows] = values
-        return self._replace(codes=codes)
 
 
 class Placement(NamedTuple):
@@ -117,186 +65,8 @@ class Placement(NamedTuple):
     cells: NDArray[np.int64]
 
 
-class _Open(NamedTuple):
-    """The rows with holes, those whose place is clearest first.
-
-    Attributes
-    ----------
-    rows
-        Their numbers, shape (k,).
-    first, cells, prices
-        The cells each can be placed into and what that costs, shapes (k + 1,) and (total,).
-    alike
-        For each row the last one before it that has the same cells and weight, or -1, shape (k,).
-    """
-
-    rows: NDArray[np.int64]
-    first: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    prices: NDArray[np.float64]
-    alike: NDArray[np.int64]
-
-
-class _Family(NamedTuple):
-    """The columns of a family, child first, its growth, and its contingency table so far."""
-
-    columns: NDArray[np.int64]
-    states: int
-    f: NDArray[np.float64]
-    g: NDArray[np.float64]
-    alphas: NDArray[np.float64]
-    kind: int
-    a: float
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-
-
 @kernel
-def _gain(family: _Family, cell: int, w: float, ahead: float) -> float:
-    """Return what weight adds to a cell that has some more in it than counted so far."""
-    j = cell // family.states
-    n, m = family.counts[cell] + ahead, family.sums[j] + ahead
-    return gain(n, w, family.f, family.alphas[0], family.kind, family.a) - gain(
-        m, w, family.g, family.alphas[1], family.kind, family.a
-    )
-
-
-@kernel
-def _add(family: _Family, cell: int, w: float) -> None:
-    family.counts[cell] += w
-    family.sums[cell // family.states] += w
-
-
-@kernel
-def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the columns of a family, child first; parents are padded with -1."""
-    count = 1
-    while count <= len(members) and members[count - 1] >= 0:
-        count += 1
-    columns = np.empty(count, np.int64)
-    columns[0] = child
-    for p in range(1, count):
-        columns[p] = members[p - 1]
-    return columns
-
-
-@kernel
-def _lay_out(
-    i: int, child: int, members: NDArray[np.int32], table: Holes, growth: Growth
-) -> tuple[_Family, float]:
-    """Return family number ``i`` with an empty table, and the score of no rows at all."""
-    columns = columns_of(child, members)
-    r, q = table.cardinalities[child], 1
-    for p in range(1, len(columns)):
-        q *= table.cardinalities[columns[p]]
-    alphas = np.array([growth.a / (q * r), growth.a / q])
-    f, g = growth.tables[growth.rows[i, 0]], growth.tables[growth.rows[i, 1]]
-    family = _Family(columns, r, f, g, alphas, growth.kind, growth.a, np.zeros(q * r), np.zeros(q))
-    return family, -growth.b * q * (r - 1)
-
-
-@kernel
-def _count(family: _Family, table: Holes) -> tuple[float, NDArray[np.int64], int]:
-    """Count the complete rows; return what they score, the rows with holes, and their cells."""
-    score, n_rows, n_cells = 0.0, 0, 0
-    rows = np.empty(len(table.weights), np.int64)
-    for u in range(len(table.weights)):
-        cell, stride, places = 0, 1, 1
-        for v in family.columns:
-            state = table.codes[v, u]
-            if state < 0:
-                places *= table.cardinalities[v]
-            cell += state * stride
-            stride *= table.cardinalities[v]
-        if places == 1:
-            score += _gain(family, cell, table.weights[u], 0.0)
-            _add(family, cell, table.weights[u])
-        else:
-            rows[n_rows] = u
-            n_rows += 1
-            n_cells += places
-    return score, rows[:n_rows].copy(), n_cells
-
-
-@kernel
-def _fill(
-    family: _Family,
-    table: Holes,
-    row: int,
-    cells: NDArray[np.int64],
-    prices: NDArray[np.float64],
-) -> int:
-    """Fill in the cells a row can be placed into and what they cost; return their number."""
-    cells[0], prices[0] = 0, 0.0
-    count, stride = 1, 1
-    for v in family.columns:
-        state, hole = table.codes[v, row], table.number[v, row]
-        if state >= 0:
-            for k in range(count):
-                cells[k] += state * stride
-        else:
-            for other in range(table.cardinalities[v] - 1, -1, -1):
-                paid = price_of(family.columns, table.prices, v, hole, other)
-                for k in range(count):
-                    cells[other * count + k] = cells[k] + other * stride
-                    prices[other * count + k] = prices[k] + paid
-            count *= table.cardinalities[v]
-        stride *= table.cardinalities[v]
-    return count
-
-
-@kernel
-def _open_rows(family: _Family, table: Holes, rows: NDArray[np.int64], n_cells: int) -> _Open:
-    """List where the rows can be placed, the row whose best place is clearest first."""
-    cells, prices = np.empty(n_cells, np.int64), np.empty(n_cells)
-    first = np.zeros(len(rows) + 1, np.int64)
-    clear = np.empty(len(rows))
-    for k in range(len(rows)):
-        at = first[k]
-        first[k + 1] = at + _fill(family, table, rows[k], cells[at:], prices[at:])
-        best, second = -np.inf, -np.inf
-        for o in range(at, first[k + 1]):
-            gained = _gain(family, cells[o], table.weights[rows[k]], 0.0) - prices[o]
-            second = max(second, min(best, gained))
-            best = max(best, gained)
-        clear[k] = best - second
-    order = np.argsort(-clear, kind="mergesort")
-    sorted_first = np.zeros(len(rows) + 1, np.int64)
-    sorted_cells, sorted_prices = np.empty(n_cells, np.int64), np.empty(n_cells)
-    for k in range(len(rows)):
-        at, size = first[order[k]], first[order[k] + 1] - first[order[k]]
-        to = sorted_first[k]
-        sorted_first[k + 1] = to + size
-        for o in range(size):
-            sorted_cells[to + o], sorted_prices[to + o] = cells[at + o], prices[at + o]
-    alike = np.full(len(rows), -1)
-    for k in range(len(rows)):
-        for t in range(k - 1, -1, -1):
-            if _are_alike(table.weights, rows[order], sorted_first, sorted_cells, t, k):
-                alike[k] = t
-                break
-    return _Open(rows[order], sorted_first, sorted_cells, sorted_prices, alike)
-
-
-@kernel
-def _are_alike(
-    weights: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    first: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    t: int,
-    k: int,
-) -> bool:
-    """Tell whether two rows have the same cells and weight: first and last cell tell the others."""
-    return bool(
-        cells[first[t]] == cells[first[k]]
-        and cells[first[t + 1] - 1] == cells[first[k + 1] - 1]
-        and weights[rows[t]] == weights[rows[k]]
-    )
-
-
-@kernel
-def _is_dominated(opened: _Open, at: NDArray[np.int64], k: int, o: int) -> bool:
+def _is_dominated(opened: OpenRows, at: NDArray[np.int64], k: int, o: int) -> bool:
     """Tell whether exchanging a row with one placed before is better, or as good and tried before.
 
     Rows alike differ in what they pay only.
@@ -323,9 +93,9 @@ def _is_dominated(opened: _Open, at: NDArray[np.int64], k: int, o: int) -> bool:
 
 @kernel
 def _rest(
-    family: _Family,
+    family: FamilyTable,
     table: Holes,
-    opened: _Open,
+    opened: OpenRows,
     begin: int,
     ahead: NDArray[np.float64],
 ) -> float:
@@ -335,7 +105,7 @@ def _rest(
         w, most = table.weights[opened.rows[k]], -np.inf
         for o in range(opened.first[k], opened.first[k + 1]):
             cell = opened.cells[o]
-            most = max(most, _gain(family, cell, w, ahead[cell]) - opened.prices[o])
+            most = max(most, gain_at(family, cell, w, ahead[cell]) - opened.prices[o])
             ahead[cell] += w
         total += most
     for o in range(opened.first[begin], len(opened.cells)):
@@ -345,8 +115,8 @@ def _rest(
 
 @kernel
 def _best_cell(
-    family: _Family,
-    opened: _Open,
+    family: FamilyTable,
+    opened: OpenRows,
     at: NDArray[np.int64],
     k: int,
     w: float,
@@ -356,7 +126,7 @@ def _best_cell(
     best, most = -1, -np.inf
     for o in range(opened.first[k], opened.first[k + 1]):
         if not tried[o] and not _is_dominated(opened, at, k, o):
-            gained = _gain(family, opened.cells[o], w, 0.0) - opened.prices[o]
+            gained = gain_at(family, opened.cells[o], w, 0.0) - opened.prices[o]
             if gained > most:
                 best, most = o, gained
     return best, most
@@ -384,10 +154,10 @@ def place_rows(
     most_nodes
         Nodes of the search after which what is left is bounded.
     """
-    family, score = _lay_out(i, child, members, table, growth)
-    counted, rows, n_cells = _count(family, table)
+    family, score = lay_out(i, child, members, table, growth)
+    counted, rows, n_cells = count_rows(family, table)
     score += counted
-    opened = _open_rows(family, table, rows, n_cells)
+    opened = open_rows(family, table, rows, n_cells)
     n = len(opened.rows)
     ahead = np.zeros(len(family.counts))
     tried = np.zeros(n_cells, np.bool_)
@@ -412,14 +182,14 @@ def place_rows(
                 continue
             tried[opened.first[k] : opened.first[k + 1]] = False
         else:
-            _add(family, opened.cells[at[k]], -table.weights[opened.rows[k]])
+            add_weight(family, opened.cells[at[k]], -table.weights[opened.rows[k]])
         w = table.weights[opened.rows[k]]
         at[k], gained = _best_cell(family, opened, at, k, w, tried)
         if at[k] < 0:
             k -= 1
             continue
         tried[at[k]] = True
-        _add(family, opened.cells[at[k]], w)
+        add_weight(family, opened.cells[at[k]], w)
         added[k + 1] = added[k] + gained
         k += 1
         entering = True

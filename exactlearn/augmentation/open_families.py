@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import Holes, bound_families
+from exactlearn.augmentation.family_bounds import bound_families
 from exactlearn.augmentation.growth import Growth, growth
+from exactlearn.augmentation.holes import Holes
 from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.augmentation.task import Task
 from exactlearn.candidates import n_families

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import Holes, read_family
+from exactlearn.augmentation.family_bounds import read_family
+from exactlearn.augmentation.holes import Holes
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.prices import Prices, sets_of_sinks
 from exactlearn.solvers.multipliers import Multipliers
