@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.changes import Changes, Group
+from exactlearn.augmentation.dominance import smaller_sets, undominated
 from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.network_search import Dag
 from exactlearn.augmentation.pair import Pair
@@ -26,7 +27,6 @@ from exactlearn.augmentation.set_families import (
 from exactlearn.augmentation.task import LimitReachedError, Task, pause
 from exactlearn.solvers import Problem
 from exactlearn.solvers.above import select_above
-from exactlearn.solvers.components import undominated_part
 from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
@@ -70,6 +70,11 @@ class ChangeSearch:
     def rewards(self) -> NDArray[np.float64]:
         """What the multipliers add to each family's score, shape (families,)."""
         return rewarded(self.multipliers, self.store.sets.members, self.store.families)
+
+    @cached_property
+    def _smaller(self) -> NDArray[np.int32]:
+        """The number of each set less one of its members, shape (sets, largest size)."""
+        return smaller_sets(self.store.sets.members, self.store.dataset.n_variables)
 
     def near(self, keep: NDArray[np.bool_]) -> "ChangeSearch":
         """Return a search among some of the families, shape (families,)."""
@@ -119,7 +124,7 @@ class ChangeSearch:
             return False
         multipliers = self.multipliers
         if prove and multipliers.bound(problem) > self.enough:
-            multipliers, problem = self.tighter(undominated_part(problem), self.enough)
+            multipliers, problem = self.tighter(problem, self.enough)
             if not problem.is_feasible:
                 return False
         parents = self.network_above(problem, multipliers, prove)
@@ -195,6 +200,7 @@ class ChangeSearch:
             return None
         limit = target if prove else max(target, bound - self._near)
         keep = reaching(adjusted, families.child, best, bound, limit)
+        keep = undominated(self._smaller, families, scores, keep)
         problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
         return problem if problem.is_feasible else None
 
