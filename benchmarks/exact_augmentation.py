@@ -49,23 +49,32 @@ def seconds(holed: Dataset, method: str, limit: float) -> tuple[float, bool]:
 
 
 def plot(rows: list[dict[str, Any]], limit: float, suffix: str) -> bytes:
-    """Draw median (line) and worst (dots) of each method."""
+    """Draw median (line) and worst (dots, hollow where not all were proven) of each method."""
 
     def paint(figure: Any) -> None:
         axes = figure.add_subplot()
-        for method in METHODS:
+        for k, method in enumerate(METHODS):
             own = [row for row in rows if row["method"] == method]
             cells = [row["cells"] for row in own]
             (line,) = axes.plot(cells, [row["median"] for row in own], label=f"{method}, median")
+            color = line.get_color()
+            aside = [count * 1.02 ** (k - 1) for count in cells]  # dots at the limit are all seen
             worst = [row["worst"] for row in own]
-            axes.plot(cells, worst, "o", color=line.get_color(), label="worst", markersize=4)
+            filled = ["none" if row["unproven"] else color for row in own]
+            axes.scatter(aside, worst, s=24, facecolors=filled, edgecolors=color)
+        axes.scatter([], [], s=24, color="#666666", label="worst")
+        axes.scatter([], [], s=24, facecolors="none", edgecolors="#666666", label="not all proven")
         axes.axhline(limit, color="#999999", linewidth=0.8)
         axes.set(
             xlabel="missing cells",
             ylabel="seconds of the processor",
+            xscale="log",
             yscale="log",
             title="ASIA, 100 rows",
         )
+        ticks = sorted({row["cells"] for row in rows})
+        axes.set_xticks(ticks, list(map(str, ticks)))
+        axes.minorticks_off()
         axes.legend(frameon=False)
 
     return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
