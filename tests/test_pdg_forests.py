@@ -178,11 +178,12 @@ def test_graphs_grow_as_lambda_falls():
     assert np.diff([m.log_likelihood for m in models]).min() >= -1e-9
 
 
-def test_an_interrupt_keeps_the_best_so_far():
+@pytest.mark.parametrize("stage", ["screening", "graph"])
+def test_an_interrupt_keeps_the_best_so_far(stage):
     data = drawn(parity(4), 200, np.random.default_rng(0))
 
     def stop(progress):
-        if progress.stage == "graph":
+        if progress.stage == stage:
             raise KeyboardInterrupt
 
     found = learn_pdg(data, on_progress=stop)

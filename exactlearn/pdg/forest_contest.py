@@ -74,6 +74,13 @@ class ForestContest:
         Of the draws of the variables that branches begin with, and of searches for networks.
     on_progress
         Called after each forest.
+
+    Attributes
+    ----------
+    models
+        The best graph at each lambda that its search is over or has begun for.
+    screened
+        The best graph of the short searches, for an interrupt before there are models.
     """
 
     def __init__(
@@ -89,6 +96,7 @@ class ForestContest:
         self._population: list[_Candidate] = []
         self._screening = StructureScore(bic_lambda(rows.total_weight), size)
         self.models: list[LearntGraph] = []
+        self.screened: LearntGraph | None = None
 
     def grow(
         self,
@@ -140,9 +148,11 @@ class ForestContest:
             starts = [*first_structures(self._rows, candidate.forest), *candidate.structures]
             best = self._improved(candidate, starts, score, SCREENING_SWEEPS)
             candidate.structures = [structure_of(best.graph)]
-            candidate.score = score.of(best.graph, best.log_likelihood)
-            scores = [c.score for c in self._population[: k + 1]]
-            self._tell("screening", k + 1, len(self._population), max(scores))
+            model = learnt(best, score)
+            candidate.score = model.score
+            if self.screened is None or model.score > self.screened.score:
+                self.screened = model
+            self._tell("screening", k + 1, len(self._population), self.screened.score)
         self._halve()
 
     def _improved(

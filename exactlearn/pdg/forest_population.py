@@ -112,11 +112,11 @@ def learn_pdg(
             for score in scores:
                 search.learn(score)
     except KeyboardInterrupt:
-        if not search.models:
+        if search.screened is None:
             raise
         finished = False
-    models = tuple(_smoothed(m, dataset, alpha, seed) for m in search.models)
-    return LearntGraphs(models, finished)
+    learnt = search.models or ([] if search.screened is None else [search.screened])
+    return LearntGraphs(tuple(_smoothed(m, dataset, alpha, seed) for m in learnt), finished)
 
 
 def _smoothed(model: LearntGraph, dataset: Dataset, alpha: float | None, seed: int) -> LearntGraph:
