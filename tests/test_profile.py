@@ -1,13 +1,21 @@
 """The loss by each value of a cell against all completions times all DAGs."""
 
+import json
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from exactlearn.__main__ import main
 from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation import exact as exact_methods
+from exactlearn.augmentation import profile as profiling
 from exactlearn.augmentation.profile import profile
 from exactlearn.errors import OptionError
+from exactlearn.formats.table import write_dataset
 from exactlearn.scores import BDeu
 from tests.augmentation_oracle import best_per_completion, random_table
+from tests.command_line import run_json
 
 SCORE = BDeu(1.0)
 
@@ -70,3 +78,41 @@ def test_a_start_is_where_climbs_begin(method):
     best = augment(data, SCORE, method="branching")
     again = augment(data, SCORE, method=method, starts=1, start=best.values)
     assert again.score == pytest.approx(best.score)
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def small(tmp_path):
+    data = random_table(np.random.default_rng(3), 3, 10, 3, 2)
+    write_dataset(data, tmp_path / "small.csv")
+    return tmp_path / "small.csv"
+
+
+def test_an_interrupted_profile_keeps_the_best_pair(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(profiling, "augment", interrupted)
+    kept = tmp_path / "kept.json"
+    words = "augment", small, "--profile", "--best", 2, "-o", kept
+    record = run_json(*words, status=130)
+    assert record["status"] == "optimal"
+    assert record["profile_status"] == "interrupted"
+    assert "best" not in record
+    assert json.loads(kept.read_text()) == record
+
+
+def test_an_interrupt_before_any_pair_is_one(monkeypatch):
+    monkeypatch.setattr(exact_methods, "best_climb", interrupted)
+    data = random_table(np.random.default_rng(3), 3, 10, 3, 2)
+    found = augment(data, SCORE)
+    assert (found.status, found.parents, len(found.values)) == ("interrupted", None, 0)
+
+
+def test_it_is_told_that_there_is_little_to_complete(small):
+    words = ["augment", str(small), "--method", "t-local", "--t", "4", "--starts", "1"]
+    done = CliRunner().invoke(main, words)
+    assert "only 3 cells are missing" in done.stderr
+    done = CliRunner().invoke(main, ["augment", "cancer-mcar-complete", "--profile", "--best", "1"])
+    assert done.exit_code == 0, done.output
+    assert "No cell is missing" in done.stderr

@@ -109,8 +109,8 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
 
     begin = list(starting_completions(task, starts, fitted=tabulated))
     with ThreadPoolExecutor(min(n_threads(None), len(begin))) as pool:
-        climbs = [pool.submit(work, start) for start in begin]
         try:
+            climbs = [pool.submit(work, start) for start in begin]
             ended, _ = wait(climbs, return_when=FIRST_EXCEPTION)
             for ended_climb in ended:
                 ended_climb.result()  # what it raised, before others are told to stop

@@ -49,8 +49,10 @@ class Incumbent:
 
     @property
     def values(self) -> NDArray[np.int64]:
-        """State of each missing cell of the user's table."""
-        return self.working_values if self.restore is None else self.working_values[self.restore]
+        """State of each missing cell of the user's table; none before there is any pair."""
+        if self.restore is None or self.parents is None:
+            return self.working_values
+        return self.working_values[self.restore]
 
     @property
     def seconds(self) -> float:

@@ -11,7 +11,7 @@ from exactlearn.augmentation.columns import merge_rows
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.result import AugmentationStatus
+from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
@@ -59,6 +59,7 @@ def best_pairs(
     seed: int = 0,
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
+    best: Augmentation | None = None,
     on_event: OnEvent | None = None,
 ) -> Ranking:
     """Return the k best pairs of a DAG and a completion of the missing cells.
@@ -76,6 +77,8 @@ def best_pairs(
     distinct
         ``pairs`` (two may have the same completion, or equivalent DAGs) or ``completions`` (each
         completion once, with its best DAG).
+    best
+        The best pair, where it is known already and proven.
 
     Raises
     ------
@@ -102,31 +105,32 @@ def best_pairs(
             f"distinct must be 'pairs' or 'completions', found {distinct!r}"
             f"{suggestion(distinct, ('pairs', 'completions'))}"
         )
-    best = augment(
-        dataset,
-        score,
-        method="branching",
-        max_parents=max_parents,
-        starts=starts,
-        solver=solver,
-        time_limit=time_limit,
-        seed=seed,
-        required=required,
-        forbidden=forbidden,
-        on_event=on_event,
-    )
+    spent = 0.0
+    if best is None:
+        best = augment(
+            dataset,
+            score,
+            method="branching",
+            max_parents=max_parents,
+            starts=starts,
+            solver=solver,
+            time_limit=time_limit,
+            seed=seed,
+            required=required,
+            forbidden=forbidden,
+            on_event=on_event,
+        )
+        spent = best.seconds
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(merge_rows(dataset, incomplete=False).dataset, score, rules, solver, seed)
-    left = None if time_limit is None else max(0.0, time_limit - best.seconds)
+    left = None if time_limit is None else max(0.0, time_limit - spent)
     answers = Answers(Incumbent(left, on_event), k, distinct == "completions")
-    assert best.parents is not None
-    answers.take(task.pair(best.parents, best.values))
+    if best.parents is not None:
+        answers.take(task.pair(best.parents, best.values))
     status = best.status
     if status == "optimal":
         status = _rank(task, answers)
-    return Ranking(
-        pairs=answers.ranked, status=status, seconds=best.seconds + answers.incumbent.seconds
-    )
+    return Ranking(pairs=answers.ranked, status=status, seconds=spent + answers.incumbent.seconds)
 
 
 def _rank(task: Task, answers: Answers) -> AugmentationStatus:

@@ -1,6 +1,6 @@
 """What comes next to the best completion: the k best pairs, and the loss by other values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
 from exactlearn.augmentation.result import Augmentation
-from exactlearn.commands.imputing import shown
 from exactlearn.commands.options import F, option_group
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.interrupts import interruptible
 from exactlearn.pipeline import incomplete_options, load
-from exactlearn.report import completion_record, named_parents, number, plain_table
+from exactlearn.progress import terminated_as_interrupted
+from exactlearn.report import completion_record, named_parents
 from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.solvers.result import OnEvent
 
@@ -86,31 +86,58 @@ class Alternatives:
         found: Augmentation,
         on_event: OnEvent,
     ) -> dict[str, Any]:
-        """Search for what is wanted; return what it adds to the answer's record."""
+        """Search for what is wanted; return what it adds to the answer's record.
+
+        Ctrl-C, or SIGTERM, ends that: what is not found by then is left out.
+        """
         options: dict[str, Any] = dict(incomplete_options(data, criterion, search))
         del options["starts"]
+        options["on_event"] = on_event
         record: dict[str, Any] = {}
-        if self.profile:
-            from exactlearn.augmentation.profile import profile
-
-            known = profile(data, best=found, on_event=on_event, **options)
-            record["profile"] = _profile_record(data, known)
-            record["profile_status"] = known.status
-        k = self.best or self.best_completions
-        if k is not None:
-            from exactlearn.augmentation.ranking import best_pairs
-
-            del options["t"]
-            ranking = best_pairs(
-                data,
-                k=k,
-                distinct="pairs" if self.best else "completions",
-                on_event=on_event,
-                **options,
-            )
-            record["best"] = _ranking_record(data, ranking)
-            record["best_status"] = ranking.status
+        try:
+            with interruptible(), terminated_as_interrupted():
+                if self.profile:
+                    record["profile_status"] = "interrupted"
+                    record |= _profiled(data, found, options)
+                if self.k is not None and record.get("profile_status") != "interrupted":
+                    record["best_status"] = "interrupted"
+                    del options["t"]
+                    record |= self._ranked(data, found, self.k, options)
+        except KeyboardInterrupt:
+            pass
         return record
+
+    @property
+    def k(self) -> int | None:
+        """How many answers are wanted in order."""
+        return self.best or self.best_completions
+
+    def _ranked(
+        self, data: Dataset, found: Augmentation, k: int, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        from exactlearn.augmentation.ranking import best_pairs
+
+        ranking = best_pairs(
+            data,
+            k=k,
+            distinct="pairs" if self.best else "completions",
+            best=found if found.status == "optimal" else None,
+            **options,
+        )
+        return {"best": _ranking_record(data, ranking), "best_status": ranking.status}
+
+
+def worst_end(status: str, record: Mapping[str, Any]) -> str:
+    """Return how the search for the best pair ended, or one that :class:`Alternatives` wanted."""
+    ends = (status, record.get("profile_status"), record.get("best_status"))
+    return next((end for end in ("interrupted", "feasible") if end in ends), status)
+
+
+def _profiled(data: Dataset, found: Augmentation, options: Mapping[str, Any]) -> dict[str, Any]:
+    from exactlearn.augmentation.profile import profile
+
+    known = profile(data, best=found, **options)
+    return {"profile": _profile_record(data, known), "profile_status": known.status}
 
 
 def alternatives_options(command: F) -> F:
@@ -152,56 +179,6 @@ def alternatives_options(command: F) -> F:
     )
 
 
-def alternatives_tables(record: Mapping[str, Any]) -> list[Any]:
-    """Return what is printed of the lists."""
-    tables: list[Any] = []
-    if "best" in record:
-        tables += ["", _ranking_table(record["best"]), *_claim(record["best_status"])]
-    if "profile" in record:
-        cells, left = shown(sorted(record["profile"], key=_next_loss))
-        tables += ["", _profile_table(cells), *left, *_claim(record["profile_status"])]
-    return tables
-
-
-def _ranking_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
-    heads = ("rank", "score", "loss", "other values than the best")
-    rows = (
-        (str(rank), number(pair["score"]), number(pair["loss"]), _told(pair["differs"]))
-        for rank, pair in enumerate(pairs, start=1)
-    )
-    return plain_table(heads, rows, right=heads[:3])
-
-
-def _profile_table(cells: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the next best value of each cell, and what it loses."""
-    heads = ("row", "variable", "value", "next", "loses", "at least")
-    rows = (
-        (
-            str(cell["row"]),
-            cell["variable"],
-            cell["value"],
-            cell["others"][0]["value"],
-            number(cell["others"][0]["loss"]),
-            number(cell["others"][0]["at_least"]),
-        )
-        for cell in cells
-    )
-    return plain_table(heads, rows, right=("row", "loses", "at least"))
-
-
-def _claim(status: str) -> list[str]:
-    return [] if status == "optimal" else [f"not proven: the search ended as '{status}'"]
-
-
-def _told(cells: Sequence[Mapping[str, Any]]) -> str:
-    told = [f"row {c['row']} {c['variable']} = {c['value']}" for c in cells[:3]]
-    return ", ".join(told) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "") or "-"
-
-
-def _next_loss(cell: Mapping[str, Any]) -> float:
-    return float(cell["others"][0]["loss"])
-
-
 def _profile_record(data: Dataset, known: "Profile") -> list[dict[str, Any]]:
     """Return the other values of each cell, those that lose least first."""
     cells = completion_record(data, known.best.values.tolist())
@@ -218,6 +195,8 @@ def _profile_record(data: Dataset, known: "Profile") -> list[dict[str, Any]]:
 
 def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
     """Return the pairs, and where their completions differ from that of the first."""
+    if not ranking.pairs:
+        return []
     best = ranking.pairs[0]
     return [
         {

@@ -12,8 +12,9 @@ from exactlearn.augmentation import gadget_problem
 from exactlearn.commands.alternatives import (
     Alternatives,
     alternatives_options,
-    alternatives_tables,
+    worst_end,
 )
+from exactlearn.commands.alternatives_tables import alternatives_tables
 from exactlearn.commands.findings import Findings, writable, write_trace_to
 from exactlearn.commands.imputing import shown
 from exactlearn.commands.learned import conclude, searched
@@ -24,6 +25,7 @@ from exactlearn.commands.options import (
     trace_option,
 )
 from exactlearn.commands.output import Output, require_records
+from exactlearn.data import Dataset
 from exactlearn.instances import locate
 from exactlearn.pipeline import arc_constraints, learn_incomplete, load, score_of
 from exactlearn.report import (
@@ -74,6 +76,7 @@ def command(
     data = load(locate(source, ".csv"), reading)
     search = replace(search, method=method)
     output.detail(size_told(data))
+    _note_few_cells(output, data, search)
     reduction = partial(
         gadget_problem,
         data,
@@ -104,7 +107,27 @@ def command(
         with output.narration("alternatives") as narration:
             more |= alternatives.record(data, criterion, search, result, narration)
     also = [] if trace is None else [partial(write_trace_to, result, trace, output)]
-    conclude(output, data.names, result, findings, completed=True, tables=_tables, also=also)
+    conclude(
+        output,
+        data.names,
+        result,
+        findings,
+        completed=True,
+        tables=_tables,
+        also=also,
+        ended=worst_end(result.status, more),
+    )
+
+
+def _note_few_cells(output: Output, data: Dataset, search: Search) -> None:
+    """Tell where there is less to complete than was asked for."""
+    cells = len(data.missing_cells)
+    if not cells:
+        output.note("No cell is missing: what is learned is the best network of the table")
+    elif search.method == "t-local" and search.t > cells:
+        output.note(
+            f"--t {search.t}: only {cells} cells are missing, so that all completions are searched"
+        )
 
 
 def _tables(record: Mapping[str, Any]) -> list[Any]:
