@@ -12,6 +12,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError, MissingExtraError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.imputation import MODES, Imputed, Imputer, Learning, averaging
+from exactlearn.imputation import imputer as imputing
 from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
 from exactlearn.imputation.classifiers import class_variable
 from exactlearn.imputation.independent import independent
@@ -159,6 +160,12 @@ class TestAveraged:
 
 
 class TestImputer:
+    def test_an_interrupt_before_any_network_is_one(self, monkeypatch):
+        none = Imputed(values=None, status="interrupted")
+        monkeypatch.setattr(imputing, "learned", lambda *told: none)
+        with pytest.raises(KeyboardInterrupt):
+            Imputer("posterior", QUICK).fit(Dataset(np.array([[0], [-1]]), ("a",), (("x", "y"),)))
+
     @given(datasets())
     @settings(deadline=None, max_examples=25)
     def test_a_complete_table_stays(self, table):

@@ -14,6 +14,7 @@ from exactlearn.commands.reproducing_pdg import reproduce_pdg
 from exactlearn.errors import OptionError
 from exactlearn.imputation.library import require_library
 from exactlearn.imputation.methods import NETWORK_METHODS
+from exactlearn.interrupts import interruptible
 from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
@@ -105,7 +106,8 @@ def command(
     done, ended = plan.load(), "optimal"
     with terminated_as_interrupted():
         try:
-            repeat(plan, chosen, output.detail, done)
+            with interruptible():
+                repeat(plan, chosen, output.detail, done)
         except KeyboardInterrupt:
             ended = "interrupted"
             output.note("Interrupted: the figures are those of what is done")

@@ -114,8 +114,13 @@ class Imputer:
             When an option is wrong, or the time limit came before there was any network.
         TooLargeError, InfeasibleError
             As :func:`~exactlearn.imputation.learning.learned`.
+        KeyboardInterrupt
+            When Ctrl-C came before there was any network.
         """
-        if self.learn(dataset).network is None:
+        found = self.learn(dataset)
+        if found.network is None:
+            if found.status == "interrupted":
+                raise KeyboardInterrupt
             raise OptionError(
                 f"the time limit of {self.learning.time_limit} s came before "
                 f"'{self.learning.learner}' found any network; give it more time, or choose "
