@@ -7,6 +7,7 @@ subsets are tabulated, so that a candidate's sum takes one addition for eight cl
 of the four Russians).
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -68,17 +69,60 @@ def rewards(
     return _sums(child, member_first, members, packed, nothing)
 
 
-def meeting(
-    families: Families, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return which clusters each candidate satisfies, shape (m, clusters)."""
-    order = np.argsort(counts, kind="stable")
-    packed = _packed(clusters[order], counts[order], np.zeros(len(order)))
-    bits = np.zeros((len(families.child), len(packed.lowest)), np.uint8)
-    _sums(families.child, families.member_first, families.members, packed, bits)
-    found = np.empty((len(bits), len(order)), np.bool_)
-    found[:, order] = np.unpackbits(bits, axis=1, count=len(order), bitorder="little")
-    return found
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Which clusters candidates satisfy, kept where multipliers change again and again.
+
+    Parameters
+    ----------
+    bits
+        Eight clusters in a byte, shape (m, bytes).
+    order
+        The clusters in the order of the bits, shape (clusters,).
+    """
+
+    bits: NDArray[np.uint8]
+    order: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, families: Families, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
+    ) -> "Meeting":
+        """Find out for each candidate and cluster, with its count."""
+        order = np.argsort(counts, kind="stable")
+        packed = _packed(clusters[order], counts[order], np.zeros(len(order)))
+        bits = np.zeros((len(families.child), len(packed.lowest)), np.uint8)
+        _sums(families.child, families.member_first, families.members, packed, bits)
+        return cls(bits, order)
+
+    def rewards(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what :func:`rewards` returns for the multipliers, shape (clusters,)."""
+        return _look_up(self.bits, _subset_sums(values[self.order]))
+
+    @property
+    def met(self) -> NDArray[np.bool_]:
+        """Which clusters each candidate satisfies, shape (m, clusters)."""
+        found = np.empty((len(self.bits), len(self.order)), np.bool_)
+        found[:, self.order] = np.unpackbits(
+            self.bits, axis=1, count=len(self.order), bitorder="little"
+        )
+        return found
+
+
+@kernel
+def _look_up(bits: NDArray[np.uint8], sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up each row's entries of a table with a row for each byte."""
+    total = np.zeros(len(bits))
+    for c in range(len(bits)):
+        for b in range(bits.shape[1]):
+            total[c] += sums[b, bits[c, b]]
+    return total
+
+
+def _subset_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of the multipliers of each subset of a byte, shape (bytes, 256)."""
+    sums: NDArray[np.float64] = np.pad(values, (0, -len(values) % BITS)).reshape(-1, BITS) @ SUBSETS
+    return sums
 
 
 def _packed(
@@ -89,13 +133,12 @@ def _packed(
     pad = -len(counts) % BITS
     of_count = counts == np.arange(highest + 1)[:, None]
     own = np.pad(counts, (0, pad), mode="edge") if pad else counts
-    multipliers = np.pad(values, (0, pad)).reshape(-1, BITS)
     return Packed(
         _bytes(clusters.T),
         _bytes(of_count),
         own.reshape(-1, BITS).min(axis=1).astype(np.int32),
         own.reshape(-1, BITS).max(axis=1).astype(np.int32),
-        multipliers @ SUBSETS,
+        _subset_sums(values),
     )
 
 

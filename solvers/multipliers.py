@@ -18,7 +18,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers.cluster_rewards import meeting, rewards
+from exactlearn.solvers.cluster_rewards import Meeting, rewards
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.families import Candidates, Families, families_of
 from exactlearn.solvers.problem import Problem
@@ -123,7 +123,7 @@ def satisfied(
     problem: Problem, clusters: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return which candidates of members have too few parents inside, shape (clusters, m)."""
-    return meeting(families_of(problem), clusters, counts).T
+    return Meeting.of(families_of(problem), clusters, counts).met.T
 
 
 def reaching(

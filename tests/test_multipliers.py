@@ -9,6 +9,8 @@ from exactlearn.formats.jkl import read_jkl
 from exactlearn.graph import topological_order
 from exactlearn.solvers import Problem, above, dynamic
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
+from exactlearn.solvers.cluster_rewards import Meeting
+from exactlearn.solvers.families import families_of
 from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, satisfied
 from tests.brute_force import best_selection
@@ -53,6 +55,8 @@ def test_rewards_are_those_of_the_clusters_that_candidates_satisfy(seed):
     np.testing.assert_allclose(multipliers.adjusted(problem), problem.scores + expected, atol=1e-12)
     meets = satisfied(problem, clusters, multipliers.counts)
     np.testing.assert_allclose(values @ meets, expected, atol=1e-12)
+    meeting = Meeting.of(families_of(problem), clusters, multipliers.counts)
+    np.testing.assert_allclose(meeting.rewards(values), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(30))

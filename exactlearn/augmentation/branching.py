@@ -35,7 +35,7 @@ from exactlearn.solvers.multipliers import Multipliers, reaching
 PATIENCE = 60
 """Rounds at the root in which the program of readings must close a tenth of the gap."""
 
-MANY_HOLES, STEPS = 100, 4
+MANY_HOLES, STEPS = 100, 12
 """Holes from which on prices descend before the first linear program, and steps for each hole.
 
 With fewer holes, linear programs find the best prices sooner.

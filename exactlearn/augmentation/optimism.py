@@ -197,9 +197,20 @@ class Optimism:
             stale.append(top[~self.fresh[top]])
         self.refresh(np.concatenate(stale))
 
-    def adjusted(self, multipliers: Multipliers) -> Adjusted:
-        """Return the bounds with the clusters' multipliers."""
-        reward = multipliers.adjusted_families(self.families.flat)
+    def adjusted(
+        self, multipliers: Multipliers, reward: NDArray[np.float64] | None = None
+    ) -> Adjusted:
+        """Return the bounds with the clusters' multipliers.
+
+        Parameters
+        ----------
+        multipliers
+            The clusters and multipliers.
+        reward
+            What each family's clusters add, shape (m,), where that is known.
+        """
+        if reward is None:
+            reward = multipliers.adjusted_families(self.families.flat)
         while True:
             scores = self.upper + reward
             tops = self.families.tops(scores)

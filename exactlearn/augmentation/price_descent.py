@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from exactlearn.augmentation.optimism import Optimism, Reading
 from exactlearn.augmentation.prices import Prices
 from exactlearn.augmentation.reading_program import Agreement
+from exactlearn.solvers.cluster_rewards import Meeting
 from exactlearn.solvers.multipliers import Multipliers
 
 FIRST_STEP, LAST_STEP = 0.2, 0.003
@@ -75,6 +76,7 @@ class PriceDescent:
         prices, holes = optimism.holes.prices, optimism.holes
         self._read, self._sink = _Moved(prices.read), _Moved(prices.sink)
         self._weights = _Moved(multipliers.values)
+        self._meeting = self._meet()
         self._scale = holes.weights[holes.rows][:, None]
         self._chosen = np.zeros(len(optimism.families))
         self._recent: deque[tuple[Reading, ...]] = deque(maxlen=MEMORY)
@@ -87,7 +89,7 @@ class PriceDescent:
         clusters = program.clusters
         multipliers = Multipliers(clusters.clusters, self._weights.at, clusters.counts)
         optimism.price(prices)
-        adjusted = optimism.adjusted(multipliers)
+        adjusted = optimism.adjusted(multipliers, self._meeting.rewards(self._weights.at))
         if adjusted.total < self._best:
             self._best, self._best_at = adjusted.total, (prices, multipliers)
         tops = optimism.families.tops(adjusted.scores)
@@ -120,6 +122,11 @@ class PriceDescent:
         violated = self._program.violated(self._optimism.families.support(average))
         self._program.add_clusters(violated)
         self._weights.extend(len(violated))
+        self._meeting = self._meet()
+
+    def _meet(self) -> Meeting:
+        clusters = self._program.clusters
+        return Meeting.of(self._optimism.families.flat, clusters.clusters, clusters.counts)
 
     def end(self) -> Multipliers:
         """Hand the last readings to the program and the best prices to the optimism."""
