@@ -113,6 +113,17 @@ def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
     assert calls == [0, 1, 2]
 
 
+def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
+    def interrupted(data, how):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(comparing.METHODS, "posterior", interrupted)
+    words = "compare", "cancer-mcar", "--methods", "mode,posterior", "-o", tmp_path / "x.json"
+    (row,) = run_json(*words, status=130)["rows"]
+    assert row["method"] == "mode"
+    assert json.loads((tmp_path / "x.json").read_text())["rows"] == [row]
+
+
 class TestPairedTest:
     @settings(deadline=None, max_examples=30)
     @given(arrays(np.float64, (2, 8), elements=st.integers(0, 10).map(lambda k: k / 10)))

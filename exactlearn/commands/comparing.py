@@ -53,10 +53,26 @@ class Plan:
     output: Output
 
     def compare(self, pair: Pair) -> None:
-        """Complete one table by every method, tell the rows, and leave."""
-        rows = self._rows(pair, self.search.seed)
-        self._tell({"rows": [asdict(row) for row in rows]}, _HEAD, map(_cells, rows))
-        leave("feasible" if _limited([rows]) else "optimal")
+        """Complete one table by every method, tell the rows, and leave.
+
+        What was done when an interrupt comes is told.
+        """
+        rows: list[Comparison] = []
+        ended = "optimal"
+        with terminated_as_interrupted():
+            try:
+                for name in self.methods:
+                    rows.append(self._judged(name, pair, self.search))
+                    if self.output.path is not None:
+                        write_json(_record(rows), self.output.path)
+            except KeyboardInterrupt:
+                if not rows:
+                    raise
+                done, all_of = len(rows), len(self.methods)
+                self.output.note(f"Interrupted: {done} of {all_of} methods are done")
+                ended = "interrupted"
+        self._tell(_record(rows), _HEAD, map(_cells, rows))
+        leave("feasible" if ended == "optimal" and _limited([rows]) else ended)
 
     def compare_again(self, draw: Callable[[int], Pair], repeat: int) -> None:
         """Do so for the tables of as many seeds, tell the means, and leave.
@@ -126,6 +142,10 @@ class Plan:
         if found.status == "interrupted":
             raise KeyboardInterrupt
         return Comparison.of(name, data, found, truth, seconds)
+
+
+def _record(rows: Iterable[Comparison]) -> dict[str, Any]:
+    return {"rows": [asdict(row) for row in rows]}
 
 
 def _limited(tables: Iterable[Iterable[Comparison]]) -> bool:
