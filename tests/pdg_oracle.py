@@ -145,7 +145,7 @@ def fewest_nodes(graph: DecisionGraph, full: NDArray[np.float64]) -> list[int]:
         table /= table.sum(axis=1, keepdims=True)
         distinct: list[NDArray[np.float64]] = []
         for row in table:
-            if not any(np.allclose(row, other, rtol=1e-9, atol=1e-15) for other in distinct):
+            if not any(np.allclose(row, other, rtol=1e-9, atol=0) for other in distinct):
                 distinct.append(row)
         fewest.append(len(distinct))
     return fewest

@@ -4,17 +4,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.cliques import clique_tree
-from exactlearn.errors import CheckError, OptionError
+from exactlearn.errors import CheckError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg import forest_starts
 from exactlearn.pdg.compile import compile_and_check, compile_network
+from exactlearn.pdg.descent import Descent
 from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_anneal import Annealing, SetTables
 from exactlearn.pdg.forest_jump import jumped
 from exactlearn.pdg.forest_moves import Tree
 from exactlearn.pdg.forest_starts import Builder, starts
+from exactlearn.pdg.least_cells import least_cells
 from exactlearn.pdg.residuals import Residuals, mask_of
 from exactlearn.pdg.variable_forest import components, forest_over, variable_forest
 from tests.network_oracle import joint, random_network
@@ -224,3 +226,25 @@ def test_what_would_not_be_built_in_time_is_left_out():
     assert builder.build(forest, in_time=True) is None
     builder.deadline = np.inf
     assert builder.build(forest, in_time=True) is not None
+
+
+@given(st.integers(0, 10_000), st.integers(2, 7))
+@settings(max_examples=30, deadline=None)
+def test_walks_never_tell_of_more_cells_than_there_are(seed, n):
+    network = coarse_network(np.random.default_rng(seed), n)
+    start = starts(network, clique_tree(network), -1)[0]
+    residuals, forest = Residuals(network), start.forests[0][1]
+    told = list(least_cells(Descent(residuals, forest), np.random.default_rng(seed), 200))
+    assert len(told) == len(forest.order)
+    assert told[-1] <= Expansion(residuals, forest).cells
+
+
+def test_a_graph_that_is_far_too_large_is_refused_before_it_is_built(monkeypatch):
+    rng, n = np.random.default_rng(0), 24
+    names, states = tuple(f"x{i}" for i in range(n)), (("0", "1"),) * n
+    parents = tuple(tuple(range(max(0, i - 12), i)) for i in range(n))
+    tables = tuple(rng.dirichlet((1, 1), (2,) * len(p)) for p in parents)
+    network = BayesianNetwork(names, states, parents, tables)
+    monkeypatch.setattr(forest_starts, "Expansion", lambda *_: pytest.fail("written out"))
+    with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* up to 1\d\d,\d\d\d if"):
+        compile_network(network, max_size=10_000)

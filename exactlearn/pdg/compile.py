@@ -219,12 +219,16 @@ def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) 
 
 def _refusal(parts: Sequence[Start], max_size: int, clique_size: int) -> str:
     smallest = sum(part.forests[0][0] for part in parts)
+    fallback = "query the network itself, which is answered along a clique tree"
+    if clique_size > MAX_SIZE:
+        fallback = (
+            "query the network itself where that is much observed: its clique tree is too large"
+        )
     return (
         f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
         f" and up to {smallest:,} if nothing merges; the best clique tree found has"
-        f" {clique_size:,}. Raise the limit if memory allows"
-        " about 40 bytes for each cell; or query the network itself, which is answered along a"
-        " clique tree; or give each variable fewer parents when learning"
+        f" {clique_size:,}. Raise the limit if memory allows about 40 bytes for each cell; or"
+        f" {fallback}; or give each variable fewer parents when learning"
     )
 
 

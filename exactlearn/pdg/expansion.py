@@ -13,11 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.fixing import fix, fixing, key_families, keys_below, sources
+from exactlearn.pdg.descent import Descent
+from exactlearn.pdg.fixing import keys_below
 from exactlearn.pdg.key_table import index_rows
 from exactlearn.pdg.merge import merge_keys, prune_unreached
-from exactlearn.pdg.residuals import Residuals, mask_of
+from exactlearn.pdg.residuals import Residuals
 from exactlearn.pdg.variable_forest import VariableForest
+
+KEY_NUMBERS = 10
+"""How many numbers of keys take as much memory as a cell."""
 
 
 class Keys(NamedTuple):
@@ -66,7 +70,8 @@ class Expansion:
     Raises
     ------
     TooLargeError
-        When there would be more than ``max_cells``; raised before they take memory.
+        When there would be more than ``max_cells``, or keys that take as much memory; raised
+        before they do.
     """
 
     def __init__(
@@ -96,20 +101,19 @@ class Expansion:
         return sum(p.size * max(1, len(children[v])) for v, p in self.parameters.items())
 
     def _go_down(self, keep: bool) -> None:
-        residuals, forest = self._residuals, self.forest
-        inside = subtree_masks(forest)
-        families = {v: key_families(residuals, inside[v]) for v in forest.order}
+        forest = self.forest
+        descent = Descent(self._residuals, forest)
         keys = {v: np.empty((1, 0), np.int32) for v in forest.order if forest.parents[v] < 0}
         for v in forest.order:
-            r, mine = residuals.cardinalities[v], keys.pop(v)
+            r, mine = self._residuals.cardinalities[v], keys.pop(v)
             if keep:
-                self.keys[v] = Keys(families[v], mine, np.empty(0), np.empty(0, np.int32))
+                none = np.empty(0), np.empty(0, np.int32)
+                self.keys[v] = Keys(descent.families[v], mine, *none)
             self._count(len(mine) * r * max(1, len(forest.children[v])))
-            touched, (columns, steps) = fixing(residuals, inside[v], families[v], v)
-            weights, after = fix(mine, columns, steps, r, residuals.numbers, residuals.weights)
+            weights, after, sources = descent.fix(v, mine)
             self._weights[v], self._below[v] = weights, []
-            for child in forest.children[v]:
-                source = sources(families[v], touched, families[child])
+            for child, source in sources.items():
+                self._refuse(int(np.count_nonzero(weights)) * len(source) // KEY_NUMBERS)
                 rows, places = keys_below(mine, weights, after, source)
                 labels, first, _ = index_rows(rows)
                 keys[child] = rows[first]
@@ -119,7 +123,10 @@ class Expansion:
 
     def _count(self, cells: int) -> None:
         self.cells += cells
-        if self.cells > self._max_cells:
+        self._refuse(self.cells)
+
+    def _refuse(self, cells: int) -> None:
+        if cells > self._max_cells:
             raise TooLargeError(
                 f"more than {self._max_cells:,} cells before merging, over the forest of this order"
             )
@@ -187,13 +194,3 @@ def close(
     parameters = weights[kept]
     parameters /= parameters.sum(axis=1, keepdims=True)
     return values, labels, parameters, nodes[kept]
-
-
-def subtree_masks(forest: VariableForest) -> dict[int, int]:
-    """Return for each variable the mask of itself and all below."""
-    masks: dict[int, int] = {}
-    for v in reversed(forest.order):
-        masks[v] = mask_of([v])
-        for child in forest.children[v]:
-            masks[v] |= masks[child]
-    return masks

@@ -15,7 +15,9 @@ from exactlearn.errors import TooLargeError
 from exactlearn.graph import moral_graph
 from exactlearn.interrupts import interruptible
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.descent import Descent
 from exactlearn.pdg.expansion import Expansion
+from exactlearn.pdg.least_cells import least_cells
 from exactlearn.pdg.residuals import Residuals
 from exactlearn.pdg.variable_forest import (
     VariableForest,
@@ -108,6 +110,8 @@ class Builder:
             left = PRUDENCE * (self.deadline - started) * self._cells / max(self._seconds, 1e-9)
         if left <= 0:
             return None
+        if not in_time:
+            self._refuse(forest)
         try:
             built = Expansion(self.residuals, forest, min(self._max_cells, left))
         except TooLargeError:
@@ -117,6 +121,14 @@ class Builder:
         self._cells += built.cells
         self._seconds += monotonic() - started
         return built
+
+    def _refuse(self, forest: VariableForest) -> None:
+        """Raise before a graph is built that is too large almost surely."""
+        if forest.expanded_size(self.residuals.cardinalities) <= self._max_cells:
+            return
+        walks = least_cells(Descent(self.residuals, forest), np.random.default_rng(0))
+        if any(cells > self._max_cells for cells in walks):
+            raise TooLargeError(f"more than {self._max_cells:,} cells before merging, by samples")
 
     def seconds(self, cells: int) -> float:
         """Return about how long it takes to build so many cells before merging."""
