@@ -25,7 +25,10 @@ def too_few(column: Column, place: Place) -> str:
     """Return why a column without two labels is refused."""
     where = place(column.name, None)
     if not column.labels:
-        return f"{where}: all cells are missing; {drop_it(column)}, or declare its states"
+        return (
+            f"{where}: all cells are missing; {drop_it(column)}, or declare its states "
+            f"(--states '{column.name}=A,B')"
+        )
     label = column.labels[0]
     return (
         f"{where}: constant, every {'observed ' if (column.codes < 0).any() else ''}cell is "

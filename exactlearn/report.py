@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from exactlearn.data import Dataset
     from exactlearn.pdg.compile import Compilation
 
-PIPED_WIDTH = 120
+PIPED_WIDTH = 160
 """Width of tables when standard output is no terminal."""
 
 
@@ -198,7 +198,8 @@ def plain_table(
     """Return a table with a head; the columns named in ``right`` are set flush right."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left")
+        # a name that is cut may stand for two
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
