@@ -19,8 +19,8 @@ from exactlearn.augmentation.task import Task
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import BIC, BDeu, score_family
-from exactlearn.solvers.multipliers import Multipliers
-from tests.augmentation_oracle import best_per_completion, random_table
+from exactlearn.solvers.multipliers import Multipliers, reaching
+from tests.augmentation_oracle import allowed_dags, best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BIC(), BDeu(8.0)]
 
@@ -111,6 +111,35 @@ def test_bounds_stay_valid_at_other_prices_and_in_filled_holes(seed):
         assert np.isclose(node.upper[some], exact)[node.fresh[some]].all()
         node.refresh(some)
         np.testing.assert_allclose(node.upper[some], exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_families_left_out_are_in_no_better_network(seed):
+    rng = np.random.default_rng(seed)
+    rules, score = FamilyRules.of(2), SCORES[seed % 3]
+    task = Task(random_table(rng, 3, 12, 3), score, rules)
+    families = OpenFamilies.of(task)
+    node = Optimism.of(families, Holes.of(task.dataset), 1000)
+    node.price(random_prices(node.holes, rng, 0.1))
+    triple = np.ones((1, 3), bool)
+    adjusted = node.adjusted(Multipliers(triple, rng.random(1)))
+    reached = adjusted.total - (adjusted.best[families.child] - adjusted.scores)
+    target = np.median(reached)
+    kept = reaching(adjusted.scores, families.child, adjusted.best, adjusted.total, target)
+    np.testing.assert_array_equal(kept, reached > target)
+    dags = allowed_dags(3, rules)
+    chosen = np.array([[families.number(*family) for family in enumerate(dag)] for dag in dags])
+    for _, complete in completions(task.dataset):
+        scores = np.array([score_family(complete, *family, score) for family in listed(families)])
+        assert (scores[chosen].sum(axis=1) <= reached[chosen].min(axis=1) + 1e-9).all()
+
+
+def listed(families):
+    members = families.members.tolist()
+    return [
+        (int(child), tuple(p for p in ps if p >= 0))
+        for child, ps in zip(families.child, members, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("steps", [0, 100])

@@ -14,7 +14,7 @@ from exactlearn.augmentation.settle import settle
 from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.scores import AIC, BIC, BDeu, score_family
+from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BDeu(7.5), BIC(), AIC()]
@@ -61,6 +61,28 @@ def test_no_useful_candidate_is_lost(seed):
                 ps = tuple(int(v) for v in members if v >= 0)
                 within = [s for q, s in best.items() if set(q) <= set(ps)]
                 assert max(within) >= score_family(complete, child, ps, score) - 1e-9
+
+
+def table_of(counts):
+    """Return a table of two columns with a row for each count, its weight."""
+    r, q = counts.shape
+    codes = np.argwhere(np.ones((r, q))).astype(np.int8)
+    states = tuple(tuple(map(str, range(k))) for k in (r, q))
+    return Dataset(codes, ("child", "parent"), states, counts.reshape(-1))
+
+
+@pytest.mark.parametrize("score", [*SCORES, PenalisedLikelihood(0.7)], ids=repr)
+def test_scores_are_convex_in_the_counts(score):
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        r, q = rng.integers(2, 5, 2)
+        ends = rng.gamma(0.4, size=(2, r, q)) + 1e-9
+        ends *= 30.0 / ends.sum(axis=(1, 2), keepdims=True)
+        weight = rng.random()
+        low, high = (score_family(table_of(counts), 0, (1,), score) for counts in ends)
+        between = table_of(weight * ends[0] + (1.0 - weight) * ends[1])
+        chord = weight * low + (1.0 - weight) * high
+        assert score_family(between, 0, (1,), score) <= chord + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(20))

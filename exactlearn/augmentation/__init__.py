@@ -7,12 +7,13 @@ contingency table of the family's columns.
 **Convexity.** *The score of a family is convex in its table.* For the likelihood scores it is a
 supremum over parameters of functions that are linear in the counts, less a constant. For BDeu it is
 ``log E[exp(sum_jk n_jk log theta_jk)]`` under a Dirichlet prior, the log-partition function of an
-exponential family, which is convex by Hölder's inequality.
+exponential family, which is convex by Hölder's inequality. (``tests/test_completions.py``:
+``test_scores_are_convex_in_the_counts``.)
 
 **Row classes.** *Rows with the same observed states and the same holes may be given the same
 states.* Fix the DAG and all other rows. The tables are linear in how many rows of the class take
 each completion, so the score is convex on that simplex and largest at a corner.
-(``tests/test_completions.py``: ``test_equal_rows_share_an_optimal_completion``.)
+(``test_equal_rows_share_an_optimal_completion``.)
 
 **Dominance.** *A candidate (i, PA, Z) is useless if for some PA' inside PA, with the part of Z that
 i and PA' read, the score is at least as high.* Put PA' in its place: arcs are only taken away, so
@@ -52,7 +53,8 @@ state became cheaper by. (:mod:`exactlearn.augmentation.agreement`;
 **Leaving families out.** *With a bound B that gives variable i the value b_i, a network that has
 the family f of i scores at most B - b_i + b(f)*, with b(f) what f has in the same sum: the other
 terms are maxima already. Families for which that does not exceed the best pair known are in no
-better network, at this node or below it.
+better network, at this node or below it. (``tests/test_branching.py``:
+``test_families_left_out_are_in_no_better_network``.)
 
 **Changes near a completion.** *Multipliers of clusters found for one completion bound the networks
 of another*, because the Lagrangian bound holds for any local scores
@@ -64,6 +66,12 @@ gives a child, so that changes which raise the same families go together.
 ``test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network``,
 ``test_an_envelope_is_each_familys_best_score_after_one_of_the_changes``,
 ``test_a_groups_bound_is_the_sum_of_the_highest_values``.)
+
+**Profiles.** *If no pair in which a hole has another state than v scores more than L, every pair
+that scores more than L has v in it.* So the search for the best pair with one state of a hole, when
+a pair of score L is known, may fill all holes of which other states are known to score no more.
+(:mod:`exactlearn.augmentation.profile`; ``tests/test_profile.py``:
+``test_losses_are_those_of_all_completions``.)
 """
 
 from exactlearn.augmentation.augment import METHODS, augment, gadget_problem
