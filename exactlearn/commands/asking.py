@@ -29,6 +29,9 @@ from exactlearn.report import facts, plain_table
 MOST_SLOPES = 20
 """Parameters that a sensitivity analysis tells, the steepest first."""
 
+LEAST_SLOPE = 1e-12
+"""What is less is rounding: the posterior does not depend on the parameter."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Questions:
@@ -152,7 +155,7 @@ def _sensitivity(graph: DecisionGraph, target: tuple[str, str], evidence: Eviden
     record = []
     for place, node in zip(steepest.tolist(), nodes.tolist(), strict=True):
         variable = int(graph.variable[node])
-        if not np.isnan(found[place]):
+        if abs(found[place]) > LEAST_SLOPE:
             record.append(
                 {
                     "variable": graph.names[variable],

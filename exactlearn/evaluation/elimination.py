@@ -25,7 +25,7 @@ MOST_LAYOUTS = 8
 """How many layouts of a network are kept: for queries with the same variables observed."""
 
 _PREPARED: WeakKeyDictionary[BayesianNetwork, BayesianNetwork] = WeakKeyDictionary()
-_LAYOUTS: WeakKeyDictionary[BayesianNetwork, dict[tuple[int, ...], Buckets]] = WeakKeyDictionary()
+_LAYOUTS: WeakKeyDictionary[BayesianNetwork, dict[bytes, Buckets]] = WeakKeyDictionary()
 _TABLES: WeakKeyDictionary[BayesianNetwork, NDArray[np.float64]] = WeakKeyDictionary()
 
 
@@ -87,13 +87,13 @@ def eliminated(
 
 def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
     """Return the buckets of some rows; the last ones made are kept, for rows like these."""
-    missing = tuple(np.flatnonzero((codes < 0).any(axis=0)).tolist())
-    known = _LAYOUTS.setdefault(network, {})
-    if missing not in known:
+    missing = (codes < 0).any(axis=0)
+    key, known = missing.tobytes(), _LAYOUTS.setdefault(network, {})
+    if key not in known:
         if len(known) == MOST_LAYOUTS:
             del known[next(iter(known))]
-        known[missing] = _searched(network, codes, missing)
-    return known[missing]
+        known[key] = _searched(network, codes, tuple(np.flatnonzero(missing).tolist()))
+    return known[key]
 
 
 def _searched(

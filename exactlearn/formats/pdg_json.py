@@ -1,10 +1,45 @@
 """Decision graphs as JSON: ``*.pdg.json``.
 
-One object: ``format`` and ``version``; ``variables``, each with name, states and the number of
-its forest parent (null for a root); ``nodes``, the number of each variable's nodes; and, variable
-after variable in the order of ``nodes``, the flat ``parameters`` and ``successors`` of
-`exactlearn.pdg.decision_graph.DecisionGraph`. Numbers are written with the digits that give the
-same float again.
+One JSON object in UTF-8, perhaps compressed by gzip; keys besides these are passed over:
+
+``format``, ``version``
+    ``"exactlearn decision graph"`` and 1.
+``variables``
+    An object for each variable: ``name``; ``states``, a list of texts; and ``parent``, the place
+    in this list, from 0, of its parent in the forest, null for a root.
+``nodes``
+    A pair for each variable: its place in ``variables``, and how many nodes it has, 1 for a root.
+    A parent stands before its children. Nodes are numbered from 0 on in the order of these pairs,
+    all nodes of the first pair's variable before those of the second.
+``parameters``
+    Node after node, a probability for each state; those of a node sum to one within 1e-9.
+``successors``
+    Node after node, state after state, for each child of the variable in the order of
+    ``variables`` the number of a node of that child: where a row with this state goes on. Any node
+    of the child will do where the state has probability zero. Each node but the roots is the
+    successor of some node.
+
+Floats are written with the digits that give the same float again. A fair coin ``a`` that a second
+one ``b`` copies:
+
+>>> import json, os, tempfile
+>>> coins = {
+...     "format": "exactlearn decision graph",
+...     "version": 1,
+...     "variables": [
+...         {"name": "a", "states": ["head", "tail"], "parent": None},
+...         {"name": "b", "states": ["head", "tail"], "parent": 0},
+...     ],
+...     "nodes": [[0, 1], [1, 2]],
+...     "parameters": [0.5, 0.5, 1.0, 0.0, 0.0, 1.0],
+...     "successors": [1, 2],
+... }
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = os.path.join(folder, "coins.pdg.json")
+...     with open(path, "w", encoding="utf-8") as file:
+...         json.dump(coins, file)
+...     read_pdg(path).effective_size
+6
 """
 
 import json
