@@ -16,7 +16,7 @@ from exactlearn.solvers.multipliers import Multipliers, satisfied
 from exactlearn.solvers.problem import Problem, offsets
 
 MOST_STEPS = 300
-"""Subgradient steps after which lowering a bound is given up."""
+"""Subgradient steps after which lowering a bound is given up, unless told otherwise."""
 
 AIM = 0.1
 """How far below the bound that is wanted a subgradient step aims."""
@@ -39,7 +39,11 @@ class Lowered(NamedTuple):
 
 
 def lower(
-    multipliers: Multipliers, problem: Problem, enough: float, target: float = -np.inf
+    multipliers: Multipliers,
+    problem: Problem,
+    enough: float,
+    target: float = -np.inf,
+    steps: int = MOST_STEPS,
 ) -> Lowered:
     """Change multipliers until the bound of a related problem is low enough, if that works.
 
@@ -56,6 +60,8 @@ def lower(
         The bound to reach, at most the target where there is one.
     target
         What selections in question score more than.
+    steps
+        Subgradient steps after which it is given up.
     """
     if not len(multipliers.values):
         return Lowered(multipliers, np.ones(problem.n_candidates, np.bool_))
@@ -64,7 +70,7 @@ def lower(
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
     best, left = _polyak(
         problem.scores, problem.first, starts, np.ascontiguousarray(meets), counts,
-        multipliers.values, enough, target, MOST_STEPS,
+        multipliers.values, enough, target, steps,
     )  # fmt: skip
     return Lowered(Multipliers(clusters, best, counts), left)
 

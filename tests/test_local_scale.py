@@ -7,19 +7,21 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from exactlearn.augmentation import FamilyRules, augment, neighbourhood
+from exactlearn.augmentation import FamilyRules, augment, change_search, neighbourhood
 from exactlearn.augmentation.ascent import in_order
 from exactlearn.augmentation.change_search import ChangeSearch
 from exactlearn.augmentation.changes import Changes, gathered, n_changes, prefixes
 from exactlearn.augmentation.family_store import FamilyStore, fits, require_tabulated
 from exactlearn.augmentation.group_search import better_in_groups
 from exactlearn.augmentation.network_search import good_network
+from exactlearn.augmentation.own_dag import WEIGHTS, refuting_weight
 from exactlearn.augmentation.pair import Pair, total_score
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.set_families import envelope, listed_families, rewarded
 from exactlearn.augmentation.starts import fitted_completion, mode_completion
 from exactlearn.augmentation.tabulation import table_cells
 from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.tightening import tightened
 from exactlearn.candidates import candidate_parent_sets
 from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
@@ -155,7 +157,7 @@ def test_a_groups_bound_is_the_sum_of_the_highest_values(seed):
     singles = store.single_changes(distinct=True)
     chosen = np.sort(rng.choice(len(singles), min(3, len(singles)), replace=False))
     tops, _ = search.bounds(singles[chosen])
-    problem = search.promising((Changes(singles[:0], singles[chosen]),))
+    problem, *_ = search.promising(search.after((Changes(singles[:0], singles[chosen]),)))
     bound = tops.max(axis=0).sum() - multipliers.total
     assert multipliers.bound(problem) == pytest.approx(bound, abs=1e-8)
 
@@ -301,17 +303,62 @@ def test_an_envelope_leaves_room_for_every_pair_after_one_of_its_changes(seed, d
         for change in last:
             with store.changed(np.concatenate([fixed, change[None]])):
                 after.append(best[tuple(store.values.tolist())])
-    problem = search.promising(group)
-    if problem is None:
+    question = search.promising(search.after(group))
+    if question is None:
         assert max(after) <= pair.target
     else:
-        assert max(after) <= max(pair.target, solve(problem).score) + 1e-8
+        assert max(after) <= max(pair.target, solve(question.problem).score) + 1e-8
     better = better_in_groups(search, [group])
     assert (better is None) == (max(after) <= pair.target)
     if better is not None:
         differ = (better.values != values).sum()
         assert 1 <= differ <= distance
         assert pair.target < better.score <= max(after) + 1e-8
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("distance", [1, 2])
+def test_a_proven_dag_leaves_every_better_pair_whatever_its_weight(seed, distance, monkeypatch):
+    def lowest(gains, losses, first, gap, beyond):
+        return min((w for w in WEIGHTS if w > beyond), default=1.0)
+
+    monkeypatch.setattr(change_search, "best_weight", lowest)
+    _, data, values, score, rules = case(seed, cells=4, rows=30)
+    task = Task(data, score, rules)
+    store = FamilyStore.of_all(data, values, score, rules)
+    best = best_per_completion(data, score, rules)
+    dag = solve(task.families(values)).parents
+    pair = task.pair(dag, values)
+    assert pair.score == pytest.approx(best[tuple(values.tolist())], abs=1e-8)
+    found = cluster_multipliers(task.families(values))
+    search = ChangeSearch(task, Incumbent(), pair, store, found).with_best_dag()
+    for changes in prefixes(store.single_changes(distinct=False), distance - 1):
+        after = []
+        for change in changes[1]:
+            with store.changed(np.concatenate([changes[0], change[None]])):
+                after.append(best[tuple(store.values.tolist())])
+        group = (Changes(*changes),)
+        scores = search.after(group)
+        for weight in WEIGHTS if max(after) > pair.target else ():
+            question = search.promising(scores, weight)
+            assert question is not None
+            assert solve(question.problem).score > question.target
+            goals = [question.target + part for part in (1.0, 0.0)]
+            assert tightened(question, goals, 50).is_open
+        better = better_in_groups(search, [group])
+        assert (better is None) == (max(after) <= pair.target)
+        assert better is None or pair.target < better.score <= max(after) + 1e-8
+
+
+@given(numbers=st.lists(st.floats(-5.0, 0.0), min_size=2, max_size=2), share=st.floats(0.0, 0.99))
+def test_beyond_its_weight_a_network_is_not_above_the_target(numbers, share):
+    below, least = numbers
+    before, target = below - 1e-3, 0.0
+    after = min(0.0, before + max(0.0, -least))
+    weight = refuting_weight(before, after, target)
+    assert 0.0 <= weight <= 1.0
+    for w in (weight + (1.0 - weight) * share + 1e-9, 1.0):
+        assert w * (before - target) + after - before <= 1e-9
 
 
 @settings(max_examples=12, deadline=None)

@@ -7,7 +7,7 @@ of the completion's own linear relaxation, leave few families, and the order gra
 variables that matter (:mod:`exactlearn.solvers.above`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import numpy as np
@@ -17,6 +17,7 @@ from exactlearn.augmentation.changes import Changes, Group
 from exactlearn.augmentation.dominance import smaller_sets, undominated
 from exactlearn.augmentation.family_store import FamilyStore
 from exactlearn.augmentation.network_search import Dag
+from exactlearn.augmentation.own_dag import best_weight, refuting_weight
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.set_families import (
@@ -25,9 +26,8 @@ from exactlearn.augmentation.set_families import (
     selection_problem,
 )
 from exactlearn.augmentation.task import LimitReachedError, Task, pause
-from exactlearn.solvers import Problem
+from exactlearn.augmentation.tightening import Question, tightened
 from exactlearn.solvers.above import select_above
-from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
 
@@ -35,11 +35,12 @@ SHARE, NEAR = 0.75, 3.0
 """What a search without proof allows a family to lose: a share of the gap of the pair's own DAG,
 which all families of a better network lose together, and so much more."""
 
-WIDER = 1.4
-"""How much wider than the gap of the pair's own DAG that of a group may be to be searched."""
+GOALS = (1.3, 0.8, 0.4, 0.0)
+"""Bounds that multipliers are tightened to, one after the other: so many gaps of the pair's own DAG
+above the target."""
 
-ROUNDS = 2
-"""Rounds of subgradient steps, each on the candidates that the one before leaves."""
+STEPS = 100
+"""Subgradient steps towards each of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,9 @@ class ChangeSearch:
         The completion, with families: all, or those that a better network may have.
     multipliers
         Multipliers for the completion.
+    before
+        Each family's score under the completion, shape (families,), if the pair's DAG is proven the
+        best one for it.
     """
 
     task: Task
@@ -65,6 +69,11 @@ class ChangeSearch:
     pair: Pair
     store: FamilyStore
     multipliers: Multipliers
+    before: NDArray[np.float64] | None = None
+
+    def with_best_dag(self) -> "ChangeSearch":
+        """Return the same search once the pair's DAG is proven the best for its completion."""
+        return replace(self, before=self.store.scores)
 
     @cached_property
     def rewards(self) -> NDArray[np.float64]:
@@ -79,17 +88,13 @@ class ChangeSearch:
     def near(self, keep: NDArray[np.bool_]) -> "ChangeSearch":
         """Return a search among some of the families, shape (families,)."""
         store = self.store.select(keep)
-        return ChangeSearch(self.task, self.incumbent, self.pair, store, self.multipliers)
+        before = None if self.before is None else self.before[keep]
+        return replace(self, store=store, before=before)
 
     @cached_property
     def gap(self) -> float:
         """How far the bound of the networks before any change is above the pair."""
         return max(0.0, float(self._best.sum()) - self.multipliers.total - self.pair.target)
-
-    @property
-    def enough(self) -> float:
-        """The bound up to which a group's networks are searched without more ado."""
-        return self.pair.target + WIDER * self.gap
 
     @property
     def _near(self) -> float:
@@ -118,33 +123,39 @@ class ChangeSearch:
 
     def look(self, group: Group, prove: bool) -> Pair | bool:
         """Return a better pair, or whether the group's envelope leaves room for any."""
-        pause(self.incumbent)
-        problem = self.promising(group, prove)
-        if problem is None:
-            return False
-        multipliers = self.multipliers
-        if prove and multipliers.bound(problem) > self.enough:
-            multipliers, problem = self.tighter(problem, self.enough)
-            if not problem.is_feasible:
+        scores, beyond = self.after(group), 0.0
+        several = len(group) > 1 or len(group[0].last) > 1
+        while True:
+            pause(self.incumbent)
+            weight = self._weight(scores, beyond) if prove else 1.0
+            question = self.promising(scores, weight, prove)
+            if question is None:
                 return False
-        parents = self.network_above(problem, multipliers, prove)
-        if parents is None:
-            return False
-        better = self.best_in_order(group, parents)
-        return len(group) > 1 or len(group[0].last) > 1 if better is None else better
+            if prove:
+                goals = [question.target + weight * part * self.gap for part in GOALS]
+                question = tightened(question, goals, STEPS)
+            parents = self.network_above(question, prove)
+            if parents is None:
+                return False
+            better = self.best_in_order(group, parents)
+            if better is not None or several or weight == 1.0:
+                return several if better is None else better
+            beyond = max(weight, self._refuting(group[0], parents))
 
-    def tighter(self, problem: Problem, enough: float) -> tuple[Multipliers, Problem]:
-        """Change the multipliers to lower a problem's bound to one that is enough, if that works.
+    def _weight(self, scores: NDArray[np.float64], beyond: float) -> float:
+        """Return the weight to give to what networks score before some changes."""
+        if self.before is None:
+            return 1.0
+        families = self.store.families
+        losses = self._best[families.child] - self.before - self.rewards
+        return best_weight(scores - self.before, losses, families.first, self.gap, beyond)
 
-        Also return what it leaves of the problem, which may have no network any more.
-        """
-        multipliers = self.multipliers
-        for _ in range(ROUNDS):
-            multipliers, left = lower(multipliers, problem, enough, self.pair.target)
-            problem = problem.select(left)
-            if not problem.is_feasible or multipliers.bound(problem) <= enough:
-                break
-        return multipliers, problem
+    def _refuting(self, change: Changes, parents: Dag) -> float:
+        """Return the weight beyond which a network is not above the target after a change."""
+        before = self.task.pair(parents, self.pair.values).score
+        with self.store.changed(np.concatenate([change.fixed, change.last])):
+            after = self.task.pair(parents, self.store.values).score
+        return refuting_weight(before, after, self.pair.target)
 
     def better_dag(self) -> Pair | None:
         """Return the pair with a better DAG, or ``None`` when its own is proven the best.
@@ -154,25 +165,25 @@ class ChangeSearch:
         LimitReachedError
             When the time is up first.
         """
-        problem = self.promising(())
-        parents = None if problem is None else self.network_above(problem, self.multipliers)
+        question = self.promising(self.store.scores)
+        parents = None if question is None else self.network_above(question)
         return None if parents is None else self.task.pair(parents, self.pair.values)
 
-    def network_above(
-        self, problem: Problem, multipliers: Multipliers, prove: bool = True
-    ) -> Dag | None:
-        """Return a network that scores more than the pair in a problem, or ``None`` without any.
+    def network_above(self, question: Question, prove: bool = True) -> Dag | None:
+        """Return a network that scores more than a question's target, or ``None`` without any.
 
         Raises
         ------
         LimitReachedError
             When that is to be proven and cannot be in time.
         """
+        if prove and not question.is_open:
+            return None
         try:
             answer = select_above(
-                problem,
-                self.pair.target,
-                multipliers,
+                question.problem,
+                question.target,
+                question.multipliers,
                 self.pair.parents,
                 prove=prove,
                 time_limit=self.incumbent.remaining,
@@ -186,23 +197,35 @@ class ChangeSearch:
             raise LimitReachedError("interrupted")
         return answer.parents
 
-    def promising(self, group: Group, prove: bool = True) -> Problem | None:
-        """Return the families, at their best, that a better network may have after some changes.
+    def promising(
+        self, scores: NDArray[np.float64], weight: float = 1.0, prove: bool = True
+    ) -> Question | None:
+        """Return the families that a better network may have, with scores after some changes.
 
-        Without proof, only those not far below the best ones. If there is none, return ``None``.
+        With a weight below 1, which the DAG's proof allows, scores before the changes count so
+        much. Without proof, only families not far below the best ones are returned. If no network
+        is in question, return ``None``.
         """
         sets, families = self.store.sets, self.store.families
-        scores = reduce(np.maximum, map(self._envelope, group)) if group else self.store.scores
-        adjusted = scores + self.rewards
+        multipliers, target = self.multipliers, weight * self.pair.target
+        if weight < 1.0:
+            assert self.before is not None, "only the DAG's proof allows of weights"
+            scores = scores - (1.0 - weight) * self.before
+            multipliers = replace(multipliers, values=weight * multipliers.values)
+        adjusted = scores + weight * self.rewards
         best = np.maximum.reduceat(adjusted, families.first[:-1])
-        bound, target = float(best.sum()) - self.multipliers.total, self.pair.target
+        bound = float(best.sum()) - multipliers.total
         if not bound > target:
             return None
         limit = target if prove else max(target, bound - self._near)
         keep = reaching(adjusted, families.child, best, bound, limit)
         keep = undominated(self._smaller, families, scores, keep)
         problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
-        return problem if problem.is_feasible else None
+        return Question(problem, multipliers, target) if problem.is_feasible else None
+
+    def after(self, group: Group) -> NDArray[np.float64]:
+        """Return each family's best score after any of a group's changes, shape (families,)."""
+        return reduce(np.maximum, map(self._envelope, group))
 
     def _envelope(self, changes: Changes) -> NDArray[np.float64]:
         """Return each family's best score after any of some changes, shape (families,)."""

@@ -135,6 +135,7 @@ class Neighbourhood:
         better = None if self.tight else search.better_dag()
         if better is None:
             ledger.dag = pair.score
+            search = search.with_best_dag()
         for size, own in enumerate(singles, 1):
             if better is None:
                 better = self._at_distance(search, own, size, ledger)

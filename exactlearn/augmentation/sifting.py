@@ -13,7 +13,9 @@ from exactlearn.augmentation.change_search import ChangeSearch
 from exactlearn.augmentation.changes import Changes
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.task import pause
+from exactlearn.augmentation.tightening import tightened
 from exactlearn.augmentation.unproven import Ledger
+from exactlearn.solvers.lowering import MOST_STEPS
 from exactlearn.solvers.multipliers import Multipliers
 
 SHRINKS = 0.5
@@ -21,6 +23,9 @@ SHRINKS = 0.5
 
 MOST_TRIED = 4
 """Multipliers, the latest ones, that are tried on changes not seen before."""
+
+ROUNDS = 2
+"""Rounds of subgradient steps, each on the candidates that the one before leaves."""
 
 MARGIN = 0.5
 """How much lower than necessary bounds are made, so that they exclude others, too."""
@@ -80,13 +85,12 @@ def sift(
 def _look(search: ChangeSearch, change: Changes) -> Pair | Multipliers | None:
     """Return a better pair after a change; if there is none, multipliers if that needs them."""
     pause(search.incumbent)
-    problem = search.promising((change,))
-    if problem is None:
+    question = search.promising(search.after((change,)))
+    if question is None:
         return None
-    target = search.pair.target
-    tighter, problem = search.tighter(problem, target - MARGIN)
-    if not problem.is_feasible or tighter.bound(problem) <= target:
-        return tighter
-    parents = search.network_above(problem, tighter)
+    for _ in range(ROUNDS):
+        if question.problem.is_feasible:
+            question = tightened(question, [question.target - MARGIN], MOST_STEPS)
+    parents = search.network_above(question)
     better = None if parents is None else search.best_in_order((change,), parents)
-    return tighter if better is None else better
+    return question.multipliers if better is None else better
