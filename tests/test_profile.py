@@ -10,7 +10,7 @@ from exactlearn.__main__ import main
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation import exact as exact_methods
 from exactlearn.augmentation import profile as profiling
-from exactlearn.augmentation.profile import profile
+from exactlearn.augmentation.profile import Known, profile
 from exactlearn.errors import OptionError
 from exactlearn.formats.table import write_dataset
 from exactlearn.scores import BDeu
@@ -45,6 +45,24 @@ def test_losses_are_those_of_all_completions(seed, method):
                 assert found.least_loss[cell, state] == pytest.approx(loss, abs=1e-6)
         assert found.loss[cell, best.values[cell]] == 0.0
     assert found.status == best.status
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_holes_are_filled_only_where_no_better_pair_is_lost(seed):
+    """Searches begin with scores that are too low, and bounds that are too high, by anything."""
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 3, 12, 4, 3)
+    every = best_per_completion(data, SCORE, FamilyRules.of(2))
+    known = Known.without_search(data, augment(data, SCORE, max_parents=2))
+    truth = known.scores.copy()
+    for cell, state in np.argwhere(known.is_open):
+        truth[cell, state] = best_with(every, cell, state)
+    known.scores = np.where(known.is_open, truth - rng.gamma(0.5, size=truth.shape), truth)
+    known.bounds = np.where(known.is_open, truth + rng.gamma(0.5, size=truth.shape), truth)
+    while known.is_open.any():
+        known.ask(SCORE, {"max_parents": 2, "starts": 1})
+    np.testing.assert_allclose(known.scores, truth, atol=1e-6)
+    np.testing.assert_allclose(known.bounds, truth, atol=1e-6)
 
 
 def test_a_limit_leaves_bounds():

@@ -71,7 +71,7 @@ gives a child, so that changes which raise the same families go together.
 that scores more than L has v in it.* So the search for the best pair with one state of a hole, when
 a pair of score L is known, may fill all holes of which other states are known to score no more.
 (:mod:`exactlearn.augmentation.profile`; ``tests/test_profile.py``:
-``test_losses_are_those_of_all_completions``.)
+``test_holes_are_filled_only_where_no_better_pair_is_lost``.)
 """
 
 from exactlearn.augmentation.augment import METHODS, augment, gadget_problem

@@ -123,7 +123,7 @@ def profile(
         "forbidden": forbidden,
         "on_event": on_event,
     }
-    known = _Known.without_search(dataset, best)
+    known = Known.without_search(dataset, best)
     claims: list[AugmentationStatus] = [best.status]
     try:
         with interruptible():
@@ -160,7 +160,7 @@ _WEAKER: tuple[AugmentationStatus, ...] = (
 
 
 @dataclass(eq=False)
-class _Known:
+class Known:
     """What is known of the best pairs with each state of each hole.
 
     Parameters
