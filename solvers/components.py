@@ -130,14 +130,6 @@ def split(problem: Problem, candidates: NDArray[np.int64] | None = None) -> tupl
     return tuple(replace(c, candidate=numbers[c.candidate]) for c in components)
 
 
-def undominated_part(problem: Problem) -> Problem:
-    """Return a problem without the candidates that no selection needs: its components'."""
-    keep = np.zeros(problem.n_candidates, np.bool_)
-    for component in split(problem):
-        keep[component.candidate] = True
-    return problem.select(keep)
-
-
 def _strong_parts(problem: Problem) -> NDArray[np.int64]:
     """Return the part of each variable, then of each choice; numbered by smallest variable."""
     assert problem.literal_first is not None
