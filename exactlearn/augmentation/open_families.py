@@ -22,8 +22,8 @@ from exactlearn.threads import in_order, n_threads
 MAX_FAMILIES = 5_000_000
 """Most families that are bounded."""
 
-PIECE = 1024
-"""Most families that a thread bounds at a time."""
+LEAST_PIECE, PIECE = 8, 1024
+"""Fewest families that are worth a thread, and most that one bounds at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class OpenFamilies:
     ) -> NDArray[np.float64]:
         """Bound what some families score under any completion, prices paid, shape (which,)."""
         threads = n_threads(None)
-        size = max(1, min(PIECE, -(-len(which) // (2 * threads))))
+        size = max(LEAST_PIECE, min(PIECE, -(-len(which) // (2 * threads))))
 
         def work(piece: int, _: None) -> NDArray[np.float64]:
             own = which[piece * size : (piece + 1) * size]

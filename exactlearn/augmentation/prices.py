@@ -5,6 +5,7 @@ DAG that has all others as parents: its *sink*. So a hole's state has a price fo
 reader, and for each such set one price that whoever is the sink pays.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -159,18 +160,15 @@ def charges(
     variables, holes, states
         Column and state of each hole it reads, shapes (k,).
     """
-    first, second = np.tril_indices(len(parents))
+    first, second = _pairs(len(parents))
     own = number[parents[first], parents[second]]
     # for a hole in the column of a parent: the child, alone and with each other parent
     instead = np.where(variables[:, None] == parents, child, parents)
-    other = number[child, instead]
     is_own = variables == child
-    sets = [
-        np.repeat(own[None, :], is_own.sum(), axis=0).ravel(),
-        other[~is_own].ravel(),
-    ]
-    index = np.arange(len(holes))
-    which = np.concatenate(
-        [np.repeat(index[is_own], len(own)), np.repeat(index[~is_own], len(parents))]
-    )
-    return Charges(np.concatenate(sets), holes[which], states[which])
+    here, there = np.flatnonzero(is_own), np.flatnonzero(~is_own)
+    sets = np.concatenate([np.tile(own, len(here)), number[child, instead[there]].ravel()])
+    which = np.concatenate([here.repeat(len(own)), there.repeat(len(parents))])
+    return Charges(sets, holes[which], states[which])
+
+
+_pairs = cache(np.tril_indices)  # asked for each reading, of which there are many
