@@ -1,9 +1,10 @@
-"""Networks without what says nothing: parents that a variable does not depend on.
+"""Networks without what says nothing: parents that a variable does not depend on, and descendants.
 
 A file or an expert may give a variable a parent of which no row of its table depends. The moral
 graph then marries parents without need, and every clique and forest must respect it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +43,21 @@ def relevant(network: BayesianNetwork) -> BayesianNetwork:
         return network
     return replace(
         network, parents=tuple(f[0] for f in families), tables=tuple(f[1] for f in families)
+    )
+
+
+def part_of(network: BayesianNetwork, variables: Sequence[int]) -> BayesianNetwork:
+    """Return the distribution of some variables, in increasing order, all their parents among them.
+
+    Variables without descendants that are asked or told of change nothing (Shachter 1986,
+    "Evaluating influence diagrams": barren nodes).
+    """
+    number = {v: k for k, v in enumerate(variables)}
+    return BayesianNetwork(
+        names=tuple(network.names[v] for v in variables),
+        states=tuple(network.states[v] for v in variables),
+        parents=tuple(tuple(number[p] for p in network.parents[v]) for v in variables),
+        tables=tuple(network.tables[v] for v in variables),
     )
 
 

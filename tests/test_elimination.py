@@ -47,6 +47,29 @@ def test_all_ways_of_asking_a_network_agree(data_dir, monkeypatch):
                 np.testing.assert_allclose(other.posterior[name][state], p, rtol=1e-10)
 
 
+@given(st.integers(0, 10_000), st.integers(2, 6))
+@settings(max_examples=20, deadline=None)
+def test_what_a_large_network_is_not_asked_about_is_left_out(seed, n):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, n)
+    order = [network.names[v] for v in rng.permutation(n).tolist()]
+    told = {
+        order[0]: network.states[network.index(order[0])][0],
+        order[1]: dict.fromkeys(network.states[network.index(order[1])], 0.5),
+    }
+    evidence = dict(list(told.items())[: int(rng.integers(3))])
+    targets = order[-1:]
+    expected = query(network, evidence, targets)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queries, "FEW_CELLS", -1)
+        patch.setattr(queries, "compiled_once", lambda part: compile_network(part, steps=0))
+        found = query(replace(network), evidence, targets)
+    assert found.log_probability_of_evidence == pytest.approx(
+        expected.log_probability_of_evidence, rel=1e-12, abs=1e-12
+    )
+    assert found.posterior[targets[0]] == pytest.approx(expected.posterior[targets[0]], rel=1e-10)
+
+
 def test_a_searched_order_of_elimination_changes_nothing(monkeypatch):
     rng = np.random.default_rng(4)
     network = random_network(rng, 6)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bucket_space import LARGEST_ROW
+from exactlearn.d_separation import ancestors
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.compiled_once import asked_often, compiled_once
 from exactlearn.evaluation.elimination import eliminated, elimination_cells, prepared
@@ -25,6 +26,7 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import log_likelihood_rows, posteriors, posteriors_and_log_likelihoods
+from exactlearn.relevance import part_of
 
 FEW_CELLS = LARGEST_ROW
 """With more table cells a network is compiled, where that is possible."""
@@ -59,8 +61,10 @@ def query(
     Parameters
     ----------
     model
-        A network is asked by elimination along its clique tree, and compiled, once, where that is
-        large or many queries have been asked. Compile it yourself to ask all of them faster.
+        A network is asked by elimination along its clique tree. Where that is large, only what the
+        targets and the evidence descend from is asked, and compiled, once, if it is large itself;
+        so is a network of which many queries have been asked. Compile it yourself to ask all of
+        them faster.
     evidence
         For each observed variable its state, or, as soft evidence, a weight for each state.
     targets
@@ -76,12 +80,12 @@ def query(
         If a network is too large for both.
     """
     found = findings(model, evidence)
-    posterior, log_probability = _posterior(model, found)
-    if log_probability == -inf:
-        refuse_evidence(evidence or {})
     if targets is None:
         targets = [name for name in model.names if name not in (evidence or {})]
     wanted = [model.index(name) for name in targets]
+    posterior, log_probability = _posterior(model, found, wanted)
+    if log_probability == -inf:
+        refuse_evidence(evidence or {})
     last = np.cumsum(model.cardinalities).tolist()
     marginals = posterior.tolist()
     answers = {
@@ -139,19 +143,41 @@ def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.fl
     return np.exp(log_likelihood_rows(graph, rows)).reshape(shape)
 
 
-def _posterior(model: Model, found: Findings) -> tuple[NDArray[np.float64], float]:
-    """Return all posterior marginals and the log-probability of evidence, by the cheaper way."""
+def _posterior(
+    model: Model, found: Findings, wanted: Sequence[int]
+) -> tuple[NDArray[np.float64], float]:
+    """Return posterior marginals and the log-probability of evidence, by the cheapest way.
+
+    The marginals of variables that are not wanted may be missing.
+    """
     graph = model if isinstance(model, DecisionGraph) else asked_often(model)
     if graph is not None:
         return _of_graph(graph, found)
     assert isinstance(model, BayesianNetwork)
     network, hard = with_observations(prepared(model), found)
     if elimination_cells(network, hard.codes[None]) > FEW_CELLS:
+        told = np.flatnonzero(found.codes >= 0).tolist()
+        part = sorted(ancestors(model.parents, [*wanted, *told, *found.soft]))
+        if len(part) < model.n_variables:
+            return _of_part(model, found, part)
         with suppress(TooLargeError):
             return _of_graph(compiled_once(model), found)
     posterior, logs = eliminated(network, hard.codes[None])
     scale = sum(float(np.log(max(w.max(), np.finfo(float).tiny))) for w in found.soft.values())
     return posterior[0, : int(model.cardinalities.sum())], float(logs[0]) + scale
+
+
+def _of_part(
+    model: BayesianNetwork, found: Findings, part: Sequence[int]
+) -> tuple[NDArray[np.float64], float]:
+    """Ask some variables, all their ancestors among them; what they do not tell is 0."""
+    soft = {k: found.soft[v] for k, v in enumerate(part) if v in found.soft}
+    inner = Findings(found.codes[list(part)], soft)
+    marginals, log_probability = _posterior(part_of(model, part), inner, range(len(part)))
+    variable = np.repeat(np.arange(model.n_variables), model.cardinalities)
+    posterior = np.zeros(len(variable))
+    posterior[np.isin(variable, part)] = marginals
+    return posterior, log_probability
 
 
 def _of_graph(graph: DecisionGraph, found: Findings) -> tuple[NDArray[np.float64], float]:
