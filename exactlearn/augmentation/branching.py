@@ -151,7 +151,8 @@ def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multiplier
     def note(bound: float) -> None:
         _prove(incumbent, bound)
 
-    multipliers = descend(program, optimism, multipliers, answers.target, note, _steps(optimism))
+    if steps := _steps(optimism):
+        multipliers = descend(program, optimism, multipliers, answers.target, note, steps)
     agreed = agree(
         program,
         optimism,

@@ -10,7 +10,6 @@ import numpy as np
 from exactlearn.evaluation.metrics import Comparison
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import NETWORK_METHODS
-from exactlearn.interrupts import interruptible
 from exactlearn.report import strict
 from exactlearn.reproduce.experiment import Experiment
 from exactlearn.reproduce.record import Done, Runs, read_record, write_record
@@ -111,8 +110,7 @@ def _repeat_once(
     for method in left:
         tell(f"{experiment.key}, repetition {seed - plan.seed + 1}: {method}")
         begun, begun_cpu = time.monotonic(), time.process_time()
-        with interruptible():
-            found = experiment.complete(method, holed, replace(plan.learning, seed=seed))
+        found = experiment.complete(method, holed, replace(plan.learning, seed=seed))
         cpu = time.process_time() - begun_cpu
         if found.status == "interrupted":
             raise KeyboardInterrupt
