@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from exactlearn.commands.imputing import learning
 from exactlearn.commands.learned import leave
@@ -16,6 +16,8 @@ from exactlearn.imputation.methods import METHODS
 from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, percent, plain_table
 from exactlearn.runs import Criterion, Search
+
+T = TypeVar("T")
 
 Pair = tuple[Dataset, Dataset | None]
 """An incomplete table, and its truth if it is known."""
@@ -57,20 +59,9 @@ class Plan:
 
         What was done when an interrupt comes is told.
         """
-        rows: list[Comparison] = []
-        ended = "optimal"
-        with terminated_as_interrupted():
-            try:
-                for name in self.methods:
-                    rows.append(self._judged(name, pair, self.search))
-                    if self.output.path is not None:
-                        write_json(_record(rows), self.output.path)
-            except KeyboardInterrupt:
-                if not rows:
-                    raise
-                done, all_of = len(rows), len(self.methods)
-                self.output.note(f"Interrupted: {done} of {all_of} methods are done")
-                ended = "interrupted"
+        judged = (self._judged(name, pair, self.search) for name in self.methods)
+        all_of = len(self.methods)
+        rows, ended = self._kept(judged, _record, lambda n: f"{n} of {all_of} methods are done")
         self._tell(_record(rows), _HEAD, map(_cells, rows))
         leave("feasible" if ended == "optimal" and _limited([rows]) else ended)
 
@@ -93,19 +84,36 @@ class Plan:
         self, draw: Callable[[int], Pair], repeat: int
     ) -> tuple[list[list[Comparison]], str]:
         """Return the rows of each table, and how it ended."""
-        tables: list[list[Comparison]] = []
+        seeds = range(self.search.seed, self.search.seed + repeat)
+        compared = (self._rows(draw(seed), seed) for seed in seeds)
+        tables, ended = self._kept(
+            compared, self._means, lambda n: f"the means are over {n} tables"
+        )
+        return tables, "feasible" if ended == "optimal" and _limited(tables) else ended
+
+    def _kept(
+        self,
+        work: Iterable[T],
+        record: Callable[[Sequence[T]], dict[str, Any]],
+        told: Callable[[int], str],
+    ) -> tuple[list[T], str]:
+        """Return what is done, the record written after each, and how it ended.
+
+        An interrupt keeps what was done before; ``told`` says how much that is.
+        """
+        done: list[T] = []
         with terminated_as_interrupted():
             try:
-                for seed in range(self.search.seed, self.search.seed + repeat):
-                    tables.append(self._rows(draw(seed), seed))
+                for one in work:
+                    done.append(one)
                     if self.output.path is not None:
-                        write_json(self._means(tables), self.output.path)
+                        write_json(record(done), self.output.path)
             except KeyboardInterrupt:
-                if not tables:
+                if not done:
                     raise
-                self.output.note(f"Interrupted: the means are over {len(tables)} tables")
-                return tables, "interrupted"
-        return tables, "feasible" if _limited(tables) else "optimal"
+                self.output.note(f"Interrupted: {told(len(done))}")
+                return done, "interrupted"
+        return done, "optimal"
 
     def _means(self, tables: Sequence[Sequence[Comparison]]) -> dict[str, Any]:
         """Return the record of repeated tables."""
