@@ -1,13 +1,18 @@
 """The command line ``exactlearn``: a group of commands that are imported when called."""
 
+import errno
+import os
+import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 import click
 
 from exactlearn import __version__
 from exactlearn.errors import ExactlearnError, ExitStatus
-from exactlearn.interrupts import interruptible
+from exactlearn.interrupts import interruptible, terminated_as_interrupted
 from exactlearn.suggestion import suggestion
 
 COMMANDS = {
@@ -32,6 +37,34 @@ with ``_`` for ``-``."""
 
 class LazyGroup(click.Group):
     """Import a command's module only when the command is called, and tell errors in one line."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
+        with terminated_as_interrupted():
+            if not standalone_mode:
+                return super().main(*args, standalone_mode=False, **extra)
+            _open_streams()
+            status = self._exit_status(*args, **extra)
+            _drop_unwritten()
+            sys.exit(status)
+
+    def _exit_status(self, *args: Any, **extra: Any) -> int:
+        """Run the command line and return its exit status, whatever becomes of its streams."""
+        try:
+            try:
+                return super().main(*args, standalone_mode=False, **extra) or ExitStatus.DONE
+            except click.ClickException as error:
+                error.show()
+                return error.exit_code
+            except (click.Abort, KeyboardInterrupt):
+                click.echo("Interrupted.", err=True)
+                return ExitStatus.INTERRUPTED
+        except (BrokenPipeError, SystemExit):  # into which click and rich turn a broken pipe
+            return ExitStatus.UNREAD
+        except OSError as error:
+            with suppress(OSError):
+                click.echo(f"Error: {_told(error)[0]}", err=True)
+            return ExitStatus.MISTAKE
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the overview."""
@@ -76,13 +109,33 @@ class LazyGroup(click.Group):
             raise click.exceptions.Exit(exit_status) from error
 
 
+def _open_streams() -> None:
+    """Let each standard stream that is closed lead nowhere.
+
+    Python has no object for it, and the next file would get its number, to which libraries write.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
+def _drop_unwritten() -> None:
+    """Drop what a stream that is full or closed still holds: Python would complain at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _told(error: Exception) -> tuple[str, ExitStatus]:
     """Return the message and the exit status of an error."""
     if isinstance(error, ExactlearnError):
         return str(error), error.exit_status
     if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror or error}", ExitStatus.MISTAKE
+        full = error.errno == errno.ENOSPC  # of a file that is full, writing tells the name
+        place = error.filename or ("standard output" if full else "")
+        return f"{place}{': ' if place else ''}{error.strerror or error}", ExitStatus.MISTAKE
     return (
         f"unexpected {type(error).__name__}: {error}. This is a fault of exactlearn, not of your "
         "input; run again with --debug and report the traceback.",

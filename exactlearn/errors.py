@@ -29,6 +29,8 @@ class ExitStatus(IntEnum):
     INFEASIBLE = 4
     FAILED = 5
     INTERRUPTED = 130
+    UNREAD = 141
+    """Nobody reads the output any more; what a shell tells of a process that SIGPIPE ended."""
 
 
 class ExactlearnError(Exception):

@@ -1,11 +1,8 @@
 """What a person sees of a running search, and what a kill of the process leaves on disk."""
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import monotonic
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Self
 
 import click
@@ -67,33 +64,6 @@ def _reason(error: OSError | OptionError) -> str:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}"
     return str(error)
-
-
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM, once, do what Ctrl-C does, so that the incumbent is kept.
-
-    A second one ends the process. Where another handler, or none at all, is wanted, and in other
-    threads than the main one, nothing changes.
-    """
-    usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if not usual or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        on_interrupt = signal.getsignal(signal.SIGINT)
-        if callable(on_interrupt):
-            on_interrupt(signal.SIGINT, frame)
-        else:  # a background job of a script, which Ctrl-C is not for
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class Narration:

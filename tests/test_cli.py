@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -460,8 +461,26 @@ class TestStreams:
         with started("instances", "lucas-mcar.csv", "asia.bif", "lucas.bif") as pipe:
             pipe.stdout.close()
             _, told = pipe.communicate(timeout=PATIENCE)
-        assert "Traceback" not in told
-        assert "Exception" not in told
+        assert (pipe.returncode, told) == (141, "")
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+    @pytest.mark.parametrize(
+        ("words", "status", "told"),
+        [
+            ("instances >/dev/full", 2, "Error: standard output: No space left on device\n"),
+            ("--help >/dev/full", 2, "Error: standard output: No space left on device\n"),
+            ("--help | true", 141, ""),
+            ("instances >&- <&-", 0, ""),
+            ("nocommand 2>&-", 2, ""),
+            ("nocommand 2>/dev/full", 2, ""),
+        ],
+    )
+    def test_a_full_or_closed_stream_is_told_in_a_line_at_most(self, words, status, told):
+        script = f"set -o pipefail; {sys.executable} -m exactlearn {words}"
+        done = subprocess.run(
+            ["bash", "-c", script], env=ENVIRONMENT, text=True, capture_output=True
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", told)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -4,9 +4,6 @@ import errno
 import io
 import json
 import os
-import signal
-import sys
-import threading
 from itertools import pairwise
 from math import inf, nan
 
@@ -16,7 +13,7 @@ from rich.console import Console
 
 from exactlearn import progress
 from exactlearn.errors import OptionError
-from exactlearn.progress import Incumbent, Narration, terminated_as_interrupted
+from exactlearn.progress import Incumbent, Narration
 from exactlearn.report import number, percent, strict
 from exactlearn.solvers.result import Event
 
@@ -108,54 +105,6 @@ def test_other_faults_are_not_swallowed(clock):
 
     with pytest.raises(ZeroDivisionError):
         Incumbent(fail, clock.warn)(event(1))
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-class TestTermination:
-    def test_the_first_sigterm_interrupts_and_the_handler_goes(self):
-        with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
-            signal.raise_signal(signal.SIGTERM)
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-
-    def test_it_does_what_ctrl_c_would_do_now(self):
-        seen = []
-        usual = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
-        try:
-            with terminated_as_interrupted():
-                signal.raise_signal(signal.SIGTERM)
-                assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        finally:
-            signal.signal(signal.SIGINT, usual)
-        assert seen == [signal.SIGINT]
-
-    def test_where_ctrl_c_is_ignored_sigterm_interrupts_all_the_same(self):
-        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
-                signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.signal(signal.SIGINT, usual)
-
-    def test_a_handler_of_the_callers_own_stays(self):
-        seen = []
-        signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
-        try:
-            with terminated_as_interrupted():
-                signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        assert seen == [signal.SIGTERM]
-
-    def test_other_threads_are_left_alone(self):
-        def work():
-            with terminated_as_interrupted():
-                found.append(signal.getsignal(signal.SIGTERM))
-
-        found = []
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        assert found == [signal.SIG_DFL]
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.interrupts import interruptible
 from exactlearn.pipeline import incomplete_options, load
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import completion_record, named_parents
 from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.solvers.result import OnEvent
@@ -95,7 +94,7 @@ class Alternatives:
         options["on_event"] = on_event
         record: dict[str, Any] = {}
         try:
-            with interruptible(), terminated_as_interrupted():
+            with interruptible():
                 if self.profile:
                     record["profile_status"] = "interrupted"
                     record |= _profiled(data, found, options)

@@ -13,7 +13,6 @@ from exactlearn.data import Dataset
 from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
 from exactlearn.imputation.learning import Learner
 from exactlearn.imputation.methods import METHODS
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, percent, plain_table
 from exactlearn.runs import Criterion, Search
 
@@ -102,17 +101,16 @@ class Plan:
         An interrupt keeps what was done before; ``told`` says how much that is.
         """
         done: list[T] = []
-        with terminated_as_interrupted():
-            try:
-                for one in work:
-                    done.append(one)
-                    if self.output.path is not None:
-                        write_json(record(done), self.output.path)
-            except KeyboardInterrupt:
-                if not done:
-                    raise
-                self.output.note(f"Interrupted: {told(len(done))}")
-                return done, "interrupted"
+        try:
+            for one in work:
+                done.append(one)
+                if self.output.path is not None:
+                    write_json(record(done), self.output.path)
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            self.output.note(f"Interrupted: {told(len(done))}")
+            return done, "interrupted"
         return done, "optimal"
 
     def _means(self, tables: Sequence[Sequence[Comparison]]) -> dict[str, Any]:

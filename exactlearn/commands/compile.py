@@ -26,7 +26,6 @@ from exactlearn.pdg.hybrid import data_merges
 from exactlearn.pdg.rational import compile_exactly
 from exactlearn.pipeline import load_for
 from exactlearn.plot import FIGURES, write_figure
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import compilation_record, compilation_table, facts
 from exactlearn.runs import Reading
 
@@ -139,7 +138,7 @@ def _compiled(
     output: Output,
 ) -> Compilation:
     """Compile, telling each smaller graph."""
-    with terminated_as_interrupted(), output.narration("compiling") as narration:
+    with output.narration("compiling") as narration:
         return compile_and_check(
             network,
             root=root,

@@ -27,7 +27,6 @@ from exactlearn.imputation import Imputed, Imputer, Learner, Missingness, Mode
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.pipeline import load, load_for
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import (
     completion_record,
     facts,
@@ -94,7 +93,7 @@ def command(
     learned_from = data if train is None else load(locate(train, ".csv"), reading)
     output.detail(size_told(data))
     begun = monotonic()
-    with output.narration(mode) as narration, terminated_as_interrupted():
+    with output.narration(mode) as narration:
         how = learning(
             learned_from, criterion, search, learner, networks, smoothing, narration, missingness
         )

@@ -19,7 +19,6 @@ from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structure_score import SIZES, Size
 from exactlearn.pipeline import load, load_for
 from exactlearn.plot import FIGURES
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.records_file import RECORDS
 from exactlearn.runs import Reading
 
@@ -122,7 +121,7 @@ def command(
     test = None
     if validation is not None:
         test = load_for(locate(validation, ".csv"), reading, given or dataset)
-    with terminated_as_interrupted(), output.narration(f"learning ({chosen})") as narration:
+    with output.narration(f"learning ({chosen})") as narration:
         if network == LEARNT:
             narration.tell("network")
             given = learnt_network(dataset, seed)

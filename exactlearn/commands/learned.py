@@ -9,7 +9,7 @@ from exactlearn.commands.findings import Findings, write_figures, write_findings
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.drawing import network_drawing
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
-from exactlearn.progress import Incumbent, Narration, terminated_as_interrupted
+from exactlearn.progress import Incumbent, Narration
 from exactlearn.report import Learned, learning_record, learning_tables
 from exactlearn.solvers.result import Event, OnEvent, Result
 
@@ -58,8 +58,7 @@ def search_told(
             incumbent(event)
         narration(event)
 
-    with terminated_as_interrupted():
-        return learn(on_event)
+    return learn(on_event)
 
 
 def conclude(

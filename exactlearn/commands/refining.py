@@ -9,7 +9,6 @@ from exactlearn.interrupts import interruptible
 from exactlearn.parameters.network_em import EMState
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.refine import Refinement, RefinementState, refine
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number
 from exactlearn.runs import GraphParameters
 
@@ -67,7 +66,7 @@ def told(
         At an interrupt before the first state.
     """
     states: list[S] = []
-    with terminated_as_interrupted(), output.narration("EM") as narration:
+    with output.narration("EM") as narration:
 
         def tell(state: S) -> None:
             states.append(state)

@@ -15,7 +15,6 @@ from exactlearn.errors import OptionError
 from exactlearn.imputation.library import require_library
 from exactlearn.imputation.methods import NETWORK_METHODS
 from exactlearn.interrupts import interruptible
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
@@ -104,13 +103,12 @@ def command(
     )
     output.note_compiling()
     done, ended = plan.load(), "optimal"
-    with terminated_as_interrupted():
-        try:
-            with interruptible():
-                repeat(plan, chosen, output.detail, done)
-        except KeyboardInterrupt:
-            ended = "interrupted"
-            output.note("Interrupted: the figures are those of what is done")
+    try:
+        with interruptible():
+            repeat(plan, chosen, output.detail, done)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        output.note("Interrupted: the figures are those of what is done")
     rows = summary(plan, chosen, done)
     record: dict[str, Any] = {"rows": rows}
     told: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]

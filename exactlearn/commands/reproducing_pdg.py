@@ -8,7 +8,6 @@ from typing import Any
 from exactlearn.commands.learned import leave
 from exactlearn.commands.output import Output, write_json
 from exactlearn.errors import OptionError
-from exactlearn.progress import terminated_as_interrupted
 from exactlearn.report import number, plain_table
 from exactlearn.reproduce.contest import LANGUAGES, Match, matches
 from exactlearn.reproduce.pdg import NOTES, STUDIES
@@ -60,13 +59,12 @@ def reproduce_pdg(
     output.note_compiling()
     rows: list[Row] = []
     ended = "optimal"
-    with terminated_as_interrupted():
-        try:
-            for table in chosen:
-                rows.extend(STUDIES[table](setup))
-        except KeyboardInterrupt:
-            ended = "interrupted"
-            output.note("Interrupted: the figures are those of what is done")
+    try:
+        for table in chosen:
+            rows.extend(STUDIES[table](setup))
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        output.note("Interrupted: the figures are those of what is done")
     if not rows and ended == "optimal":
         raise OptionError(f"--only: no experiment of {', '.join(chosen)} has {only!r} in its name")
     notes = [f"{table}: {NOTES[table]}" for table in chosen]
