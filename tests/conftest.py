@@ -1,13 +1,29 @@
 """Fixtures that all tests share."""
 
 import os
+import re
 import warnings
 from pathlib import Path
 from types import ModuleType
+from zlib import crc32
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+LONGEST_TEXT = 60
+"""Characters of a parameter that a test's id shows."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a parameter that is bytes, long or not plain text by its words and a checksum."""
+    if not isinstance(val, str | bytes):
+        return None
+    text = val if isinstance(val, str) else val.decode("latin-1")
+    shown = " ".join(re.findall(r"[!-\[\]-~]+", text))[:LONGEST_TEXT]
+    if text == shown:
+        return text
+    return f"{shown.rstrip()}~{crc32(text.encode()):08x}"
 
 
 @pytest.fixture(scope="session")

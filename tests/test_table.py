@@ -68,38 +68,44 @@ NAMES = ("smoke", "lung")
 PLAIN = "smoke,lung\nno,a\nyes,b\n?,a\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "options"),
-    [
-        (PLAIN, "d.csv", {}),
-        (PLAIN.rstrip(), "d.csv", {}),
-        (PLAIN.replace("\n", "\r\n"), "d.csv", {}),
-        (PLAIN.replace("\n", "\r\n").rstrip(), "d.csv", {}),
-        (PLAIN.replace("\n", "\r"), "d.csv", {}),
-        (PLAIN.replace("\n", "\n\n  \n"), "d.csv", {}),
-        ("\n\n" + PLAIN, "d.csv", {}),
-        ("\ufeff" + PLAIN, "d.csv", {}),
-        (PLAIN.replace(",", " , "), "d.csv", {}),
-        (PLAIN.replace(",", ";"), "d.csv", {}),
-        (PLAIN.replace(",", "|"), "d.txt", {}),
-        (PLAIN.replace(",", "\t"), "d.tsv", {}),
-        (PLAIN.replace(",", "\t"), "d.data", {}),
-        (PLAIN.replace(",", "  \t"), "d.data", {}),
-        (PLAIN.replace(",", "   ").replace("no", "  no"), "d", {}),
-        (PLAIN.replace(",", ":"), "d.csv", {"separator": ":"}),
-        (PLAIN.replace(",", "\t"), "d.csv", {"separator": "tab"}),
-        (PLAIN.replace("no,a", '"no","a"'), "d.csv", {}),
-        ('"smoke" "lung"\n"no" "a"\n"yes" "b"\n"?" "a"', "d.txt", {}),
-        (PLAIN.replace("?", ""), "d.csv", {}),
-        (PLAIN.replace("?", "NA"), "d.csv", {}),
-        (PLAIN.replace("?", "*"), "d.csv", {"missing": ["*"]}),
-        (PLAIN.removeprefix("smoke,lung\n"), "d.csv", {"header": False, "names": NAMES}),
-        (PLAIN.replace("smoke", "x"), "d.csv", {"names": NAMES}),
-        (PLAIN.replace("\n", ",1\n"), "d.csv", {"drop": ["1"]}),
-        (gzip.compress(PLAIN.encode()), "d.csv", {}),
-        (gzip.compress(PLAIN.encode()), "d.csv.gz", {}),
-    ],
-)
+GZIPPED = gzip.compress(PLAIN.encode(), mtime=0)
+
+DRESSES = {
+    "plain": (PLAIN, "d.csv", {}),
+    "no last line end": (PLAIN.rstrip(), "d.csv", {}),
+    "CRLF": (PLAIN.replace("\n", "\r\n"), "d.csv", {}),
+    "CRLF, no last line end": (PLAIN.replace("\n", "\r\n").rstrip(), "d.csv", {}),
+    "CR": (PLAIN.replace("\n", "\r"), "d.csv", {}),
+    "blank lines": (PLAIN.replace("\n", "\n\n  \n"), "d.csv", {}),
+    "blank lines first": ("\n\n" + PLAIN, "d.csv", {}),
+    "byte order mark": ("\ufeff" + PLAIN, "d.csv", {}),
+    "blanks around commas": (PLAIN.replace(",", " , "), "d.csv", {}),
+    "semicolons": (PLAIN.replace(",", ";"), "d.csv", {}),
+    "bars": (PLAIN.replace(",", "|"), "d.txt", {}),
+    "tabs in .tsv": (PLAIN.replace(",", "\t"), "d.tsv", {}),
+    "tabs in .data": (PLAIN.replace(",", "\t"), "d.data", {}),
+    "blanks and tabs": (PLAIN.replace(",", "  \t"), "d.data", {}),
+    "aligned": (PLAIN.replace(",", "   ").replace("no", "  no"), "d", {}),
+    "separator given": (PLAIN.replace(",", ":"), "d.csv", {"separator": ":"}),
+    "separator by name": (PLAIN.replace(",", "\t"), "d.csv", {"separator": "tab"}),
+    "quotes": (PLAIN.replace("no,a", '"no","a"'), "d.csv", {}),
+    "quotes and blanks": ('"smoke" "lung"\n"no" "a"\n"yes" "b"\n"?" "a"', "d.txt", {}),
+    "missing: empty": (PLAIN.replace("?", ""), "d.csv", {}),
+    "missing: NA": (PLAIN.replace("?", "NA"), "d.csv", {}),
+    "missing: given": (PLAIN.replace("?", "*"), "d.csv", {"missing": ["*"]}),
+    "names without header": (
+        PLAIN.removeprefix("smoke,lung\n"),
+        "d.csv",
+        {"header": False, "names": NAMES},
+    ),
+    "names for a header": (PLAIN.replace("smoke", "x"), "d.csv", {"names": NAMES}),
+    "a column dropped": (PLAIN.replace("\n", ",1\n"), "d.csv", {"drop": ["1"]}),
+    "gzip in .csv": (GZIPPED, "d.csv", {}),
+    "gzip in .csv.gz": (GZIPPED, "d.csv.gz", {}),
+}
+
+
+@pytest.mark.parametrize(("text", "name", "options"), DRESSES.values(), ids=DRESSES)
 def test_same_table_in_many_dresses(read, text, name, options):
     table = read(text, name, **options)
     assert table.names == ("smoke", "lung")
@@ -173,7 +179,7 @@ REFUSALS = {
     "UTF-16": ("a,b\n1,2".encode("utf-16"), {}, FormatError, "UTF-16"),
     "Excel": (b"PK\x03\x04\0\0", {}, FormatError, "a zip or Excel file"),
     "binary": (b"a,b\n1,\0\n", {}, FormatError, "line 2: a zero byte"),
-    "damaged gzip": (gzip.compress(b"a,b\n1,2\n")[:-9], {}, FormatError, "damaged gzip"),
+    "damaged gzip": (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], {}, FormatError, "damaged gzip"),
     "twice": ("a,b,a\n1,2,3\n", {}, FormatError, "columns 1 and 3 are all named 'a'"),
     "no name": (",a\n0,x\n1,y\n", {}, FormatError, "column 1 of 2 has no name"),
     "constant": ("a,b\n1,2\n1,3\n", {}, DataError, "'a': constant, every cell is '1'.*--drop 'a'"),
