@@ -149,10 +149,12 @@ def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     }
 
 
-def compilation_table(record: Mapping[str, Any]) -> Table:
-    """Return the table of a compilation's record."""
+def compilation_table(record: Mapping[str, Any], **more: str) -> Table:
+    """Return the table of a compilation's record, and of more facts."""
     sizes = {key: str(value) for key, value in record.items() if key != "max_error"}
-    return facts(**sizes, max_error=f"{record['max_error']:.2g}")
+    error = record["max_error"]
+    told = f"{error:.2g}" if isfinite(error) else "infinite: a row is impossible for one of the two"
+    return facts(**sizes, largest_relative_error_of_the_probability_of_a_row=told, **more)
 
 
 def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:

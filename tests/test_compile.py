@@ -118,7 +118,7 @@ def test_a_network_without_variables_is_refused():
 
 def test_the_message_says_when_nothing_merges(data_dir):
     compiled = compile_and_check(read_bif(data_dir / "bif" / "sachs.bif.gz"))
-    assert compiled.message.startswith("nothing merged")
+    assert "no nodes are equivalent" in compiled.message
     assert "clique tree" in compiled.message
 
 

@@ -2,7 +2,9 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from exactlearn.__main__ import main
 from exactlearn.formats.pdg_json import read_pdg
 from tests.command_line import fails, run, run_json
 
@@ -21,6 +23,19 @@ def test_a_merge_budget_gives_a_smaller_graph_and_the_frontier(tmp_path):
     assert (np.diff(sizes) < 0).all()
     assert (np.diff(losses) >= 0).all()
     assert losses[sizes == record["effective_size"]] == pytest.approx(record["loss"])
+
+
+def test_words_and_figures_of_merging_agree():
+    """It said "nothing merged" beside a smaller size, and did not name its figures."""
+    done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "0.01"])
+    assert "nothing merged" not in done.stderr
+    assert "exact graph: 80 cells; no nodes are equivalent" in done.stderr
+    assert "5 merges of nodes that are nearly alike: 36 -> 31 nodes" in done.stderr
+    assert "effective size 80 -> 70 cells" in done.stderr
+    assert "largest relative error of the probability of a row  6" in done.stdout
+    assert "KL divergence from the network                      0.00762956 nats" in done.stdout
+    done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "1e-9"])
+    assert "no merge of nodes that are nearly alike: the cheapest merge would lose" in done.stderr
 
 
 def test_merging_by_rows(tmp_path):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from exactlearn.pdg.hybrid import data_merges
 from exactlearn.pdg.rational import compile_exactly
 from exactlearn.pipeline import load_for
 from exactlearn.plot import FIGURES, write_figure
-from exactlearn.report import compilation_record, compilation_table, facts
+from exactlearn.report import compilation_record, compilation_table
 from exactlearn.runs import Reading
 
 
@@ -94,9 +95,14 @@ def command(
     """Compile a network to the smallest decision graph found, and compare the two.
 
     The network is a BIF file or the name of a bundled one. -o writes the graph (.pdg.json), its
-    record (.json) or its figure (.svg, .png, .pdf, .dot). max_error is the largest relative
-    difference of probabilities over 2000 drawn rows. Ctrl-C ends the search with the smallest
+    record (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the smallest
     graph so far (exit status 130), or with one of the first forests.
+
+    max_error is the largest |q - p| / p of the probabilities p and q that the network and the
+    graph give to one row, over 1000 rows drawn from the network and 1000 drawn uniformly: 0.1 is
+    10 %. It judges the rarest rows. With a limit of merging, loss is what merging lost in all: the
+    Kullback-Leibler divergence of the graph from the network in nats, or with --data the
+    log-likelihood per row in nats.
     """
     require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
     require_records(frontier, "--frontier")
@@ -108,23 +114,24 @@ def command(
     added: dict[str, Any] = {}
     if exact:
         rational = compile_exactly(network, compiled.graph.forest)
-        compiled = _changed(compiled, network, rational.graph, seed)
+        compiled = _changed(compiled, network, rational.graph, seed, compiled.message)
         added["exact_parameters"] = [str(x) for x in rational.parameters]
     if merges or frontier:
         sequence = _sequence(network, compiled.graph, data, reading)
         merged = sequence.merge_until(**_limits(merge_budget, lambda_))
         if merges:
-            compiled = _changed(compiled, network, sequence.merged(), seed)
+            message = "\n".join([compiled.message, *_merges_told(compiled.graph, sequence)])
+            compiled = _changed(compiled, network, sequence.merged(), seed, message)
             added["loss"] = sequence.loss
         if frontier is not None:
             write_frontier(merged.followed_by(sequence.merge_until()), frontier)
             output.wrote(frontier)
     record = compilation_record(compiled)
     _write(compiled, record | added, output)
-    loss = facts(loss=f"{added['loss']:.6g}" if "loss" in added else "")
-    output.answer(record | added, compilation_table(record), loss)
-    if compiled.message:
-        output.note(compiled.message)
+    meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
+    loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
+    output.answer(record | added, compilation_table(record, **loss))
+    output.note(compiled.message)
     if not compiled.finished:
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
 
@@ -168,10 +175,34 @@ def _sequence(
     return data_merges(graph, load_for(locate(data, ".csv"), reading, network))
 
 
+def _merges_told(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:
+    """Return in words what the rows collapsed and what was merged, from which size to which."""
+    before, lines = sequence.graph, []
+    if before.n_nodes < exact.n_nodes:
+        change = _change(exact.n_nodes, before.n_nodes, exact.effective_size, before.effective_size)
+        lines.append(f"collapsed the nodes that no row reaches: {change}")
+    if sequence.nodes < before.n_nodes:
+        merges = before.n_nodes - sequence.nodes
+        change = _change(
+            before.n_nodes, sequence.nodes, before.effective_size, sequence.effective_size
+        )
+        lines.append(f"{merges:,} merges of nodes that are nearly alike: {change}")
+    else:
+        following = sequence.next_loss()[0]
+        cheapest = f"the cheapest merge would lose {following:.6g} nats"
+        reason = cheapest if isfinite(following) else "no two nodes have the same successors"
+        lines.append(f"no merge of nodes that are nearly alike: {reason}")
+    return lines
+
+
+def _change(nodes: int, then_nodes: int, size: int, then_size: int) -> str:
+    return f"{nodes:,} -> {then_nodes:,} nodes, effective size {size:,} -> {then_size:,} cells"
+
+
 def _changed(
-    compiled: Compilation, network: BayesianNetwork, graph: DecisionGraph, seed: int
+    compiled: Compilation, network: BayesianNetwork, graph: DecisionGraph, seed: int, message: str
 ) -> Compilation:
-    """Return the record of another graph of the same network."""
+    """Return the record of another graph of the same network, with its message."""
     return replace(
         compiled,
         graph=graph,
@@ -179,6 +210,7 @@ def _changed(
         effective_size=graph.effective_size,
         representational_size=graph.representational_size,
         max_error=max_error(network, graph, np.random.default_rng(seed)),
+        message=message,
     )
 
 

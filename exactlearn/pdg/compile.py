@@ -47,7 +47,7 @@ class Compilation:
         Largest relative difference of the two probabilities of a row, over rows drawn from the
         network and rows drawn uniformly; infinite if only one of them is zero.
     message
-        What a user should know: whether merging paid.
+        What a user should know of the exact graph: whether merging equivalent nodes paid.
     finished
         Whether the search went on to its end or limit; Ctrl-C keeps the smallest graph so far.
     """
@@ -234,9 +234,14 @@ def _refusal(parts: Sequence[Start], max_size: int, clique_size: int) -> str:
 
 def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
     if size < expanded:
-        text = f"merging equivalent nodes saved {expanded - size:,} of {expanded:,} cells"
+        text = (
+            f"exact graph: merging equivalent nodes saved {expanded - size:,} of {expanded:,} cells"
+        )
     else:
-        text = "nothing merged: no determinism or context-specific independence was found"
+        text = (
+            f"exact graph: {size:,} cells; no nodes are equivalent: no determinism or"
+            " context-specific independence was found"
+        )
     if clique_size < size:
         text += f"; the clique tree is smaller, {clique_size:,} cells against {size:,}"
     if found.finished:

@@ -56,7 +56,7 @@ def frontier_figure(frontier: Frontier, suffix: str) -> bytes:
         axes.step(sizes, losses, where="post", color="#33507a", linewidth=1.4, label="merged")
         if len(losses):
             axes.set_yscale("log")
-        axes.set(xlabel="effective size", ylabel="divergence from the exact graph in nats")
+        axes.set(xlabel="effective size", ylabel="loss against the exact graph in nats")
         axes.legend(loc="best", frameon=False)
         figure.set_layout_engine("tight")
 
