@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError
+from exactlearn.lookup import find_states
 from exactlearn.suggestion import suggestion
 
 _UNKNOWN = np.iinfo(np.int16).min
@@ -79,10 +80,10 @@ def refuse_missing(codes: NDArray[np.integer], names: Sequence[str], instead: st
 def _translate(
     codes: NDArray[np.integer], name: str, states: Sequence[str], known: Sequence[str]
 ) -> NDArray[np.int16]:
-    """Return one column's codes for the states of ``known``."""
-    position = {state: k for k, state in enumerate(known)}
+    """Return one column's codes for the states of ``known``, numbers by the bins that hold them."""
+    places = find_states(states, known)
     # The code -1 reads the extra last entry: missing stays missing.
-    table = np.array([*(position.get(s, _UNKNOWN) for s in states), MISSING], np.int16)
+    table = np.array([*(_UNKNOWN if k is None else k for k in places), MISSING], np.int16)
     translated: NDArray[np.int16] = table[codes]
     strange = np.flatnonzero(translated == _UNKNOWN)
     if len(strange):

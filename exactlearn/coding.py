@@ -14,6 +14,7 @@ from exactlearn.codes import MISSING, code_type, repeated
 from exactlearn.column import Column, ordered
 from exactlearn.discretise import discretise, parse_rule
 from exactlearn.errors import DataError, OptionError
+from exactlearn.lookup import find_states
 from exactlearn.refusals import MANY, Place, drop_it, refuse_many, summary, too_few
 from exactlearn.suggestion import suggestion
 
@@ -150,14 +151,15 @@ def _code(
 
 
 def _as_declared(column: Column, states: tuple[str, ...], place: Place) -> Coded:
-    position = {state: k for k, state in enumerate(states)}
-    for label in column.labels:
-        if label not in position:
+    codes = []
+    for label, code in zip(column.labels, find_states(column.labels, states), strict=True):
+        if code is None:
             raise DataError(
                 f"{place(column.name, column.first_row(label))}: the state {label!r} is not "
                 f"declared{suggestion(label, states)}; declare it too or correct the cell"
             )
-    return Coded(states, column.relabelled(states, [position[s] for s in column.labels]).codes)
+        codes.append(code)
+    return Coded(states, column.relabelled(states, codes).codes)
 
 
 def _binned(column: Column, rule: str, place: Place) -> Coded:

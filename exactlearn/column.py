@@ -44,6 +44,13 @@ class Column:
         return int(np.flatnonzero(self.codes == self.labels.index(label))[0])
 
 
+def label_of(value: object) -> str:
+    """Return the label of a value: 1.0 is "1", so that a missing cell does not rename a column."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
 def number(label: str) -> float:
     """Return the finite number that a label writes, else NaN.
 

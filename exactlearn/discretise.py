@@ -4,6 +4,7 @@ Bins are open below and closed above, so a value that equals an edge lies in the
 inner edges are kept, so that new rows can be coded alike.
 """
 
+from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from typing import Literal, get_args
 
@@ -64,7 +65,8 @@ def discretise(
     edges
         Increasing inner edges, one less than the bins.
     names
-        Names of the bins in order, such as ``<=2.5``, ``(2.5, 4.1]``, ``>4.1``.
+        Names of the bins in order, such as ``<=2.5``, ``(2.5, 4.1]``, ``>4.1``. Their ends are the
+        edges, rounded to six digits where every value still lies in the bin of its code.
 
     Raises
     ------
@@ -88,7 +90,9 @@ def discretise(
         raise DataError(f"cannot bin: {len(distinct)} different values, expected at least 2")
     cut = _equal_frequency if known == "frequency" else _equal_width
     edges = cut(distinct, counts, bins)
-    return bin_codes(numbers, edges), edges, interval_names(edges)
+    rounded = tuple(e if e.is_integer() else _rounded(e, distinct) for e in edges)
+    shown = rounded if len(set(rounded)) == len(edges) else edges
+    return bin_codes(numbers, edges), edges, interval_names(shown)
 
 
 def bin_codes(values: ArrayLike, edges: tuple[float, ...]) -> NDArray[np.int16]:
@@ -108,8 +112,6 @@ def interval_names(edges: tuple[float, ...]) -> tuple[str, ...]:
     ('<=2.5', '(2.5, 4.1]', '>4.1')
     """
     shown = [_short(edge) for edge in edges]
-    if len(set(shown)) < len(shown):
-        shown = [repr(edge) for edge in edges]
     inner = (f"({low}, {high}]" for low, high in pairwise(shown))
     return (f"<={shown[0]}", *inner, f">{shown[-1]}")
 
@@ -122,13 +124,28 @@ def interval_start(name: str) -> float:
     >>> interval_start("<=2.5"), interval_start("(2.5, 4.1]"), interval_start("no")
     (-inf, 2.5, nan)
     """
+    return interval(name)[0]
+
+
+def interval(name: str) -> tuple[float, float]:
+    """Return the ends of a bin from its name; NaN when it does not name a bin.
+
+    A bin is open below and closed above; the outer ones have no end.
+
+    Examples
+    --------
+    >>> interval("<=2.5"), interval("(2.5, 4.1]"), interval(">4.1")
+    ((-inf, 2.5), (2.5, 4.1), (4.1, inf))
+    """
+    low = high = np.nan
     if name.startswith("<="):
-        return -np.inf if np.isfinite(_number(name[2:])) else np.nan
-    if name.startswith(">"):
-        return _number(name[1:])
-    low, comma, high = name.removeprefix("(").removesuffix("]").partition(", ")
-    is_interval = name[:1] == "(" and name[-1:] == "]" and comma and np.isfinite(_number(high))
-    return _number(low) if is_interval else np.nan
+        low, high = -np.inf, _number(name[2:])
+    elif name.startswith(">"):
+        low, high = _number(name[1:]), np.inf
+    elif name.startswith("(") and name.endswith("]"):
+        first, _, last = name[1:-1].partition(", ")
+        low, high = _number(first), _number(last)
+    return (low, high) if low < high else (np.nan, np.nan)
 
 
 def _number(text: str) -> float:
@@ -170,5 +187,18 @@ def _equal_width(
     return tuple(edges[(edges >= low) & (edges < high)].tolist()) or (float(low),)
 
 
+def _rounded(edge: float, distinct: NDArray[np.float64]) -> float:
+    """Return an edge of six digits between the same two values, or the edge where there is none."""
+    above = np.searchsorted(distinct, edge, side="right")
+    up = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(edge)
+    for candidate in (float(f"{edge:.6g}"), float(up)):
+        if distinct[above - 1] <= candidate < distinct[above]:
+            return candidate
+    return edge
+
+
 def _short(edge: float) -> str:
-    return str(int(edge)) if edge.is_integer() and abs(edge) < 1e15 else f"{edge:.6g}"
+    """Return an edge in full, with no more than six digits where these are enough."""
+    if edge.is_integer() and abs(edge) < 1e15:
+        return str(int(edge))
+    return f"{edge:.6g}" if float(f"{edge:.6g}") == edge else repr(edge)

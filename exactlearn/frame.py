@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from exactlearn.codes import MISSING, repeated
 from exactlearn.coding import CodedTable, code_columns
-from exactlearn.column import Column
+from exactlearn.column import Column, label_of
 from exactlearn.errors import DataError, OptionError
 
 
@@ -28,7 +28,7 @@ def code_frame(
         raise DataError(f"the frame has the shape {frame.shape}, expected rows and columns")
     series = [frame.iloc[:, j] for j in range(len(names))]
     categories = {
-        name: [_text(c) for c in own.cat.categories]
+        name: [label_of(c) for c in own.cat.categories]
         for name, own in zip(names, series, strict=True)
         if isinstance(own.dtype, pd.CategoricalDtype) and name not in (discretise or {})
     }
@@ -77,17 +77,10 @@ def generated_names(count: int) -> list[str]:
 def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     """Return the values of a series as labels."""
     codes, values = pd.factorize(series)
-    texts = [_text(value) for value in values]
+    texts = [label_of(value) for value in values]
     distinct = list(dict.fromkeys(texts))
     column = Column(name, tuple(texts), np.asarray(codes, np.int64))
     return column.relabelled(distinct, [distinct.index(text) for text in texts])
-
-
-def _text(value: object) -> str:
-    """Return the label of a value: 1.0 is "1", so that a hole does not rename a whole column."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def _place(name: str, row: int | None) -> str:

@@ -12,6 +12,7 @@ from exactlearn.discretise import (
     parse_rule,
 )
 from exactlearn.errors import DataError, OptionError
+from exactlearn.lookup import find_states
 
 methods = st.sampled_from(["frequency", "width"])
 numbers = arrays(
@@ -77,6 +78,15 @@ def test_names_of_bins_tell_their_order(values, method, bins):
     starts = [interval_start(name) for name in names]
     assert starts == sorted(starts)
     assert starts == pytest.approx([-np.inf, *edges], rel=1e-5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(numbers, methods, st.integers(2, 8))
+def test_names_of_bins_hold_the_values_of_their_bins(values, method, bins):
+    """Six digits, rounded down, left the largest value of a bin outside of it."""
+    codes, _, names = discretise(values, method, bins)
+    seen = ~np.isnan(values)
+    assert find_states([repr(v) for v in values[seen].tolist()], names) == codes[seen].tolist()
 
 
 def test_edges_too_near_for_six_digits_are_written_out():

@@ -1,11 +1,16 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
+from exactlearn.evaluation.queries import query
+from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.parameters.complete import fit_complete
 from tests.command_line import fails, run, run_json
 from tests.pdg_oracle import paper_example
 
@@ -105,3 +110,44 @@ def test_rows_and_single_evidence_exclude_each_other(model, table):
     assert "leave out --target" in fails(
         "query", model, "--data", table, "--class", "X0", "-t", "X0"
     )
+
+
+@pytest.fixture(scope="module")
+def binned(tmp_path_factory):
+    """A model whose states are bins, and the raw numbers behind them."""
+    folder = tmp_path_factory.mktemp("binned")
+    numbers = np.random.default_rng(3).normal(size=(60, 2)).round(3)
+    rows = [f"{x},{y},{'no' if x < y else 'yes'}" for x, y in numbers.tolist()]
+    (folder / "raw.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
+    data = read_dataset(folder / "raw.csv", discretise={"*": "frequency:3"})
+    write_bif(fit_complete(data, [(), (0,), (0, 1)]), folder / "model.bif")
+    return folder, data
+
+
+def test_a_number_stands_for_the_bin_that_holds_it(binned):
+    folder, data = binned
+    model, bins = folder / "model.bif", data.states[0]
+    edge = data.edges["a"][0]
+    values = (-99, edge, edge + 1e-3, 99)
+    for value, state in zip(values, (bins[0], bins[0], bins[1], bins[2]), strict=True):
+        asked = run_json("query", model, "-e", f"a={value}", "-t", "b")
+        assert asked == run_json("query", model, "-e", f"a={state}", "-t", "b")
+        found = query(read_bif(model), {"a": value}, ["b"])
+        assert found.posterior["b"] == pytest.approx(asked["posterior"]["b"])
+    soft = run_json("query", model, "--soft", f"a=-99:0.5,{edge + 1e-3}:1", "-t", "b")
+    weights = {bins[0]: 0.5, bins[1]: 1.0}
+    assert soft["posterior"] == query(read_bif(model), {"a": weights}, ["b"]).posterior
+    quoted = f'a={bins[0]}:0.5,"{bins[1]}:1"'
+    assert soft == run_json("query", model, "--soft", quoted, "-t", "b")
+    assert "the same state" in fails("query", model, "--soft", "a=-99:0.5,-98:1")
+    assert "no variable" in fails("query", model, "-e", "d=1")
+    assert "no state 'high'" in fails("query", model, "-e", "a=high")
+
+
+def test_a_table_of_numbers_is_read_by_a_model_of_bins(binned):
+    folder, data = binned
+    write_dataset(data, folder / "cut.csv")
+    raw = run_json("query", folder / "model.bif", "--data", folder / "raw.csv")
+    assert raw == run_json("query", folder / "model.bif", "--data", folder / "cut.csv")
+    numbers = read_dataset(folder / "raw.csv", drop=["b"], states={"a": data.states[0]})
+    assert numbers.codes[:, 0].tolist() == data.codes[:, 0].tolist()

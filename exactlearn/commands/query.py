@@ -1,5 +1,6 @@
 """``exactlearn query``: what a network or a decision graph says, for one case or for a table."""
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +91,18 @@ def question_options(command: Any) -> Any:
 @click.argument("source", metavar="MODEL.bif|MODEL.pdg.json")
 @output_options
 @click.option(
-    "--evidence", "-e", multiple=True, metavar="NAME=STATE", help="An observation; repeatable."
+    "--evidence",
+    "-e",
+    multiple=True,
+    metavar="NAME=STATE",
+    help="An observation; a number that is no state means the bin that holds it; repeatable.",
 )
 @click.option(
     "--soft",
     multiple=True,
     metavar="NAME=STATE:W,STATE:W",
-    help="Soft evidence: the probability of what was seen in each state; repeatable.",
+    help="Soft evidence: the probability of what was seen in each state; an entry with a comma "
+    "stands in double quotes; repeatable.",
 )
 @click.option(
     "--target",
@@ -182,7 +188,7 @@ def _evidence(hard: tuple[str, ...], soft: tuple[str, ...]) -> Evidence:
 
 def _weights(name: str, told: str) -> dict[str, float]:
     weights = {}
-    for entry in told.split(","):
+    for entry in next(csv.reader([told])):
         state, colon, weight = entry.rpartition(":")
         try:
             weights[state] = float(weight if colon else "")

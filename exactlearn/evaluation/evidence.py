@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.column import label_of
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.compiled_once import compiled_once
 from exactlearn.network import BayesianNetwork
@@ -20,8 +21,11 @@ from exactlearn.pdg.decision_graph import DecisionGraph
 
 Model = BayesianNetwork | DecisionGraph
 
-Evidence = Mapping[str, str | Mapping[str, float]]
-"""For each observed variable its state, or weights of its states; a state left out has none."""
+Evidence = Mapping[str, str | float | Mapping[str, float]]
+"""For each observed variable its state, or weights of its states; a state left out has none.
+
+A number is the state of that name, or stands for the bin that it lies in.
+"""
 
 
 class Findings(NamedTuple):
@@ -60,10 +64,10 @@ def findings(model: Model, evidence: Evidence | None) -> Findings:
     soft: dict[int, NDArray[np.float64]] = {}
     for name, told in (evidence or {}).items():
         variable = model.index(name)
-        if isinstance(told, str):
-            codes[variable] = model.state_index(variable, told)
-        else:
+        if isinstance(told, Mapping):
             soft[variable] = _weights(model, variable, told)
+        else:
+            codes[variable] = model.state_index(variable, label_of(told))
     return Findings(codes, soft)
 
 
@@ -101,9 +105,11 @@ def refuse_evidence(evidence: Evidence) -> None:
     )
 
 
-def told_briefly(told: str | Mapping[str, float]) -> str:
+def told_briefly(told: str | float | Mapping[str, float]) -> str:
     """Return a piece of evidence as text: a state, or ``state:weight`` joined by ``|``."""
-    return told if isinstance(told, str) else "|".join(f"{s}:{w:g}" for s, w in told.items())
+    if isinstance(told, Mapping):
+        return "|".join(f"{s}:{w:g}" for s, w in told.items())
+    return label_of(told)
 
 
 def with_observations(
@@ -130,11 +136,18 @@ def with_observations(
 
 def _weights(model: Model, variable: int, told: Mapping[str, float]) -> NDArray[np.float64]:
     weights = np.zeros(int(model.cardinalities[variable]))
+    given: dict[int, str] = {}
     for state, weight in told.items():
         if not (isfinite(weight) and weight >= 0):
             raise OptionError(
                 f"soft evidence on {model.names[variable]!r}: the weight {weight} of {state!r} is"
                 " not a number of 0 or more; give the probability of what was seen in that state"
             )
-        weights[model.state_index(variable, state)] = weight
+        code = model.state_index(variable, label_of(state))
+        if code in given:
+            raise OptionError(
+                f"soft evidence on {model.names[variable]!r}: {given[code]!r} and {state!r} are the"
+                f" same state {model.states[variable][code]!r}; give it one weight"
+            )
+        given[code], weights[code] = state, weight
     return weights

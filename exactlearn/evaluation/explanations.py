@@ -6,7 +6,7 @@ systematic search"), from the root of the forest downwards, bounded by
 :mod:`exactlearn.pdg.max_flows`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import exp, inf, log
@@ -89,7 +89,7 @@ def most_probable_explanations(
     if k < 1:
         raise OptionError(f"{k} most probable explanations: ask for at least 1")
     graph, _ = conditional(model, evidence)
-    hard = {name for name, told in (evidence or {}).items() if isinstance(told, str)}
+    hard = {name for name, told in (evidence or {}).items() if not isinstance(told, Mapping)}
     asked = [v for v, name in enumerate(graph.names) if name not in hard]
     rows, logs = best_rows(graph, k)
     return [

@@ -66,7 +66,8 @@ def query(
         so is a network of which many queries have been asked. Compile it yourself to ask all of
         them faster.
     evidence
-        For each observed variable its state, or, as soft evidence, a weight for each state.
+        For each observed variable its state, or, as soft evidence, a weight for each state. A
+        number stands for the state of that name, or for the bin that holds it.
     targets
         Variables asked for; all without evidence when left out.
 
