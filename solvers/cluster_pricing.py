@@ -66,7 +66,9 @@ def cluster_multipliers(
     )
 
 
-def arc_price(best_at: BestAt, beyond: Point, limit: int, step: float) -> float | None:
+def arc_price(
+    best_at: BestAt, beyond: Point, limit: int, step: float, steepest: float = np.inf
+) -> float | None:
     """Return the price per arc with the lowest bound, found by solving at few prices.
 
     The best networks at two prices, one on either side of the limit, are equally good at the price
@@ -84,6 +86,9 @@ def arc_price(best_at: BestAt, beyond: Point, limit: int, step: float) -> float 
         The largest, or smallest, number of arcs that is allowed.
     step
         A first price to try.
+    steepest
+        Difference of the scores of any two networks, at most: at a higher price the number of arcs
+        alone decides, so that none beyond it leads across the limit either.
 
     Returns
     -------
@@ -96,6 +101,8 @@ def arc_price(best_at: BestAt, beyond: Point, limit: int, step: float) -> float 
     for _ in range(MOST_STEPS):
         if sign * (within.arcs - limit) <= 0:
             break
+        if abs(price) > steepest:
+            return None
         beyond, price = within, WIDER * price
         within = best_at(price)
     else:

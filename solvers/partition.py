@@ -435,7 +435,7 @@ class Partition:
             return Point(score, _arcs(result.parents))
 
         try:
-            price = arc_price(best_at, best_at(0.0), limit, self._first_window)
+            price = arc_price(best_at, best_at(0.0), limit, self._first_window, _spread(bare))
         except NoPrice:
             return
         if price:
@@ -476,6 +476,13 @@ class NoPrice(Exception):  # noqa: N818  (a signal, as below)
 
 class OutOfChances(Exception):  # noqa: N818  (a signal between our own functions, not an error)
     """Raised when a solver that proves nothing has found something, and tried long enough."""
+
+
+def _spread(problem: Problem) -> float:
+    """Return the most that the scores of two networks differ by."""
+    first, scores = problem.first[:-1], problem.scores
+    highest, lowest = np.maximum.reduceat(scores, first), np.minimum.reduceat(scores, first)
+    return float((highest - lowest).sum())
 
 
 def _arcs(parents: Parents | None) -> int:

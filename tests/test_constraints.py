@@ -293,3 +293,15 @@ def test_check_recomputes_the_constraints() -> None:
 def test_constraints_that_are_none_are_refused(make: object, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         make()
+
+
+def test_more_arcs_than_any_network_has_are_a_conflict() -> None:
+    scores = [{(): -2.0 - v, **{p: -30.0 for p in parents}} for v, parents in enumerate(THREE)]
+    problem = Problem.from_candidates("abc", scores, constraints=[ArcTotal(least=4)])
+    result = solve(problem, solver="scip")
+    assert result.status == "infeasible"
+    assert "at least 4 arcs" in result.message
+
+
+THREE = ([(1,), (2,), (1, 2)], [(0,), (2,), (0, 2)], [(0,), (1,), (0, 1)])
+"""All parent sets but the empty one, of each of three variables."""
