@@ -12,8 +12,9 @@ import numpy as np
 from exactlearn.solvers.components import split
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem
+from exactlearn.solvers.progress import Pause, no_pause
 from exactlearn.solvers.result import ROUNDING
-from exactlearn.solvers.root import Pause, no_pause, solve_root
+from exactlearn.solvers.root import solve_root
 
 MOST_STEPS = 30
 """Prices that are tried."""

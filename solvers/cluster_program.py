@@ -10,17 +10,47 @@ The inequality of a cluster is violated when its value exceeds -1.
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import Model, quicksum
+from pyscipopt import Eventhdlr, Model, quicksum
+from pyscipopt.scip import PY_SCIP_EVENTTYPE as EVENT
 from pyscipopt.scip import PY_SCIP_PARAMEMPHASIS as EMPHASIS
 
+from exactlearn.interrupts import stopped_by_interrupt
 from exactlearn.solvers.clusters import LEAST, Support, violations
+from exactlearn.solvers.progress import Pause, no_pause
 
 MOST_NODES = 300
 """Nodes of the search after which the clusters found so far have to do."""
 
 
-def search_clusters(support: Support, n: int) -> NDArray[np.bool_]:
-    """Return the violated clusters that an integer program finds, shape (found, n)."""
+class Pausing(Eventhdlr):
+    """Pauses at each linear program; what a pause raises, or Ctrl-C, ends SCIP and is kept."""
+
+    def __init__(self, pause: Pause) -> None:
+        self.pause = pause
+        self.failure: BaseException | None = None
+
+    def eventinit(self) -> None:
+        """Listen."""
+        self.model.catchEvent(EVENT.LPSOLVED, self)
+
+    def eventexec(self, event: object) -> None:
+        """Pause."""
+        try:
+            self.pause()
+        except BaseException as failure:
+            self.stop(failure)
+
+    def stop(self, failure: BaseException) -> None:
+        """End SCIP."""
+        self.failure = failure
+        self.model.interruptSolve()
+
+
+def search_clusters(support: Support, n: int, pause: Pause = no_pause) -> NDArray[np.bool_]:
+    """Return the violated clusters that an integer program finds, shape (found, n).
+
+    What ``pause`` raises now and then passes through.
+    """
     model = Model("cluster")
     model.hideOutput()
     model.setEmphasis(EMPHASIS.FEASIBILITY)
@@ -37,7 +67,12 @@ def search_clusters(support: Support, n: int) -> NDArray[np.bool_]:
             model.addCons(y <= quicksum(member[p] for p in parents))
     model.addCons(quicksum(member) >= 2)
     model.setObjlimit(1.0 - LEAST)
-    model.optimize()
+    pausing = Pausing(pause)
+    model.includeEventhdlr(pausing, "pausing", "pauses at each linear program")
+    with stopped_by_interrupt(lambda: pausing.stop(KeyboardInterrupt())):
+        model.optimize()
+    if pausing.failure is not None:
+        raise pausing.failure
     found = [[model.getSolVal(solution, m) > 0.5 for m in member] for solution in model.getSols()]
     clusters = np.array(found, np.bool_).reshape(-1, n)
     return clusters[violations(*support, clusters) > LEAST]

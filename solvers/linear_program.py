@@ -5,6 +5,7 @@ Everything goes in and out as arrays. (On the larger roots its simplex method is
 fast as the one behind SCIP's interface for linear programs.)
 """
 
+from time import monotonic
 from typing import Any
 
 import highspy
@@ -12,11 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import SolverError
+from exactlearn.interrupts import stopped_by_interrupt
+from exactlearn.solvers.progress import Pause, no_pause
 
 Starts = NDArray[np.int64]
 """Where each stretch of a concatenation begins, and where the last one ends."""
 
 _engine: Any = highspy  # its own annotations are incomplete
+
+PAUSE = 0.05
+"""Seconds between two pauses of the simplex method."""
 
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
 """Values of the option ``simplex_strategy``."""
@@ -69,21 +75,25 @@ class LinearProgram:
         k = len(columns)
         self._highs.changeColsBounds(k, columns.astype(np.int32), np.zeros(k), upper)
 
-    def solve(self, *, dual: bool) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    def solve(
+        self, *, dual: bool, pause: Pause = no_pause
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         """Return the optimum, the columns' values and the rows' duals.
 
         Parameters
         ----------
         dual
             Whether to begin with the dual simplex method (after rows were added) or the primal one.
+        pause
+            Called now and then; what it raises ends the simplex method and passes through.
         """
         highs = self._highs
         highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX if dual else PRIMAL_SIMPLEX)
-        highs.run()
+        _run(highs, pause)
         optimal = _engine.HighsModelStatus.kOptimal
         if highs.getModelStatus() != optimal:
             highs.clearSolver()  # the basis may be what it stumbles over
-            highs.run()
+            _run(highs, pause)
         status = highs.getModelStatus()
         if status != optimal:
             told = highs.modelStatusToString(status)
@@ -91,6 +101,32 @@ class LinearProgram:
         solution = highs.getSolution()
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return float(highs.getObjectiveValue()), values, duals
+
+
+def _run(highs: Any, pause: Pause) -> None:
+    """Solve; raise what a pause raised, or Ctrl-C, once the solver has ended in good order.
+
+    Its callback runs at each iteration, and must not raise itself.
+    """
+    failures: list[BaseException] = []
+    told = monotonic()
+
+    def look(kind: Any, message: str, state: Any, answer: Any, data: Any) -> None:
+        nonlocal told
+        if not failures and monotonic() - told >= PAUSE:
+            told = monotonic()
+            try:
+                pause()
+            except BaseException as failure:
+                failures.append(failure)
+        answer.user_interrupt = bool(failures)
+
+    highs.setCallback(look, None)
+    highs.startCallback(_engine.cb.HighsCallbackType.kCallbackSimplexInterrupt)
+    with stopped_by_interrupt(lambda: failures.append(KeyboardInterrupt())):
+        highs.run()
+    if failures:
+        raise failures[0]
 
 
 def _ones(

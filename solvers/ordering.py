@@ -19,7 +19,7 @@ from exactlearn.solvers.ordering_bounds import Bounding
 from exactlearn.solvers.ordering_islands import HEAT, ISLANDS, ROUND, rounds
 from exactlearn.solvers.ordering_shakes import climb_with_shakes
 from exactlearn.solvers.placing import Lists, list_candidates, place_by_weight
-from exactlearn.solvers.progress import Progress
+from exactlearn.solvers.progress import Pause, Progress, no_pause
 from exactlearn.solvers.result import ROUNDING, Status
 from exactlearn.threads import n_threads
 
@@ -70,10 +70,25 @@ class OrderSearch:
         shakes
             How often at most to continue from a shaken copy of the best order.
         """
-        order, values = order.copy(), values.copy()
+        values = values.copy()
         chosen = np.full(self.component.n_variables, -1, np.int64)
-        climb_with_shakes(self.lists, order, values, chosen, effort, shakes, HEAT, self.rng)
+        self.climb(order.copy(), values, chosen, effort, shakes)
         return None if chosen.min() < 0 else (chosen, values)
+
+    def climb(
+        self,
+        order: NDArray[np.int64],
+        values: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        effort: int,
+        shakes: int,
+        pause: Pause = no_pause,
+    ) -> None:
+        """Search as :meth:`improve`, in place: the best so far is there whatever ``pause`` raises.
+
+        A variable without a candidate along the order has the number -1.
+        """
+        climb_with_shakes(self.lists, order, values, chosen, effort, shakes, HEAT, self.rng, pause)
 
     def greedy_order(
         self, values: NDArray[np.int64], weights: NDArray[np.float64]

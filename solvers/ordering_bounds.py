@@ -9,7 +9,7 @@ from threading import Event, Thread
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.progress import OutOfTime
-from exactlearn.solvers.root import solve_root
+from exactlearn.solvers.root import MOST_ROUNDS, solve_root
 
 
 class Bounding:
@@ -33,7 +33,7 @@ class Bounding:
     def __init__(self, component: Component, score: float, relaxations: int) -> None:
         self.component = component
         self.score = score
-        self.left = relaxations
+        self.rounds = relaxations
         self.bound = component.relaxation
         self.failure: BaseException | None = None
         self._stopped = Event()
@@ -43,7 +43,7 @@ class Bounding:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop before the next linear program."""
+        """Stop soon."""
         self._stopped.set()
 
     def wait(self, seconds: float) -> bool:
@@ -56,15 +56,20 @@ class Bounding:
 
     def _run(self) -> None:
         try:
-            solve_root(self.component, self.score, pause=self._pause, on_bound=self._take)
+            solve_root(
+                self.component,
+                self.score,
+                pause=self._pause,
+                on_bound=self._take,
+                rounds=min(MOST_ROUNDS, self.rounds),
+            )
         except OutOfTime:
             return
         except BaseException as failure:  # raised again by the thread that waits
             self.failure = failure
 
     def _pause(self) -> None:
-        self.left -= 1
-        if self.left <= 0 or self._stopped.is_set():
+        if self._stopped.is_set():
             raise OutOfTime
 
     def _take(self, bound: float, multipliers: Multipliers) -> None:

@@ -158,11 +158,20 @@ def push_all(queue: Queue, rng: np.random.Generator) -> None:
 
 @kernel
 def climb(
-    lists: Lists, state: State, queue: Queue, earlier: Plan, later: Plan, work: NDArray[np.int64]
+    lists: Lists,
+    state: State,
+    queue: Queue,
+    earlier: Plan,
+    later: Plan,
+    work: NDArray[np.int64],
+    until: int,
 ) -> None:
-    """Move variables and change choices while what waits helps, in place."""
+    """Move variables and change choices while what waits helps, in place.
+
+    After so many candidates looked at, the rest is left waiting.
+    """
     n = len(state.order)
-    while queue.head_length[1] > 0:
+    while queue.head_length[1] > 0 and work[0] < until:
         node = pop(queue)
         if node >= n:
             for k in range(change_choice(lists, state, node - n, earlier, work)):

@@ -1,6 +1,6 @@
 """What is known so far while a problem is being solved, and who hears of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
 
@@ -19,6 +19,14 @@ SOON = 0.05
 
 LEAST = 1e-12
 """Smallest relative change of a score that counts as one."""
+
+
+Pause = Callable[[], None]
+"""Called between blocks of work; may raise to make an end."""
+
+
+def no_pause() -> None:
+    """Do not pause."""
 
 
 class OutOfTime(Exception):  # noqa: N818  (a signal between our own functions, not an error)

@@ -21,6 +21,7 @@ from exactlearn.kernel import kernel
 from exactlearn.solvers.families import Candidates, families_without_choices
 from exactlearn.solvers.linear_program import LinearProgram
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.progress import Pause, no_pause
 
 BEGINNING = 4
 """Candidates of each variable that are columns from the beginning."""
@@ -135,10 +136,13 @@ class Relaxation:
         upper = np.where(allowed[self._candidates[changed]], np.inf, 0.0)
         self._lp.bound_columns(self.families.n_variables + np.flatnonzero(changed), upper)
 
-    def solve(self) -> Relaxed:
-        """Solve the linear program, with further columns until no allowed candidate improves it."""
+    def solve(self, pause: Pause = no_pause) -> Relaxed:
+        """Solve the linear program, with further columns until no allowed candidate improves it.
+
+        What ``pause`` raises now and then passes through.
+        """
         while True:
-            relaxed = self._solve_columns()
+            relaxed = self._solve_columns(pause)
             f = self.families
             adjusted = relaxed.multipliers.adjusted_families(f)
             entering = priced_in(
@@ -155,9 +159,9 @@ class Relaxation:
                 return replace(relaxed, bound=relaxed.multipliers.total_of(best))
             self._enter(entering)
 
-    def _solve_columns(self) -> Relaxed:
+    def _solve_columns(self, pause: Pause) -> Relaxed:
         n = self.families.n_variables
-        objective, values, duals = self._lp.solve(dual=not self._grown)
+        objective, values, duals = self._lp.solve(dual=not self._grown, pause=pause)
         self._grown = False
         x = np.zeros(len(self.allowed))
         x[self._candidates] = np.maximum(values[n:], 0.0)

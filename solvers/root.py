@@ -20,6 +20,7 @@ from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.dual_ascent import greedy_multipliers
 from exactlearn.solvers.families import Candidates, Families, families_without_choices
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.progress import Pause, no_pause
 from exactlearn.solvers.relaxation import Relaxation, Relaxed
 
 MOST_CUTS = 50
@@ -43,7 +44,6 @@ TINY = 1e-9
 INWARDS = 0.5
 """Weight of the inner point where clusters are sought."""
 
-Pause = Callable[[], None]
 OnBound = Callable[[float, Multipliers], None]
 
 
@@ -79,10 +79,6 @@ class Root:
         return self.bound - self.reduced_costs >= score
 
 
-def no_pause() -> None:
-    """Do not pause."""
-
-
 def no_listener(bound: float, multipliers: Multipliers) -> None:
     """Tell nobody."""
 
@@ -96,6 +92,7 @@ def solve_root(
     enough: float = -np.inf,
     pause: Pause = no_pause,
     on_bound: OnBound = no_listener,
+    rounds: int = MOST_ROUNDS,
 ) -> Root:
     """Bound a component's selections by cutting planes.
 
@@ -112,13 +109,15 @@ def solve_root(
     enough
         Stop as soon as the bound is at most this; at the incumbent's score it stops anyway.
     pause
-        Called each round; what it raises passes through.
+        Called now and then; what it raises passes through.
     on_bound
         Called with each bound that is lower than all before, and its multipliers.
+    rounds
+        Rounds after which the multipliers so far are taken.
     """
     families = families_without_choices(component)
     start = Counted.none(families.n_variables) if clusters is None else clusters
-    planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent)
+    planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent, pause, rounds)
     enough = max(enough, incumbent)
     while planes.bound > enough and planes.step():
         pause()
@@ -136,8 +135,12 @@ class CuttingPlanes:
         start: Counted,
         on_bound: OnBound,
         incumbent: float = -np.inf,
+        pause: Pause = no_pause,
+        rounds: int = MOST_ROUNDS,
     ) -> None:
         self.families = families
+        self.pause = pause
+        self.rounds = rounds
         self.incumbent = incumbent
         self.on_bound = on_bound
         self.multipliers = greedy_multipliers(component)
@@ -160,7 +163,7 @@ class CuttingPlanes:
 
     def step(self) -> bool:
         """Solve the relaxation and cut its solution off; tell whether that could be done."""
-        relaxed = self.relaxed = self.relaxation.solve()
+        relaxed = self.relaxed = self.relaxation.solve(self.pause)
         self._note(relaxed)
         if self._is_stuck():
             return False
@@ -195,7 +198,7 @@ class CuttingPlanes:
 
     def _is_stuck(self) -> bool:
         """Tell whether the last rounds did little."""
-        if len(self.bounds) > MOST_ROUNDS:
+        if len(self.bounds) > self.rounds:
             return True
         if len(self.bounds) <= TAIL:
             return False
@@ -213,15 +216,18 @@ class CuttingPlanes:
             if not len(deep):
                 self.inner = between
             found = Counted.join(found, Counted.of(deep))
+        self.pause()
         found = Counted.join(found, counted_clusters(support, n, MOST_CUTS, walk=False))
         if len(found) < FEW:
+            self.pause()
             more = violated_clusters(support, n, MOST_CUTS, self.rng)
+            self.pause()
             found = Counted.join(
                 found, Counted.of(more), counted_clusters(support, n, MOST_CUTS, walk=True)
             )
         if not len(found) and self.programs < MOST_PROGRAMS:
             self.programs += 1
-            found = Counted.of(search_clusters(support, n))
+            found = Counted.of(search_clusters(support, n, self.pause))
         return found
 
     def _support(self, x: NDArray[np.float64]) -> Support:

@@ -9,13 +9,9 @@ SCIP minimises the score lost against each variable's best candidate, so the lin
 numbers stay small whatever the scores' offset.
 """
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
-from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +20,7 @@ from pyscipopt import Variable
 from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
 
 from exactlearn.errors import SolverError
+from exactlearn.interrupts import stopped_by_interrupt
 from exactlearn.solvers.clusters import Counted, Support, take_support
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.result import Status
@@ -122,6 +119,12 @@ class Master:
             self.model.interruptSolve()
             return otherwise
 
+    def pause(self) -> None:
+        """Pause inside of a callback; Ctrl-C ends what it is at, too."""
+        if self.failure is not None:
+            raise self.failure
+        self.progress.pause()
+
     def listen(self) -> None:
         """Take over SCIP's bound and, if it found one by itself, its better selection."""
         self._take_bound()
@@ -177,7 +180,7 @@ class Master:
         """Solve; the incumbent and the bound go to the progress."""
         if self.progress.left < 1e20:
             self.model.setParam("limits/time", self.progress.left)
-        with self._stopped_by_interrupt():
+        with stopped_by_interrupt(self._stop):
             self.model.optimize()
         if self.model.getNSols():
             self._take_best()
@@ -199,23 +202,10 @@ class Master:
             self._take_bound(closed=told == "gaplimit")
         return STATUSES[told]
 
-    @contextmanager
-    def _stopped_by_interrupt(self) -> Iterator[None]:
-        """Let Ctrl-C end SCIP: raised inside a callback's wrapper, the exception would be lost."""
-        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if not usual or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            self.failure = KeyboardInterrupt()
-            self.model.interruptSolve()
-
-        signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+    def _stop(self) -> None:
+        """End SCIP at Ctrl-C: raised inside a callback's wrapper, the exception would be lost."""
+        self.failure = KeyboardInterrupt()
+        self.model.interruptSolve()
 
     def _take_bound(self, *, closed: bool = False) -> None:
         bound = self._bound(min(self.model.getDualbound(), self.cutoff))

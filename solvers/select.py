@@ -1,6 +1,7 @@
 """The one way to solve a problem: checks, pieces, incumbent, solver, check of the answer."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import inf, isfinite
 
 import numpy as np
@@ -17,7 +18,7 @@ from exactlearn.solvers.ordering import OrderSearch
 from exactlearn.solvers.problem import Problem
 from exactlearn.solvers.progress import OutOfTime, Progress
 from exactlearn.solvers.result import OnEvent, Result, Status
-from exactlearn.solvers.strategy import Strategy, climb, diligence, explanation
+from exactlearn.solvers.strategy import Strategy, climb, diligence, end_of_climbing, explanation
 from exactlearn.suggestion import suggestion
 
 SOLVERS = ("auto", "scip", "order-graph", "dynamic", "ordering")
@@ -220,15 +221,17 @@ def _find_incumbents(
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
         orders = _first_orders(search, beginning)
         for order, values in orders:  # at once, so that there is a selection whatever the limit
-            climb(progress, k, search, order, values)
+            with suppress(OutOfTime):
+                climb(progress, k, search, order, values)
         tasks.append((k, search, orders))
+    until = end_of_climbing(progress)
     for k, search, orders in tasks:
         effort, shakes = diligence(search.component)
         if strategy.method(k) == "dynamic":  # what it will prove needs no search for long
             shakes = 0
         for order, values in orders:
             progress.pause()
-            climb(progress, k, search, order, values, effort, shakes)
+            climb(progress, k, search, order, values, effort, shakes, until)
 
 
 def _first_orders(

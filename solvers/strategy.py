@@ -6,8 +6,10 @@ what it leaves of the candidates falls apart into smaller pieces, and each of th
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,9 @@ FEW_CANDIDATES = 2_000
 MOST_STATES = 150_000
 """States after which a larger component is left to branch and cut."""
 
+CLIMBING = 0.3
+"""Share of the time left that a search for incumbents may take."""
+
 SHRUNK = 0.9
 """Share of the variables that a piece must lose before its relaxation is solved once more."""
 
@@ -58,11 +63,40 @@ def climb(
     values: NDArray[np.int64],
     effort: int = 0,
     shakes: int = 0,
+    until: float = inf,
 ) -> None:
-    """Search from an order; a better selection of component ``k`` becomes the incumbent."""
-    found = search.improve(order, values, effort, shakes)
-    if found is not None:
-        progress.improve(k, *found)
+    """Search from an order; a better selection of component ``k`` becomes the incumbent.
+
+    ``until`` is when to stop, by the monotonic clock, though there is time left for a bound.
+
+    Raises
+    ------
+    OutOfTime
+        At the time limit, after the incumbent.
+    """
+
+    def pause() -> None:
+        progress.pause()
+        if monotonic() >= until:
+            raise _Enough
+
+    order, values = order.copy(), values.copy()
+    chosen = np.full(len(order), -1, np.int64)
+    try:
+        with suppress(_Enough):
+            search.climb(order, values, chosen, effort, shakes, pause)
+    finally:
+        if chosen.min() >= 0:
+            progress.improve(k, chosen, values)
+
+
+def end_of_climbing(progress: Progress) -> float:
+    """Return when searches for incumbents are to leave the rest of a time limit to the bound."""
+    return monotonic() + CLIMBING * progress.left
+
+
+class _Enough(Exception):  # noqa: N818  (a signal between our own functions, not an error)
+    """Raised in a search for incumbents that had its share of the time."""
 
 
 @dataclass(kw_only=True)
@@ -208,7 +242,8 @@ class Strategy:
         search = OrderSearch(component, np.random.default_rng(self.seed))
         values = np.zeros(0, np.int64)
         order = search.greedy_order(values, x)
-        climb(self.progress, k, search, order, values, *diligence(component))
+        until = end_of_climbing(self.progress)
+        climb(self.progress, k, search, order, values, *diligence(component), until)
 
     def _search(
         self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None

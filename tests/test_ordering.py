@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.graph import topological_order
-from exactlearn.solvers import Problem, solve
+from exactlearn.solvers import Problem, ordering_shakes, solve
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import OrderSearch, solve_component
 from exactlearn.solvers.ordering_choices import change_choice
@@ -130,7 +130,7 @@ def test_kicks_and_climbs_equal_full_recomputation(seed: int, n: int, choices: b
     push_all(queue, rng)
     for _ in range(20):
         before = total_of(lists.scores, state.chosen)
-        climb(lists, state, queue, earlier, later, work)
+        climb(lists, state, queue, earlier, later, work, 2**62)
         assert is_consistent(component, state)
         assert total_of(lists.scores, state.chosen) >= before - 1e-9 - 1e-14 * abs(before)
         assert not queue.waits.any()
@@ -179,7 +179,7 @@ def test_a_climb_between_two_ways_to_miss_ends() -> None:
         lists, state = random_state(component, rng)
         queue, work = empty_queue(lists), np.zeros(1, np.int64)
         push_all(queue, rng)
-        climb(lists, state, queue, empty_plan(lists), empty_plan(lists), work)
+        climb(lists, state, queue, empty_plan(lists), empty_plan(lists), work, 2**62)
         assert work[0] < 10**4
         assert state.chosen[:2].min() == -1
 
@@ -315,6 +315,40 @@ def test_rounds_begin_with_what_is_known() -> None:
     assert best is not None
     assert component.total(best[0]) >= component.total(found[0])
     assert work > ISLANDS
+
+
+@pytest.mark.parametrize("choices", [False, True], ids=["plain", "choices"])
+def test_pauses_change_nothing(choices: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    component = one_component(8, 12, choices=choices)
+    values = np.zeros(len(component.options), np.int64)
+    found = []
+    for block in (10**9, 7, 300):
+        monkeypatch.setattr(ordering_shakes, "BLOCK", block)
+        search = OrderSearch(component, np.random.default_rng(2))
+        order = search.greedy_order(values, np.zeros(component.n_candidates))
+        found.append(search.improve(order, values, 10**5, 60))
+    for other in found[1:]:
+        assert [part.tolist() for part in other] == [part.tolist() for part in found[0]]
+
+
+@pytest.mark.parametrize("pauses", [0, 1, 5, 200])
+def test_the_best_so_far_is_kept_at_a_pause(pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering_shakes, "BLOCK", 50)
+    component = one_component(8, 12)
+    search = OrderSearch(component, np.random.default_rng(2))
+    order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
+    chosen = np.array(along(component, order.tolist(), []))
+    begun = component.total(chosen)
+    left = iter(range(pauses))
+
+    def pause() -> None:
+        if next(left, None) is None:
+            raise OutOfTime
+
+    with pytest.raises(OutOfTime):
+        search.climb(order, NO_VALUES.copy(), chosen, 10**9, 10**9, pause)
+    assert chosen.tolist() == along(component, order.tolist(), [])
+    assert component.total(chosen) >= begun
 
 
 def test_time_limit_keeps_incumbent_and_bound() -> None:

@@ -10,12 +10,14 @@ from scipy.optimize import linprog
 
 from exactlearn.errors import OptionError
 from exactlearn.formats.jkl import read_jkl
-from exactlearn.solvers import Problem
+from exactlearn.solvers import Problem, linear_program
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.components import split
 from exactlearn.solvers.dual_ascent import greedy_multipliers
+from exactlearn.solvers.linear_program import LinearProgram
 from exactlearn.solvers.lowering import lower
 from exactlearn.solvers.multipliers import Multipliers, satisfied
+from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.relaxation import Relaxation
 from exactlearn.solvers.root import CuttingPlanes, no_listener, solve_root
 from tests.brute_force import best_selection
@@ -58,6 +60,25 @@ def plain_optimum(problem, clusters, counts, allowed=None):
         bounds=[(0, float(a)) for a in allowed],
     )  # fmt: skip
     return -solved.fun if solved.success else -np.inf
+
+
+def test_a_pause_ends_the_simplex_method_in_good_order(monkeypatch):
+    monkeypatch.setattr(linear_program, "PAUSE", 0.0)
+    program = LinearProgram()
+    program.add_rows(np.full(9, -np.inf), np.ones(9), np.zeros(10, np.int64), np.zeros(0, np.int64))
+    pairs = [pair for pair in combinations(range(9), 2)]
+    starts = np.arange(0, 2 * len(pairs) + 1, 2)
+    program.add_columns(np.arange(1.0, len(pairs) + 1), starts, np.array(pairs).ravel())
+    for error in (OutOfTime, KeyboardInterrupt, ZeroDivisionError):
+
+        def fail(error=error):
+            raise error
+
+        with pytest.raises(error):
+            program.solve(dual=False, pause=fail)
+    optimum, values, _ = program.solve(dual=False)
+    assert values @ np.arange(1.0, len(pairs) + 1) == pytest.approx(optimum)
+    assert optimum == pytest.approx(98.0)
 
 
 @settings(max_examples=60, deadline=None)
