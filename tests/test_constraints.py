@@ -296,7 +296,7 @@ def test_constraints_that_are_none_are_refused(make: object, message: str) -> No
 
 
 def test_more_arcs_than_any_network_has_are_a_conflict() -> None:
-    scores = [{(): -2.0 - v, **{p: -30.0 for p in parents}} for v, parents in enumerate(THREE)]
+    scores = [{(): -2.0 - v, **dict.fromkeys(parents, -30.0)} for v, parents in enumerate(THREE)]
     problem = Problem.from_candidates("abc", scores, constraints=[ArcTotal(least=4)])
     result = solve(problem, solver="scip")
     assert result.status == "infeasible"

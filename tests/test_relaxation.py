@@ -66,7 +66,7 @@ def test_a_pause_ends_the_simplex_method_in_good_order(monkeypatch):
     monkeypatch.setattr(linear_program, "PAUSE", 0.0)
     program = LinearProgram()
     program.add_rows(np.full(9, -np.inf), np.ones(9), np.zeros(10, np.int64), np.zeros(0, np.int64))
-    pairs = [pair for pair in combinations(range(9), 2)]
+    pairs = list(combinations(range(9), 2))
     starts = np.arange(0, 2 * len(pairs) + 1, 2)
     program.add_columns(np.arange(1.0, len(pairs) + 1), starts, np.array(pairs).ravel())
     for error in (OutOfTime, KeyboardInterrupt, ZeroDivisionError):
