@@ -124,6 +124,29 @@ def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
     assert json.loads((tmp_path / "x.json").read_text())["rows"] == [row]
 
 
+def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
+    """Left out of the defaults were `branching`, and a limit for what may take any time."""
+    limits = {}
+
+    def of(name):
+        def method(data, how):
+            limits[name] = how.time_limit
+            return mode(data, how)
+
+        return method
+
+    mode = METHODS["mode"]
+    for name in ("branching", "t-local", "mode"):
+        monkeypatch.setitem(comparing.METHODS, name, of(name))
+    words = ("compare", "cancer-mcar")
+    assert [row["method"] for row in run_json(*words)["rows"]] == list(limits)
+    assert limits == {"branching": 60, "t-local": 60, "mode": 60}
+    run(*words, "--time-limit", 7)
+    assert set(limits.values()) == {7}
+    run(*words, "--methods", "branching")
+    assert limits["branching"] is None
+
+
 class TestPairedTest:
     @settings(deadline=None, max_examples=30)
     @given(arrays(np.float64, (2, 8), elements=st.integers(0, 10).map(lambda k: k / 10)))

@@ -24,6 +24,12 @@ from exactlearn.pipeline import load, load_truth
 from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.suggestion import suggestion
 
+DEFAULT_METHODS = "branching,t-local,mode"
+"""What is compared when nothing is said: the default of ``augment``, and what is quicker."""
+
+DEFAULT_SECONDS = 60.0
+"""The time limit of these: the proof of ``branching`` may take any time."""
+
 
 @click.command("compare")
 @click.argument("source", metavar="[DATA.csv]", required=False)
@@ -31,10 +37,9 @@ from exactlearn.suggestion import suggestion
 @reading_options
 @click.option(
     "--methods",
-    default="exact,t-local,mode",
-    show_default=True,
     metavar="A,B,...",
-    help=f"Methods to compare, of {', '.join(METHODS)}.",
+    help=f"Methods to compare, of {', '.join(METHODS)}.  [default: {DEFAULT_METHODS}, with "
+    f"{DEFAULT_SECONDS:g} seconds for each and each table unless --time-limit says another limit]",
 )
 @click.option("--truth", metavar="COMPLETE.csv", help="The table before cells were hidden.")
 @learner_option
@@ -78,7 +83,7 @@ def command(
     output: Output,
     reading: Reading,
     criterion: Criterion,
-    methods: str,
+    methods: str | None,
     truth: str | None,
     learner: Learner,
     networks: int,
@@ -102,7 +107,9 @@ def command(
     if (source is None) == (network is None):
         raise OptionError("compare: expected either a table or --network, not both")
     repeated = network is not None or spec is not None
-    chosen = _methods(methods)
+    chosen = _methods(methods or DEFAULT_METHODS)
+    if methods is None and search.time_limit is None:
+        search = replace(search, time_limit=DEFAULT_SECONDS)
     _check(chosen, repeated=repeated, of_class=of_class, reference=reference)
     plan = Plan(chosen, criterion, search, learner, networks, smoothing, reference, output)
     output.note_compiling()
