@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -260,6 +261,33 @@ def test_fit_complete_and_em(tables, tmp_path):
     assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
     told = fails("fit", tmp_path / "model.pdg.json", tables / "full.csv", "--method", "complete")
     assert "fits a network" in told
+
+
+def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
+    """The help promised it, and a table with missing cells was refused."""
+    (tmp_path / "net.bif").write_text(
+        "network n { }\n"
+        + "".join(f"variable {v} {{ type discrete [ 2 ] {{ n, y }}; }}\n" for v in "abc")
+        + "probability ( a ) { table 0.5, 0.5; }\n"
+        + "probability ( b | a ) { (n) 0.5, 0.5; (y) 0.5, 0.5; }\n"
+        + "probability ( c | b ) { (n) 0.5, 0.5; (y) 0.5, 0.5; }\n"
+    )
+    (tmp_path / "rows.csv").write_text("a,b,c\nn,n,?\nn,y,?\ny,?,n\ny,?,y\nn,n,?\n")
+    words = ("fit", tmp_path / "net.bif", tmp_path / "rows.csv", "--method", "complete")
+    record = run_json(*words, "--smoothing", 1, "-o", tmp_path / "out.bif")
+    assert record["rows_per_family"] == {"a": 5, "b": 3, "c": 0}
+    fitted = read_bif(tmp_path / "out.bif")
+    assert fitted.tables[0].tolist() == pytest.approx([4 / 7, 3 / 7])
+    assert fitted.tables[1].tolist() == pytest.approx(np.array([[3 / 5, 2 / 5], [0.5, 0.5]]))
+    assert fitted.tables[2].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    expected = np.log([4 / 7 * 3 / 5, 4 / 7 * 2 / 5, 3 / 14, 3 / 14, 4 / 7 * 3 / 5]).sum()
+    assert record["log_likelihood"] == pytest.approx(expected)
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert "No row observes the family of 'c' (c, b): " in done.stderr
+    assert "family of  rows" in done.stdout
+    assert run_json(*words, "--smoothing", 0)["log_likelihood"] == pytest.approx(
+        np.log([3 / 5 * 2 / 3, 3 / 5 / 3, 1 / 5, 1 / 5, 3 / 5 * 2 / 3]).sum()
+    )
 
 
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])

@@ -12,15 +12,16 @@ from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.refining import refined, told
 from exactlearn.data import Dataset
 from exactlearn.errors import ExitStatus, OptionError
+from exactlearn.evaluation.table_queries import query_rows
 from exactlearn.formats.model import Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import fit_complete
+from exactlearn.parameters.complete import available_rows, fit_available_cases
 from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, fit_em
 from exactlearn.parameters.network_em import EMState, NetworkEM
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import load_for
-from exactlearn.report import facts, number
+from exactlearn.report import facts, number, plain_table
 from exactlearn.runs import GraphParameters, NetworkParameters, Reading
 
 
@@ -32,9 +33,10 @@ from exactlearn.runs import GraphParameters, NetworkParameters, Reading
 @click.option(
     "--method",
     type=click.Choice(["complete", "em"]),
-    help="complete: a network by counting, each family in the rows that observe it; em: a network "
-    "or a decision graph from all observed cells.  [default: complete for a network and a table "
-    "without missing cells, else em]",
+    help="complete: a network by counting, each family (a variable and its parents) in the rows "
+    "that observe all of it (available cases), whose numbers are told; em: a network or a decision "
+    "graph from all observed cells.  [default: complete for a network and a table without missing "
+    "cells, else em]",
 )
 @click.option(
     "--iterations",
@@ -78,6 +80,7 @@ def command(
     options = {"iterations": iterations, "tolerance": tolerance, "smoothing": smoothing}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     begun, finished = monotonic(), True
+    used: Mapping[str, int] = {}
     fitted: Model
     log_likelihoods: Sequence[float]
     if isinstance(model, DecisionGraph):
@@ -91,12 +94,15 @@ def command(
         (fitted, log_likelihoods), finished = _by_em(model, dataset, given, output)
     else:
         fitted = _counted(model, dataset, given)
-        log_likelihoods = (nan, fitted.log_likelihood(dataset))
-    record = {
+        log_likelihoods = (nan, _log_likelihood(fitted, dataset))
+        used = _rows_used(model, dataset, output)
+    record: dict[str, Any] = {
         "log_likelihood": log_likelihoods[-1],
         "iterations": len(log_likelihoods) - 1,
         "seconds": monotonic() - begun,
     }
+    if used:
+        record["rows_per_family"] = used
     if output.path is not None:
         write_model(fitted, output.path)
         output.wrote(output.path)
@@ -105,7 +111,9 @@ def command(
         iterations=str(record["iterations"]),
         seconds=number(record["seconds"], 2),
     )
-    output.answer(record, facts_told)
+    told_of_rows = ((name, str(rows)) for name, rows in used.items())
+    rows_table = [plain_table(("family of", "rows"), told_of_rows, right=("rows",))] if used else []
+    output.answer(record, facts_told, *rows_table)
     if not finished:
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
 
@@ -116,7 +124,29 @@ def _counted(network: BayesianNetwork, data: Dataset, given: Mapping[str, Any]) 
         if name in given:
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
     alpha = given.get("smoothing", NetworkParameters.smoothing)
-    return fit_complete(data, network.parents, alpha=alpha)
+    return fit_available_cases(data, network.parents, alpha=alpha)
+
+
+def _log_likelihood(network: BayesianNetwork, data: Dataset) -> float:
+    """Return the log-likelihood of the observed cells, minus infinity if a row is impossible."""
+    if data.is_complete:
+        return network.log_likelihood(data)
+    return data.total(query_rows(network, data, []).log_probability_of_evidence)
+
+
+def _rows_used(network: BayesianNetwork, data: Dataset, output: Output) -> dict[str, int]:
+    """Return the rows that each family was counted in; nothing where these are all rows."""
+    if data.is_complete:
+        return {}
+    rows = available_rows(data, network.parents)
+    for name, family, count in zip(network.names, network.parents, rows, strict=True):
+        if count == 0:
+            cells = ", ".join([name, *(network.names[p] for p in family)])
+            output.note(
+                f"No row observes the family of {name!r} ({cells}): its distributions are the "
+                "smoothing prior alone, uniform; '--method em' uses all observed cells"
+            )
+    return dict(zip(network.names, rows, strict=True))
 
 
 def _by_em(

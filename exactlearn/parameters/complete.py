@@ -1,4 +1,4 @@
-r"""Parameters of a Bayesian network from complete data.
+r"""Parameters of a Bayesian network by counting: complete data, or the rows that observe a family.
 
 With :math:`N_{u,x}` the weight of the rows in which the parents take the configuration :math:`u`
 and the variable the state :math:`x`, and :math:`r` the number of states of the variable, the
@@ -8,6 +8,10 @@ alpha-smoothed maximum-likelihood parameters are (Nielsen, thesis, eq. 4.15)
 
 A parent configuration that no row has gets the uniform distribution: with alpha above zero that
 is what the formula says, with alpha zero, where it says 0/0, it is the convention here.
+
+In available-case analysis the counts of a family are those of the rows in which no cell of the
+family is missing: other families may count other rows. The estimates are consistent where cells
+are missing completely at random.
 """
 
 import math
@@ -57,18 +61,64 @@ def fit_complete(
     >>> fit_complete(data, [()], alpha=1.0).tables
     (array([0.6, 0.4]),)
     """
-    families = checked_families(dataset, parents, alpha)
+    checked_families(dataset, parents, alpha)
     refuse_missing(
         dataset.codes,
         dataset.names,
         "but these parameters need complete data: complete the table first ('augment'), or "
         "estimate from incomplete rows by EM",
     )
+    return fit_available_cases(dataset, parents, alpha=alpha)
+
+
+def fit_available_cases(
+    dataset: Dataset, parents: Sequence[Sequence[int]], *, alpha: float = 1.0
+) -> BayesianNetwork:
+    """Estimate the tables of a network from the rows that observe each family.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells; rows count by their weights.
+    parents, alpha
+        As for :func:`fit_complete`. A family that no row observes gets uniform distributions.
+
+    Returns
+    -------
+    network
+        Network over the variables and states of the table.
+
+    Raises
+    ------
+    DataError, OptionError, TooLargeError
+        As :func:`fit_complete`, but for missing cells.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0], [0], [1], [-1]], np.int8), ("a",), (("no", "yes"),))
+    >>> fit_available_cases(data, [()], alpha=1.0).tables
+    (array([0.6, 0.4]),)
+    """
+    families = checked_families(dataset, parents, alpha)
     tables = tuple(
         smoothed(full_counts(dataset, child, family), alpha)
         for child, family in enumerate(families)
     )
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
+
+
+def available_rows(dataset: Dataset, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the number of rows that observe each family: the variable and its parents.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0, 1], [0, -1]]), ("a", "b"), (("n", "y"),) * 2)
+    >>> available_rows(data, [(), (0,)])
+    (2, 1)
+    """
+    observed = dataset.codes >= 0
+    families = ([*family, child] for child, family in enumerate(parents))
+    return tuple(int(observed[:, family].all(axis=1).sum()) for family in families)
 
 
 def checked_families(
