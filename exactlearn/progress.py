@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.report import number, percent
 from exactlearn.solvers.result import Event
 
@@ -20,11 +20,52 @@ RETRY = 5.0
 """Seconds after which an incumbent that could not be written is tried again."""
 
 
-class Incumbent:
-    """Write each better selection as soon as it is reported, but not all the time.
+class Checkpoint:
+    """Write each better answer as soon as it is found, but not all the time.
 
     A full disk or a folder that is gone does not end the search: it is told once, and writing is
     tried again later.
+
+    Parameters
+    ----------
+    warn
+        Told, once, why an answer could not be written.
+    """
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._warned = False
+        self._written = -float("inf")
+        self._free_at = -float("inf")
+
+    def keep(self, score: float, write: Callable[[], object]) -> None:
+        """Write an answer if it is better than the one on disk and writing has its turn.
+
+        Parameters
+        ----------
+        score
+            How good it is.
+        write
+            Makes and writes it; must replace its files in one step each.
+        """
+        begun = monotonic()
+        if score <= self._written or begun < self._free_at:
+            return
+        try:
+            write()
+        except (OSError, OptionError, TooLargeError) as error:
+            self._free_at = begun + RETRY
+            if not self._warned:
+                self._warned = True
+                self._warn(f"The best so far is not saved: {_reason(error)}. The search goes on.")
+            return
+        self._written = score
+        ended = monotonic()
+        self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
+
+
+class Incumbent(Checkpoint):
+    """The best selection of a search that reports events, written by a :class:`Checkpoint`.
 
     Parameters
     ----------
@@ -35,31 +76,16 @@ class Incumbent:
     """
 
     def __init__(self, write: Callable[[Event], None], warn: Callable[[str], None]) -> None:
+        super().__init__(warn)
         self._write = write
-        self._warn = warn
-        self._warned = False
-        self._written = -float("inf")
-        self._free_at = -float("inf")
 
     def __call__(self, event: Event) -> None:
-        """Write the selection if it is better than the one on disk and writing has its turn."""
-        begun = monotonic()
-        if event.parents is None or event.score <= self._written or begun < self._free_at:
-            return
-        try:
-            self._write(event)
-        except (OSError, OptionError) as error:
-            self._free_at = begun + RETRY
-            if not self._warned:
-                self._warned = True
-                self._warn(f"The best so far is not saved: {_reason(error)}. The search goes on.")
-            return
-        self._written = event.score
-        ended = monotonic()
-        self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
+        """Keep the selection of an event, if it has one."""
+        if event.parents is not None:
+            self.keep(event.score, lambda: self._write(event))
 
 
-def _reason(error: OSError | OptionError) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error}"

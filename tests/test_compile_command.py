@@ -5,7 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
+from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.instances import locate
+from exactlearn.pdg.compile import compile_and_check
+from exactlearn.pdg.forest_search import ForestSearch
 from tests.command_line import fails, run, run_json
 
 
@@ -81,3 +85,28 @@ def test_what_is_too_large_is_refused_with_sizes():
     told = fails("compile", "asia", "--max-size", "20")
     assert "more than 20 cells" in told
     assert "query the network itself" in told
+
+
+def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path, monkeypatch):
+    def die(search):
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(ForestSearch, "run", die)
+    graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
+    for file in (graph, record):
+        assert "killed" in fails("compile", "asia", "-o", file, status=1)
+    assert read_pdg(graph).effective_size == json.loads(record.read_text())["effective_size"]
+
+
+def test_each_smaller_graph_can_be_had_while_the_search_goes_on():
+    network, told = read_bif(locate("lucas", ".bif")), []
+
+    def keep(size, compiled):
+        told.append((size, compiled()))
+
+    end = compile_and_check(network, steps=300, on_graph=keep)
+    sizes = [size for size, _ in told]
+    assert sizes == [found.effective_size for _, found in told]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] == end.effective_size
+    assert all(found.max_error < 1e-9 and not found.finished for _, found in told)

@@ -1,6 +1,6 @@
 """``exactlearn compile``: a network as a probabilistic decision graph."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -27,6 +27,7 @@ from exactlearn.pdg.hybrid import data_merges
 from exactlearn.pdg.rational import compile_exactly
 from exactlearn.pipeline import load_for
 from exactlearn.plot import FIGURES, write_figure
+from exactlearn.progress import Checkpoint
 from exactlearn.report import compilation_record, compilation_table
 from exactlearn.runs import Reading
 
@@ -127,7 +128,9 @@ def command(
             write_frontier(merged.followed_by(sequence.merge_until()), frontier)
             output.wrote(frontier)
     record = compilation_record(compiled)
-    _write(compiled, record | added, output)
+    if output.path is not None:
+        _write(compiled, added, output.path)
+        output.wrote(output.path)
     meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
     loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
     output.answer(record | added, compilation_table(record, **loss))
@@ -146,6 +149,12 @@ def _compiled(
 ) -> Compilation:
     """Compile, telling each smaller graph."""
     with output.narration("compiling") as narration:
+        checkpoint, path = Checkpoint(narration.warn), output.path
+
+        def keep(size: int, compiled: Callable[[], Compilation]) -> None:
+            if path is not None:
+                checkpoint.keep(-size, lambda: _write(compiled(), {}, path))
+
         return compile_and_check(
             network,
             root=root,
@@ -153,6 +162,7 @@ def _compiled(
             time_limit=time_limit,
             seed=seed,
             on_event=lambda size: narration.tell(f"effective size {size:,}"),
+            on_graph=keep,
         )
 
 
@@ -214,14 +224,11 @@ def _changed(
     )
 
 
-def _write(compiled: Compilation, record: Mapping[str, Any], output: Output) -> None:
-    """Write the graph, its record or its figure, where a file is wanted."""
-    if output.path is None:
-        return
-    if suffix_of(output.path) == ".pdg.json":
-        write_pdg(compiled.graph, output.path)
-    elif suffix_of(output.path) == ".json":
-        write_json(record, output.path)
+def _write(compiled: Compilation, added: Mapping[str, Any], path: Path) -> None:
+    """Write the graph, its record with what is added to it, or its figure."""
+    if suffix_of(path) == ".pdg.json":
+        write_pdg(compiled.graph, path)
+    elif suffix_of(path) == ".json":
+        write_json(compilation_record(compiled) | added, path)
     else:
-        write_figure(decision_graph_drawing(compiled.graph), output.path)
-    output.wrote(output.path)
+        write_figure(decision_graph_drawing(compiled.graph), path)

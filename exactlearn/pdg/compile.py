@@ -19,6 +19,7 @@ from exactlearn.graph import moral_graph
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.agreement import max_error
 from exactlearn.pdg.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.expansion import Expansion
 from exactlearn.pdg.forest_effort import Effort
 from exactlearn.pdg.forest_search import ForestSearch, Found
 from exactlearn.pdg.forest_starts import Start, starts
@@ -132,6 +133,7 @@ def compile_and_check(
     time_limit: float | None = None,
     seed: int = 0,
     on_event: Callable[[int], None] | None = None,
+    on_graph: Callable[[int, Callable[[], Compilation]], None] | None = None,
 ) -> Compilation:
     """Return what `compile_network` returns with its sizes, compared with the network on rows.
 
@@ -143,14 +145,36 @@ def compile_and_check(
         As in `compile_network`.
     seed
         Seed of the search, and of the rows that are drawn for the comparison.
+    on_graph
+        Told the effective size of the first graph and of each smaller one, with what compiles
+        the network to it.
     """
     effort = Effort(steps, time_limit, seed, on_event)
     if tree is None:
         tree = clique_tree(relevant(network), deadline=effort.triangulation_deadline)
     else:
         tree.check(network)
-    graph, found = _compile(network, root, tree, None, max_size, effort)
     clique_size = tree.size(network.cardinalities)
+
+    def report(size: int, built: Callable[[], Sequence[Expansion]]) -> None:
+        assert on_graph is not None
+
+        def so_far() -> Compilation:
+            found = Found(tuple(built()), finished=False, steps=1)
+            return _checked(network, _assembled(network, found), found, clique_size, seed)
+
+        on_graph(size, so_far)
+
+    if on_graph is not None:
+        effort = replace(effort, on_graph=report)
+    graph, found = _compile(network, root, tree, None, max_size, effort)
+    return _checked(network, graph, found, clique_size, seed)
+
+
+def _checked(
+    network: BayesianNetwork, graph: DecisionGraph, found: Found, clique_size: int, seed: int
+) -> Compilation:
+    """Return the record of a graph, compared with its network on rows."""
     cardinalities = network.cardinalities.tolist()
     expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
     return Compilation(
@@ -193,6 +217,11 @@ def _compile(
     except TooLargeError as error:
         clique_size = (tree or clique_tree(reduced)).size(network.cardinalities)
         raise TooLargeError(_refusal(parts, max_size, clique_size)) from error
+    return _assembled(network, found), found
+
+
+def _assembled(network: BayesianNetwork, found: Found) -> DecisionGraph:
+    """Return the decision graph of all parts together."""
     parent = np.full(network.n_variables, -1, np.int32)
     parameters: dict[int, NDArray[np.float64]] = {}
     successors: dict[int, NDArray[np.int32]] = {}
@@ -201,7 +230,7 @@ def _compile(
         parent[part] = [built.forest.parents[v] for v in part]
         parameters |= built.parameters
         successors |= built.successors
-    return assemble(network.names, network.states, parent, parameters, successors), found
+    return assemble(network.names, network.states, parent, parameters, successors)
 
 
 def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) -> list[Start]:

@@ -1,10 +1,12 @@
 """How long a search for a forest may take, and when its parts have to end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
+
+from exactlearn.pdg.expansion import Expansion
 
 TRIANGULATION, STARTING = 0.2, 0.4
 """Shares of the seconds after which the clique tree is taken as it is, and the first forests."""
@@ -24,6 +26,8 @@ class Effort:
         Seed of all walks.
     on_event
         Told the effective size of the whole graph whenever a smaller one is found.
+    on_graph
+        Told the same of the first graph and of each smaller one, with what builds all its parts.
     started
         When the time began to run, by the monotonic clock.
     """
@@ -32,6 +36,7 @@ class Effort:
     time_limit: float | None = None
     seed: int = 0
     on_event: Callable[[int], None] | None = None
+    on_graph: Callable[[int, Callable[[], Sequence[Expansion]]], None] | None = None
     started: float = field(default_factory=monotonic)
 
     @property

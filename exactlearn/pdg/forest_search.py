@@ -111,12 +111,19 @@ class ForestSearch:
         self._rng = np.random.default_rng(effort.seed)
         self._steps = 0
         self._builder = Builder(self._residuals, max_cells, effort.deadline)
-        self._first, self._finished = without_walks(self._builder, parts, effort.starting_deadline)
+        self._first, self._finished = without_walks(
+            self._builder,
+            parts,
+            effort.starting_deadline,
+            lambda first: self._report(first, sum(b.effective_size for b in first), lambda: first),
+        )
+        self._forests = [built[0].forest for built in self._first]
         self._smallest = [built[0].effective_size for built in self._first]
 
     def run(self) -> Found:
         """Search, part by part, and build the smallest forests."""
-        finished, forests = self._finished, [built[0].forest for built in self._first]
+        finished = self._finished
+        self._report_smaller()
         for i, built in enumerate(self._first):
             if not finished or len(built[0].forest.order) < 3:
                 continue
@@ -128,10 +135,16 @@ class ForestSearch:
                 finished = False
             best = min(walks, key=lambda walk: walk.smallest, default=None)
             if best is not None and best.smallest < built[0].effective_size:
-                forests[i] = forest_over(self._adjacency, best.best, forests[i].order)
-        return Found(
-            tuple(self._rebuilt(i, f) for i, f in enumerate(forests)), finished, self._steps
-        )
+                self._forests[i] = self._forest(i, best)
+        return Found(self._built(), finished, self._steps)
+
+    def _built(self) -> tuple[Expansion, ...]:
+        """Build the smallest forests so far."""
+        return tuple(self._rebuilt(i, forest) for i, forest in enumerate(self._forests))
+
+    def _forest(self, part: int, walk: Annealing) -> VariableForest:
+        """Return the best forest of a walk."""
+        return forest_over(self._adjacency, walk.best, self._parts[part].part)
 
     def _rebuilt(self, part: int, forest: VariableForest) -> Expansion:
         first = self._first[part][0]
@@ -151,9 +164,9 @@ class ForestSearch:
             for k, walk in enumerate(walks):
                 steps = min(STEPS, FIRST_STEPS << round_)
                 walk.run(self._rng, steps, HEATS[(round_ + k) % len(HEATS)], stopped)
-                self._tell(part, walk.smallest)
+                self._tell(part, walk)
             walks[:] = [self._joined(part, tables)]
-            self._tell(part, walks[0].smallest)
+            self._tell(part, walks[0])
             round_ += 1
             for k in range(RIVALS):
                 start = fresh[(STARTS + round_ * RIVALS + k) % len(fresh)]
@@ -163,7 +176,7 @@ class ForestSearch:
 
     def _jumped(self, part: int, walk: Annealing, tables: SetTables, n: int) -> Iterator[Annealing]:
         """Yield walks that begin a long jump away from the best forest of one."""
-        forest = forest_over(self._adjacency, walk.best, self._parts[part].part)
+        forest = self._forest(part, walk)
         cardinalities = self._residuals.cardinalities
         most = min(MAX_WALKED, MOST_GROWTH * forest.expanded_size(cardinalities))
         for _ in range(n):
@@ -209,8 +222,23 @@ class ForestSearch:
 
         return stopped
 
-    def _tell(self, part: int, size: int) -> None:
-        if size < self._smallest[part]:
-            self._smallest[part] = size
+    def _tell(self, part: int, walk: Annealing) -> None:
+        if walk.smallest < self._smallest[part]:
+            self._smallest[part] = walk.smallest
+            self._forests[part] = self._forest(part, walk)
             if self._effort.on_event is not None:
                 self._effort.on_event(sum(self._smallest))
+            self._report_smaller()
+
+    def _report_smaller(self) -> None:
+        """Report the smallest graph so far."""
+        first = [built[0] for built in self._first]
+        self._report(first, sum(self._smallest), self._built)
+
+    def _report(
+        self, first: Sequence[Expansion], size: int, built: Callable[[], Sequence[Expansion]]
+    ) -> None:
+        """Report a graph about as large as the first one, if there is time to build it."""
+        seconds = KEEPING * self._builder.seconds(sum(b.cells for b in first))
+        if self._effort.on_graph is not None and monotonic() + seconds < self._effort.deadline:
+            self._effort.on_graph(size, built)

@@ -4,7 +4,7 @@ Each connected part of the network has a tree of its own (`exactlearn.pdg.variab
 with the smallest expanded sizes are built, as long as there is time, and the smallest graphs win.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -134,40 +134,50 @@ class Builder:
         """Return about how long it takes to build so many cells before merging."""
         return cells * self._seconds / max(1, self._cells)
 
-    def smallest(self, start: Start, built: list[Expansion], until: float) -> None:
-        """Build the most promising forests, one at least, up to a moment.
+    def first(self, start: Start, built: list[Expansion]) -> None:
+        """Build the most promising forest, unless one is built."""
+        made = None if built else self.build(start.forests[0][1])
+        built += [] if made is None else [made]
+
+    def others(self, start: Start, built: list[Expansion], until: float) -> None:
+        """Build further promising forests, up to a moment.
 
         ``built`` is filled for the case of Ctrl-C.
         """
-        for _, forest in start.forests[:MAX_BUILT]:
-            if made := self.build(forest, in_time=bool(built)):
-                built.append(made)
+        for _, forest in start.forests[1:MAX_BUILT]:
             enough = sum(b.cells for b in built) > MAX_BUILT_CELLS
-            if made is None or enough or monotonic() > until:
+            if enough or monotonic() > until:
                 break
+            made = self.build(forest, in_time=True)
+            if made is None:
+                break
+            built.append(made)
 
 
 def without_walks(
-    builder: Builder, parts: Sequence[Start], until: float
+    builder: Builder,
+    parts: Sequence[Start],
+    until: float,
+    on_first: Callable[[Sequence[Expansion]], None],
 ) -> tuple[list[list[Expansion]], bool]:
     """Build the starts of all parts; return them smallest first, and whether all went well.
 
-    After the moment ``until`` only the most promising one of each further part is built.
-    Ctrl-C keeps those built so far; parts without any get their most promising one then, which a
-    second Ctrl-C ends.
+    The most promising one of each part comes first, of which ``on_first`` is told; after the
+    moment ``until`` no others are built. Ctrl-C keeps those built so far; parts without any get
+    their most promising one then, which a second Ctrl-C ends.
     """
-    found: list[list[Expansion]] = []
+    found: list[list[Expansion]] = [[] for _ in parts]
     finished = True
-    for part in parts:
-        built: list[Expansion] = []
-        try:
-            if finished:
-                with interruptible():
-                    builder.smallest(part, built, until)
-        except KeyboardInterrupt:
-            finished = False
-        if not built:
-            first = builder.build(part.forests[0][1])
-            built += [] if first is None else [first]
-        found.append(sorted(built, key=lambda expansion: expansion.effective_size))
+    try:
+        with interruptible():
+            for part, built in zip(parts, found, strict=True):
+                builder.first(part, built)
+            on_first([built[0] for built in found])
+            for part, built in zip(parts, found, strict=True):
+                builder.others(part, built, until)
+    except KeyboardInterrupt:
+        finished = False
+    for part, built in zip(parts, found, strict=True):
+        builder.first(part, built)
+        built.sort(key=lambda expansion: expansion.effective_size)
     return found, finished
