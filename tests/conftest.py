@@ -3,6 +3,7 @@
 import os
 import re
 import warnings
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from zlib import crc32
@@ -43,4 +44,4 @@ def pyagrum() -> ModuleType:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pytest.importorskip("pyagrum")
+        return import_module("pyagrum")

@@ -1,5 +1,8 @@
 import gzip
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -8,6 +11,9 @@ from hypothesis import strategies as st
 
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.bif import format_bif, parse_bif, read_bif, write_bif
+from exactlearn.formats.bif_words import state_words, variable_words
+from exactlearn.instances import names as bundled
+from exactlearn.instances import path as bundled_path
 from exactlearn.network import BayesianNetwork
 from tests.network_oracle import random_network
 
@@ -239,8 +245,141 @@ def test_unreadable_files_are_refused(tmp_path):
         read_bif(tmp_path / "c.bif")
 
 
-def test_a_name_that_no_file_can_hold_is_refused(tmp_path):
+def test_a_comment_that_no_file_can_hold_is_refused(tmp_path):
     network = BayesianNetwork(("\ud800",), (("x",),), ((),), (np.ones(1),))
     with pytest.raises(DataError, match="no character of UTF-8"):
-        write_bif(network, tmp_path / "n.bif")
+        write_bif(network, tmp_path / "n.bif", comment="\ud800")
     assert list(tmp_path.iterdir()) == []
+    write_bif(network, tmp_path / "n.bif")
+    assert read_bif(tmp_path / "n.bif").names == ("\ud800",)
+
+
+def test_plain_names_are_written_as_they_are():
+    network = BayesianNetwork(
+        ("Dog-out", "a.b"), (("0", "-1"), ("yes", "Yes")), ((), (0,)), (np.full(2, 0.5), np.eye(2))
+    )
+    assert format_bif(network) == (
+        "network unknown {\n}\n"
+        "variable Dog-out {\n  type discrete [ 2 ] { 0, -1 };\n}\n"
+        "variable a.b {\n  type discrete [ 2 ] { yes, Yes };\n}\n"
+        "probability ( Dog-out ) {\n  table 0.5, 0.5;\n}\n"
+        "probability ( a.b | Dog-out ) {\n  (0) 1.0, 0.0;\n  (-1) 0.0, 1.0;\n}\n"
+    )
+
+
+def test_other_names_are_written_as_words_and_stand_in_a_property():
+    network = BayesianNetwork(
+        ("a b", "a_b", "table"), (("<=1", "(1, 2]"),) * 3, ((),) * 3, (np.full(2, 0.5),) * 3
+    )
+    text = format_bif(network, name="my network")
+    assert text.startswith(
+        "network my_network {\n}\n"
+        "variable a_b_2 {\n"
+        "  type discrete [ 2 ] { lteq1, _1_2_ };\n"
+        '  property exactlearn_name = "a b" ;\n'
+        '  property exactlearn_states = "<\\u003d1", "(1, 2]" ;\n'
+        "}\n"
+        "variable a_b {\n"
+    )
+    assert "variable table_ {" in text
+    assert_same(parse_bif(text), network)
+
+
+@pytest.mark.parametrize(
+    ("true", "message"),
+    [
+        ('exactlearn_states = "x"', "line 2, column 62: expected '=', 2 different names"),
+        ('exactlearn_states = "x" "x"', "2 different names"),
+        ("exactlearn_states = 1 2", "2 different names"),
+        (r'exactlearn_states = "x" "\q"', "2 different names"),
+        ('exactlearn_states "x" "y" "z"', "2 different names"),
+        ("exactlearn_states", "2 different names"),
+        ('exactlearn_name = "a" "b"', "1 different names"),
+        ('exactlearn_name = "b"', "two variables have the name 'b'"),
+    ],
+)
+def test_properties_that_hold_no_names_are_refused(true, message):
+    with pytest.raises(FormatError, match=message):
+        parse_bif(
+            f"""
+            variable a {{ type discrete [2] {{ s t }}; property {true} ; }}
+            variable b {{ type discrete [2] {{ s t }}; }}
+            probability (a) {{ table 0.5 0.5; }} probability (b) {{ table 0.5 0.5; }}
+            """
+        )
+
+
+def assert_peer_reads(pyagrum: ModuleType, network: BayesianNetwork, path: Path) -> None:
+    """Verify that pyAgrum reads the same network from the file we write, but for the names."""
+    write_bif(network, path)
+    peer = pyagrum.loadBN(str(path))
+    assert [peer.idFromName(word) for word in variable_words(network.names)] == list(
+        range(network.n_variables)
+    )
+    for v, table in enumerate(network.tables):
+        assert list(peer.variable(v).labels()) == state_words(network.states[v])
+        parents = [*network.parents[v], v]
+        theirs = peer.cpt(v)
+        order = [theirs.pos(peer.variable(p)) for p in parents]
+        # pyAgrum's arrays have the first variable last.
+        found = theirs.toarray().transpose(range(len(order))[::-1]).transpose(order)
+        # Its reader keeps numbers in single precision.
+        assert abs(found - table.astype(np.float32)).max() < 1e-9
+
+
+ODD_FOR_PEERS = [*ODD_NAMES, "network", "variable", "probability", "type", "discrete", "stable5"]
+ODD_FOR_PEERS += [
+    "",
+    " ",
+    "a b",
+    "a\nb",
+    "A B",
+    "_",
+    "_2",
+    "a_b",
+    "1e5",
+    "0.5",
+    "-1",
+    "*/",
+    "//",
+    "中",
+]
+ODD_FOR_PEERS += [
+    "<=2.5",
+    "(2.5, 4.1]",
+    ">4.1",
+    "property x = 1;",
+    "\x00",
+    "\ud800",
+    '";',
+    "Ab",
+    "aB",
+]
+
+
+def test_pyagrum_reads_what_we_write(pyagrum, tmp_path):
+    for name in bundled(".bif"):
+        assert_peer_reads(pyagrum, read_bif(bundled_path(name)), tmp_path / name)
+    n = len(ODD_FOR_PEERS)
+    network = BayesianNetwork(
+        tuple(ODD_FOR_PEERS),
+        (tuple(ODD_FOR_PEERS),) * n,
+        tuple((v - 1,) if v else () for v in range(n)),
+        (np.full(n, 1 / n), *[np.random.default_rng(1).dirichlet(np.ones(n), n)] * (n - 1)),
+    )
+    assert_peer_reads(pyagrum, network, tmp_path / "odd.bif")
+    assert_same(read_bif(tmp_path / "odd.bif"), network)
+    write_bif(network, tmp_path / "odd.bif.gz")
+    assert_same(read_bif(tmp_path / "odd.bif.gz"), network)
+
+
+@given(st.lists(NAMES, min_size=2, max_size=6, unique=True))
+@settings(max_examples=50, deadline=None)
+def test_pyagrum_reads_any_names(pyagrum, names):
+    n = len(names)
+    network = BayesianNetwork(
+        tuple(names), (tuple(names),) * n, ((),) * n, (np.arange(1, n + 1) * 2 / n / (n + 1),) * n
+    )
+    with TemporaryDirectory() as folder:
+        assert_peer_reads(pyagrum, network, Path(folder) / "any.bif")
+        assert_same(read_bif(Path(folder) / "any.bif"), network)

@@ -1,4 +1,4 @@
-"""Bayesian networks in the Interchange Format (BIF), version 0.15, as public networks use it.
+r"""Bayesian networks in the Interchange Format (BIF), version 0.15, as public networks use it.
 
 ::
 
@@ -9,8 +9,16 @@
     probability ( lung | smoke ) { (yes) 0.1, 0.9; (no) 0.01, 0.99; }
 
 Commas and the bar count as blanks, comments are ``//`` and ``/* */``, ``property`` statements are
-read and dropped. Names with blanks or marks stand in double quotes, where a backslash guards the
-next character. Rows ``(states of the parents) probabilities`` may come in any order; ``default``
+read and dropped. Names with blanks or marks may stand in double quotes, where a backslash guards
+the next character. Few other programs read these: such names are written as words, and properties
+of a variable keep and restore them (`exactlearn.formats.bif_words`)::
+
+    variable age {
+      type discrete [ 2 ] { lteq2.5, gt2.5 };
+      property exactlearn_states = "<\u003d2.5", ">2.5" ;
+    }
+
+Rows ``(states of the parents) probabilities`` may come in any order; ``default``
 gives the rows that are not listed. A ``table`` of a variable with parents counts through the
 parents fastest and through the variable's own states slowest, as the format's definition has it.
 Probabilities are kept as written: rows that sum to one within 1e-6 are not rescaled, so that
@@ -26,7 +34,15 @@ from numpy.typing import NDArray
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif_reader import NetworkReader
-from exactlearn.formats.bif_tokens import Tokens, quoted
+from exactlearn.formats.bif_tokens import Tokens
+from exactlearn.formats.bif_words import (
+    STATES_KEY,
+    VARIABLE_KEY,
+    network_word,
+    state_words,
+    true_name_property,
+    variable_words,
+)
 from exactlearn.formats.text_file import read_text
 from exactlearn.network import BayesianNetwork
 
@@ -75,7 +91,7 @@ def write_bif(
     network: BayesianNetwork,
     path: str | os.PathLike[str],
     *,
-    name: str = "network",
+    name: str = "unknown",
     comment: str = "",
 ) -> None:
     """Write a network as a BIF file, in one step; reading it gives the same network, bit for bit.
@@ -87,7 +103,7 @@ def write_bif(
     path
         File to write or replace; packed when its name ends in ``.gz``.
     name
-        Name of the network in the file.
+        Name of the network in the file, where it becomes a word of the format.
     comment
         Text for the top of the file, such as the source of the network; may have several lines.
 
@@ -96,46 +112,54 @@ def write_bif(
     OptionError
         When the file cannot be written.
     DataError
-        When a name holds half a surrogate pair, which no file can hold.
+        When the comment holds half a surrogate pair, which no file can hold.
     """
     text = format_bif(network, name=name, comment=comment)
     try:
         atomic_write(path, text)
     except UnicodeEncodeError as error:
         raise DataError(
-            f"a name holds {error.object[error.start]!r}, which is no character of UTF-8: rename it"
+            f"the comment holds {error.object[error.start]!r}, which is no character of UTF-8: "
+            "remove it"
         ) from error
 
 
-def format_bif(network: BayesianNetwork, *, name: str = "network", comment: str = "") -> str:
+def format_bif(network: BayesianNetwork, *, name: str = "unknown", comment: str = "") -> str:
     """Return a network as BIF text. See :func:`write_bif`."""
     remarks = "".join(f"// {line}".rstrip() + "\n" for line in comment.splitlines())
-    variables = "".join(
-        f"variable {quoted(v)} {{\n  type discrete [ {len(states)} ] {{ {_listed(states)} }};\n}}\n"
-        for v, states in zip(network.names, network.states, strict=True)
+    names = variable_words(network.names)
+    states = list(map(state_words, network.states))
+    variables = "".join(_variable(network, i, names, states) for i in range(network.n_variables))
+    statements = "".join(_statement(network, i, names, states) for i in range(network.n_variables))
+    return f"{remarks}network {network_word(name)} {{\n}}\n{variables}{statements}"
+
+
+def _variable(network: BayesianNetwork, i: int, names: list[str], states: list[list[str]]) -> str:
+    """Return one variable's declaration."""
+    pairs = (
+        (VARIABLE_KEY, [names[i]], [network.names[i]]),
+        (STATES_KEY, states[i], list(network.states[i])),
     )
-    statements = "".join(_statement(network, i) for i in range(network.n_variables))
-    return f"{remarks}network {quoted(name)} {{\n}}\n{variables}{statements}"
+    properties = "".join(
+        f"  {true_name_property(key, true)}\n" for key, words, true in pairs if words != true
+    )
+    count, listed = len(states[i]), ", ".join(states[i])
+    return f"variable {names[i]} {{\n  type discrete [ {count} ] {{ {listed} }};\n{properties}}}\n"
 
 
-def _statement(network: BayesianNetwork, i: int) -> str:
+def _statement(network: BayesianNetwork, i: int, names: list[str], states: list[list[str]]) -> str:
     """Return one variable's probability statement."""
     family, table = network.parents[i], network.tables[i]
-    own = quoted(network.names[i])
     if not family:
-        return f"probability ( {own} ) {{\n  table {_numbers(table)};\n}}\n"
-    given = _listed([network.names[j] for j in family])
-    labels = [[quoted(s) for s in network.states[j]] for j in family]
+        return f"probability ( {names[i]} ) {{\n  table {_numbers(table)};\n}}\n"
+    given = ", ".join(names[j] for j in family)
     rows = "".join(
-        f"  ({', '.join(labels[k][s] for k, s in enumerate(where))}) {_numbers(table[where])};\n"
+        f"  ({', '.join(states[j][s] for j, s in zip(family, where, strict=True))}) "
+        f"{_numbers(table[where])};\n"
         for where in np.ndindex(table.shape[:-1])
     )
-    return f"probability ( {own} | {given} ) {{\n{rows}}}\n"
+    return f"probability ( {names[i]} | {given} ) {{\n{rows}}}\n"
 
 
 def _numbers(row: NDArray[np.float64]) -> str:
     return ", ".join(map(repr, row.tolist()))
-
-
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    return ", ".join(map(quoted, names))

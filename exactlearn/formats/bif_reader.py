@@ -1,12 +1,15 @@
 """The statements of a BIF text: declarations first, then the probabilities they allow to read."""
 
+import json
 import re
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.codes import repeated
 from exactlearn.formats.bif_table import TableReader
 from exactlearn.formats.bif_tokens import Tokens, quoted, unquoted
+from exactlearn.formats.bif_words import STATES_KEY, VARIABLE_KEY
 from exactlearn.network import BayesianNetwork
 from exactlearn.suggestion import suggestion
 
@@ -23,6 +26,9 @@ class NetworkReader:
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
         self.states: dict[str, tuple[str, ...]] = {}
+        # What a property calls the variables and states that stand here as other words.
+        self.true_names: dict[str, str] = {}
+        self.true_states: dict[str, tuple[str, ...]] = {}
         self.index: dict[str, int] = {}
         self.parents: dict[str, tuple[int, ...]] = {}
         self.tables: dict[str, NDArray[np.float64]] = {}
@@ -35,9 +41,16 @@ class NetworkReader:
         for self.tokens.at in pending:
             self._probability()
         self._require_whole(end)
+        names = tuple(self.true_names.get(name, name) for name in self.states)
+        if twice := repeated(names):
+            raise self.tokens.error(
+                f"two variables have the name {twice[0]!r}: rename one in its property "
+                f"{VARIABLE_KEY!r}",
+                end,
+            )
         return BayesianNetwork(
-            tuple(self.states),
-            tuple(self.states.values()),
+            names,
+            tuple(self.true_states.get(name, states) for name, states in self.states.items()),
             tuple(self.parents[name] for name in self.states),
             tuple(self.tables[name] for name in self.states),
         )
@@ -83,15 +96,35 @@ class NetworkReader:
         if name in self.states:
             raise tokens.error(f"variable {name!r} is declared twice: rename one", start)
         tokens.take("{")
-        tokens.skip_properties()
+        properties = tokens.take_properties()
         for word in ("type", "discrete", "["):
             tokens.take(word)
         count = self._count()
         tokens.take("]")
         self.states[name] = self._state_names(name, count)
         tokens.take(";")
-        tokens.skip_properties()
+        properties |= tokens.take_properties()
         tokens.take("}")
+        if VARIABLE_KEY in properties:
+            (self.true_names[name],) = self._true_names(properties[VARIABLE_KEY], 1)
+        if STATES_KEY in properties:
+            self.true_states[name] = self._true_names(properties[STATES_KEY], count)
+
+    def _true_names(self, at: int, count: int) -> tuple[str, ...]:
+        """Return the names that the property here lists as ``= "name", "name"``."""
+        words = self.tokens.words[at + 1 : self.tokens.find(";", at)]
+        try:
+            names = json.loads(f"[{','.join(words[1:])}]")
+        except ValueError:
+            names = []
+        strings = tuple(name for name in names if isinstance(name, str))
+        if words[:1] != ["="] or not len(names) == len(set(strings)) == count:
+            raise self.tokens.error(
+                f"expected '=', {count} different names in double quotes, as JSON writes them, and "
+                "';': correct or remove this property",
+                at,
+            )
+        return strings
 
     def _count(self) -> int:
         if not re.fullmatch("0*[1-9][0-9]{0,8}", self.tokens.next):

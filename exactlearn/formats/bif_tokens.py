@@ -86,8 +86,15 @@ class Tokens:
 
     def skip_properties(self) -> None:
         """Go past all ``property ... ;`` that come next."""
+        self.take_properties()
+
+    def take_properties(self) -> dict[str, int]:
+        """Go past all ``property key ... ;`` that come next; return where each key stands."""
+        keys: dict[str, int] = {}
         while self.next == "property":
+            keys[self.words[self.at + 1]] = self.at + 1
             self.at = self.find(";", self.at) + 1
+        return keys
 
     def expected(self, what: str, at: int) -> FormatError:
         """Return the error for a token that is not what it should be."""
