@@ -20,6 +20,9 @@ from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import bundled, folder
 from exactlearn.parameters.em import fit_em
+from exactlearn.parameters.network_em import NetworkEM
+from exactlearn.pdg.forest_search import ForestSearch
+from exactlearn.pdg.refine import ParameterEM
 from exactlearn.pipeline import load_for
 from exactlearn.runs import Reading
 from tests.command_line import (
@@ -309,6 +312,21 @@ def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypa
     assert half.read_text() == whole.read_text()
 
 
+@pytest.mark.parametrize("kind", ["bif", "pdg.json"])
+def test_em_writes_its_first_parameters_at_once(tables, tmp_path, monkeypatch, kind):
+    def die(*unused):
+        raise RuntimeError("killed")
+
+    start, first, killed = (tmp_path / f"{name}.{kind}" for name in ("start", "first", "killed"))
+    run("convert" if kind == "bif" else "compile", "cancer", "-o", start)
+    words = ("fit", start, tables / "holes.csv", "--method", "em", "-o")
+    run(*words, first, "--iterations", 0)
+    monkeypatch.setattr(NetworkEM, "step", die)
+    monkeypatch.setattr(ParameterEM, "step", die)
+    assert "killed" in fails(*words, killed, status=1)
+    assert killed.read_text() == first.read_text()
+
+
 def test_fit_a_network_from_incomplete_data(tables, tmp_path):
     written = tmp_path / "net.bif"
     found = run_json("fit", "cancer", tables / "holes.csv", "-o", written)
@@ -460,6 +478,20 @@ class TestRun:
         assert "completion" not in record
         assert record["status"] == "optimal"
         assert not (tmp_path / "out" / "completed.csv").exists()
+
+    def test_an_interrupt_of_the_compilation_ends_with_its_graph(
+        self, tables, tmp_path, monkeypatch
+    ):
+        def interrupt(*unused):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(ForestSearch, "_walk", interrupt)
+        file, out = tmp_path / "full.toml", tmp_path / "out"
+        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n[figures]\nformats = []\n')
+        record = run_json("run", file, "-o", out, status=130)
+        assert record["status"] == "interrupted"
+        size = record["decision_graph"]["effective_size"]
+        assert read_pdg(out / "model.pdg.json").effective_size == size
 
     def test_queries_are_checked_before_the_work(self, tables, tmp_path):
         file = tmp_path / "x.toml"

@@ -1,11 +1,14 @@
 """``exactlearn fit``: the parameters of a network or a decision graph with a given structure."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from time import monotonic
 from typing import Any
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.commands.options import output_options, reading_options
 from exactlearn.commands.output import Output, require_suffix
@@ -18,7 +21,7 @@ from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import available_rows, fit_available_cases
 from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, fit_em
-from exactlearn.parameters.network_em import EMState, NetworkEM
+from exactlearn.parameters.network_em import EMState
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import load_for
 from exactlearn.report import facts, number, plain_table
@@ -88,7 +91,7 @@ def command(
             raise OptionError(
                 "--method complete fits a network (.bif); fit a decision graph with 'em'"
             )
-        result, finished = refined(model, dataset, GraphParameters(**given), output)
+        result, finished = refined(model, dataset, GraphParameters(**given), output, output.path)
         fitted, log_likelihoods = result.pdg, result.log_likelihoods
     elif method == "em":
         (fitted, log_likelihoods), finished = _by_em(model, dataset, given, output)
@@ -169,8 +172,18 @@ def _by_em(
         return result.network, result.log_likelihoods
 
     def reached(states: Sequence[EMState]) -> tuple[BayesianNetwork, Sequence[float]]:
-        problem = NetworkEM(data, network.parents, alpha)
-        fitted = problem.network(states[-1].parameters)
+        fitted = _with_parameters(network, states[-1].parameters)
         return fitted, tuple(s.log_likelihood for s in states)
 
-    return told(run, reached, output)
+    def write(result: tuple[BayesianNetwork, Sequence[float]]) -> None:
+        if output.path is not None:
+            write_model(result[0], output.path)
+
+    return told(run, reached, write, output)
+
+
+def _with_parameters(network: BayesianNetwork, flat: NDArray[np.float64]) -> BayesianNetwork:
+    """Return a network with other parameters, those of one variable after the other."""
+    ends = np.cumsum([table.size for table in network.tables])[:-1]
+    tables = zip(np.split(flat, ends), network.tables, strict=True)
+    return replace(network, tables=tuple(new.reshape(old.shape) for new, old in tables))

@@ -1,6 +1,6 @@
 """``exactlearn run``: the declared pipeline, from a table with holes to answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,10 @@ from exactlearn.instances import locate
 from exactlearn.lookup import state_index, variable_index
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
-from exactlearn.pdg.compile import compile_and_check
+from exactlearn.pdg.compile import Compilation, compile_and_check
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pipeline import learn_complete, learn_incomplete, learning_problem, load, load_truth
+from exactlearn.progress import Checkpoint
 from exactlearn.report import (
     Learned,
     compilation_record,
@@ -155,10 +156,20 @@ def _decision_graph(
     run: Run, network: BayesianNetwork, data: Dataset, record: dict[str, Any], output: Output
 ) -> DecisionGraph:
     """Compile and refine, and add both to the record."""
-    compiled = compile_and_check(network)
+    assert output.path is not None
+    path, options = output.path / "model.pdg.json", run.decision_graph
+    checkpoint = Checkpoint(output.note)
+
+    def keep(size: int, compiled: Callable[[], Compilation]) -> None:
+        checkpoint.keep(-size, lambda: write_pdg(compiled().graph, path))
+
+    compiled = compile_and_check(network, on_graph=keep)
+    if not compiled.finished:
+        output.note("Interrupted: the decision graph is not refined")
+        options = replace(options, iterations=0)
     record["decision_graph"] = compilation_record(compiled)
-    result, finished = refined(compiled.graph, data, run.decision_graph, output)
-    if not finished:
+    result, finished = refined(compiled.graph, data, options, output, path)
+    if not (finished and compiled.finished):
         record["status"] = "interrupted"
     record["refinement"] = {
         "log_likelihood": result.log_likelihoods[-1],
