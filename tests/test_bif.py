@@ -218,6 +218,24 @@ def test_errors_name_the_place_and_the_fix(text, place, message):
     assert place + ":" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("network n { }\n" + "/* " * 60_000, "line 2, column 1: .* never ends"),
+        ('network n { }\n"' + '\\"' * 60_000, "line 2, column 1: .* never ends"),
+        ('variable "a', "line 1, column 10: .* never ends"),
+        (
+            f"variable a {{ type discrete [ 9000 ] {{ {' '.join(map(str, range(8_999)))} 7 }}; }}",
+            "column 43924: state '7' of 'a' stands twice",
+        ),
+    ],
+    ids=["comment", "string", "name", "states"],
+)
+def test_reading_takes_time_linear_in_the_text(text, message):
+    with pytest.raises(FormatError, match=message):
+        parse_bif(text)
+
+
 def test_cycles_are_named():
     with pytest.raises(FormatError, match=r"BIF text: .* (a -> b -> a|b -> a -> b),"):
         parse_bif(VARIABLES + B + "probability (a | b) { default 0.5 0.5; }")

@@ -146,11 +146,11 @@ class NetworkReader:
                 "brackets, or put double quotes around names that hold blanks, commas or marks",
                 start,
             )
-        for k, state in enumerate(states):
-            if state in states[:k]:
-                raise tokens.error(
-                    f"state {state!r} of {name!r} stands twice: rename one", start + k
-                )
+        if twice := repeated(states):
+            again = states.index(twice[0], states.index(twice[0]) + 1)
+            raise tokens.error(
+                f"state {twice[0]!r} of {name!r} stands twice: rename one", start + again
+            )
         tokens.at += 1
         return states
 

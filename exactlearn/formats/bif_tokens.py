@@ -6,12 +6,16 @@ next character, and words: whatever else stands between blanks. Commas and bars 
 """
 
 import re
+from itertools import islice
 
 from exactlearn.errors import FormatError
 
 _WORD = r'(?:[^\s{}()\[\],;|"/]|/(?![/*]))+'
-_STRING = r'"(?:[^"\\]|\\[\s\S])*"'
-_TOKEN = re.compile(rf"(?:[\s,|]|//[^\n]*|/\*[\s\S]*?\*/)*+({_STRING}|{_WORD}|[\s\S]|\Z)")
+_STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
+_COMMENT = r"//[^\n]*|/\*[\s\S]*?\*/"
+_TOKEN = re.compile(rf"(?:[\s,|]|{_COMMENT})*+({_STRING}|{_WORD}|[\s\S]|\Z)")
+# Up to the first string or comment that never ends: looked for once, not again at every token.
+_CLOSED = re.compile(rf'(?:[^"/]++|{_STRING}|{_COMMENT}|/(?![/*]))*+')
 _PLAIN = re.compile(_WORD)
 _GUARDED = re.compile(r"\\([\s\S])")
 # What no name can be: a mark, the end, or the beginning of a string or comment never closed.
@@ -56,7 +60,11 @@ class Tokens:
 
     def __init__(self, text: str, source: str) -> None:
         self.text, self.source = text, source
-        self.words: list[str] = _TOKEN.findall(text)
+        closed = _CLOSED.match(text)
+        self._end = closed.end() if closed else 0
+        self.words: list[str] = _TOKEN.findall(text, 0, self._end)
+        if self._end < len(text):
+            self.words[self.words.index("") :] = [text[self._end], ""]
         self.at = 0
 
     @property
@@ -106,7 +114,8 @@ class Tokens:
 
     def error(self, message: str, at: int) -> FormatError:
         """Return an error at a token; its line and column are computed only now."""
-        start = next(m.start(1) for k, m in enumerate(_TOKEN.finditer(self.text)) if k == at)
+        starts = (m.start(1) for m in _TOKEN.finditer(self.text, 0, self._end))
+        start = next(islice(starts, at, None), len(self.text))
         line = self.text.count("\n", 0, start) + 1
         column = start - self.text.rfind("\n", 0, start)
         return FormatError(f"{self.source}, line {line}, column {column}: {message}")
