@@ -1,10 +1,21 @@
 """Reading text files: compressed or not, checked before they are parsed."""
 
 import gzip
+import io
+import os
+import re
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from exactlearn.errors import FormatError, OptionError
+
+LIMIT = "EXACTLEARN_MAX_FILE_MB"
+"""Environment variable: the most MiB of content that are read from a file, packed or not."""
+
+# Files are read whole; a gzip file may hold a thousand times what it seems to.
+_LARGEST_PLAIN = 2**30
+_LARGEST_UNPACKED = 2**27
 
 
 def suffix_of(path: Path) -> str:
@@ -32,7 +43,8 @@ def read_text(path: Path) -> str:
     OptionError
         When the file does not exist or cannot be read.
     FormatError
-        When it is no text in UTF-8, or damaged; names line and byte.
+        When it is no text in UTF-8, or damaged, or larger than :data:`LIMIT` allows (usually 1 GiB,
+        128 MiB when unpacked from gzip); names line and byte.
     """
     return _utf8(path).decode()
 
@@ -78,17 +90,52 @@ def _check_utf8(path: Path, data: bytes) -> None:
 
 
 def _unpacked(path: Path) -> bytes:
+    if "\0" in str(path):
+        raise OptionError(f"cannot read {str(path)!r}: no file's name has a zero byte")
     try:
-        data = path.read_bytes()
+        data = _read(path)
+        if data.startswith(b"\x1f\x8b"):
+            data = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(data)), _LARGEST_UNPACKED)
     except FileNotFoundError as error:
         raise OptionError(f"cannot read {path}: there is no file of that name") from error
     except IsADirectoryError as error:
         raise OptionError(f"cannot read {path}: it is a folder; name a file in it") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FormatError(f"{path}: damaged gzip file ({error}); fetch it again") from error
     except OSError as error:
         raise OptionError(f"cannot read {path}: {error.strerror}") from error
-    if not data.startswith(b"\x1f\x8b"):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path}: damaged gzip file ({error}); fetch it again") from error
+    return data
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        if path.is_file() and os.fstat(file.fileno()).st_size <= _limit(_LARGEST_PLAIN):
+            return file.read()
+        return _bounded(path, file, _LARGEST_PLAIN)
+
+
+def _bounded(path: Path, content: BinaryIO, usual: int) -> bytes:
+    """Return what a stream holds, or refuse as soon as it is more than the limit."""
+    limit, size, chunks = _limit(usual), 0, []
+    while chunk := content.read(2**20):
+        size += len(chunk)
+        if size > limit:
+            packed = " when unpacked" if usual == _LARGEST_UNPACKED else ""
+            raise FormatError(
+                f"{path}: expected at most {limit >> 20} MiB{packed}, found more; if it is the "
+                f"file you mean, set the environment variable {LIMIT} to more MiB"
+            )
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _limit(usual: int) -> int:
+    """Return the most bytes of content to read: the user's limit, or else the usual one."""
+    given = os.environ.get(LIMIT)
+    if given is None:
+        return usual
+    if not re.fullmatch("[1-9][0-9]{0,8}", given):
+        raise OptionError(
+            f"environment variable {LIMIT}: expected a whole number of MiB, found {given[:40]!r}"
+        )
+    return int(given) << 20
