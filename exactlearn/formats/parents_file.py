@@ -1,6 +1,5 @@
 """The parents of each variable, read from a network or from the record of an earlier run."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +7,8 @@ from typing import Any
 
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.bif import read_bif
-from exactlearn.formats.text_file import read_text, suffix_of
+from exactlearn.formats.json_file import read_json
+from exactlearn.formats.text_file import suffix_of
 from exactlearn.suggestion import suggestion
 
 
@@ -54,12 +54,7 @@ def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tu
 
 def _recorded(source: Path) -> dict[str, list[str]]:
     """Return the parents that a JSON record has."""
-    try:
-        record = json.loads(read_text(source))
-    except json.JSONDecodeError as error:
-        raise FormatError(
-            f"{source}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
-        ) from None
+    record = read_json(source)
     parents = record.get("parents") if isinstance(record, dict) else None
     if not isinstance(parents, dict) or not all(map(_is_list_of_texts, parents.values())):
         raise FormatError(

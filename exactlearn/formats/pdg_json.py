@@ -51,7 +51,7 @@ import numpy as np
 
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.text_file import read_text
+from exactlearn.formats.json_file import read_json
 from exactlearn.pdg.decision_graph import DecisionGraph
 
 FORMAT = "exactlearn decision graph"
@@ -94,7 +94,7 @@ def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
     OptionError
         If the file cannot be read.
     """
-    content = _load(Path(path))
+    content = read_json(Path(path))
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FormatError(f'{path}: expected a JSON object with "format": "{FORMAT}"')
     if content.get("version") != VERSION:
@@ -111,20 +111,6 @@ def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
     except (CheckError, FormatError) as error:
         raise FormatError(f"{path}: {error}; write the file anew") from None
     return graph
-
-
-def _load(path: Path) -> Any:
-    text = read_text(path)
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        told = text.strip()
-        ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-        ends = ends or (told.startswith("{") and not told.endswith("}"))
-        truncated = " (the file ends too early: it was cut off, write it anew)" if ends else ""
-        raise FormatError(
-            f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}{truncated}"
-        ) from None
 
 
 def _to_json(pdg: DecisionGraph) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from exactlearn.errors import FormatError
 from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.json_file import read_json
 from exactlearn.interrupts import interruptible
 from exactlearn.report import strict
 
@@ -29,9 +30,9 @@ def read_record(path: Path | None) -> Done:
     if path is None or not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FormatError(f"{path}: no record of repetitions ({error})") from error
+        found = read_json(path)
+    except FormatError as error:
+        raise FormatError(f"{error}; this is no record of repetitions") from error
     if not isinstance(found, dict):
         raise FormatError(f"{path}: no record of repetitions; name another folder")
     return found
