@@ -1,6 +1,7 @@
 """Run files: reading, what is refused, and the round trip of the resolved run."""
 
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,38 @@ def test_a_broken_file_names_line_and_column(tmp_path):
     path.write_text("title = 'x'\n[data\n")
     with pytest.raises(FormatError, match=r"run\.toml: not a TOML file: .*line 2, column 6"):
         read_declared(path, Run)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("# [[\na = '[['\nb = " + "[" * 50_000, FormatError, "line 3, column 55: .* 50 brackets"),
+        ("a = " + "{a = " * 50_000, FormatError, "line 1, column 255: .* 50 brackets"),
+        (".".join("a" * 50_000) + " = 1", FormatError, "line 1, column 1: .* at most 50 parts"),
+        ("[" + " . ".join(["'a'"] * 50_000) + "]", FormatError, "column 2: .* at most 50 parts"),
+        ("a" * 500_000 + " " * 500_000, FormatError, "not a TOML file"),
+        ("a = 1\n" * 200_000, FormatError, "at most 1048576 letters, found 1200000"),
+        ("[search]\nseed = " + "1" * 5_000, FormatError, "line 2, column 8: .* digits"),
+        ("data.file='a'\nsearch.max_arcs = " + "1" * 400, OptionError, r"max_arcs': .*2\*\*63"),
+        ("data.file='a'\nsearch.time_limit=" + "1" * 400, OptionError, r"time_limit': .*2\*\*63"),
+        ("data.file='a'\nscore.ess = 0x" + "f" * 5_000, OptionError, r"score.ess': .*2\*\*63"),
+    ],
+    ids=["lists", "tables", "keys", "header", "word", "large", "digits", "arcs", "limit", "float"],
+)
+def test_what_no_parser_takes_is_refused(tmp_path, text, error, message):
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    with pytest.raises(error, match=rf"run\.toml[:,] .*{message}") as caught:
+        read_run(path)
+    assert len(str(caught.value)) < 300 + len(str(path))
+
+
+@given(st.text("[]{}=.'\"\\n\t #a1_", max_size=60))
+def test_any_text_is_read_or_refused(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_text(text)
+    with suppress(FormatError, OptionError):
+        read_run(path)
 
 
 def test_errors_name_the_file(tmp_path):

@@ -9,6 +9,7 @@ import re
 from itertools import islice
 
 from exactlearn.errors import FormatError
+from exactlearn.formats.text_file import place
 
 _WORD = r'(?:[^\s{}()\[\],;|"/]|/(?![/*]))+'
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
@@ -116,6 +117,4 @@ class Tokens:
         """Return an error at a token; its line and column are computed only now."""
         starts = (m.start(1) for m in _TOKEN.finditer(self.text, 0, self._end))
         start = next(islice(starts, at, None), len(self.text))
-        line = self.text.count("\n", 0, start) + 1
-        column = start - self.text.rfind("\n", 0, start)
-        return FormatError(f"{self.source}, line {line}, column {column}: {message}")
+        return FormatError(f"{place(self.source, self.text, start)}: {message}")

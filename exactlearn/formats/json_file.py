@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn.errors import FormatError
-from exactlearn.formats.text_file import read_text
+from exactlearn.formats.text_file import place, read_text, too_deep
 
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
-_BRACKET = re.compile(rf"{_STRING}|[\[\]{{}}]")
 _LONG_NUMBER = re.compile(rf"{_STRING}|([0-9]{{1000,}})")
 # A surrogate is half a letter; two escapes in a row may make a whole one.
 _SURROGATE = re.compile(
@@ -36,29 +35,24 @@ def read_json(path: Path) -> Any:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise FormatError(
-            f"{_place(path, text, error.pos)}: not JSON: {error.msg}{_cut_off(text, error)}"
+            f"{place(path, text, error.pos)}: not JSON: {error.msg}{_cut_off(text, error)}"
         ) from None
     except RecursionError:
-        at = _too_deep(text)
+        at = too_deep(text, _DEEP, _STRING)
         raise FormatError(
-            f"{_place(path, text, at)}: brackets are nested too deep; expected less than {_DEEP}"
+            f"{place(path, text, at)}: brackets are nested too deep; expected less than {_DEEP}"
         ) from None
     except ValueError:
         at = next((m.start() for m in _LONG_NUMBER.finditer(text) if m[1]), 0)
         raise FormatError(
-            f"{_place(path, text, at)}: expected a number, found one of thousands of digits"
+            f"{place(path, text, at)}: expected a number, found one of thousands of digits"
         ) from None
     if "\\u" in text and (halves := [m for m in _SURROGATE.finditer(text) if m[1]]):
         raise FormatError(
-            f"{_place(path, text, halves[0].start())}: '{halves[0][0]}..' is half a letter (a lone "
+            f"{place(path, text, halves[0].start())}: '{halves[0][0]}..' is half a letter (a lone "
             "surrogate); write the text in UTF-8"
         )
     return content
-
-
-def _place(path: Path, text: str, at: int) -> str:
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    return f"{path}, line {line}, column {column}"
 
 
 def _cut_off(text: str, error: json.JSONDecodeError) -> str:
@@ -67,13 +61,3 @@ def _cut_off(text: str, error: json.JSONDecodeError) -> str:
     ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
     ends = ends or (told.startswith("{") and not told.endswith("}"))
     return " (the file ends too early: it was cut off, write it anew)" if ends else ""
-
-
-def _too_deep(text: str) -> int:
-    """Return the place of the first bracket that is nested too deep."""
-    depth = 0
-    for found in _BRACKET.finditer(text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
-        if depth > _DEEP:
-            return found.start()
-    return 0

@@ -6,6 +6,7 @@ not in the file.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -14,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.text_file import read_text
+from exactlearn.formats.text_file import place, read_text, too_deep
 from exactlearn.suggestion import suggestion
 
 T = TypeVar("T")
@@ -25,6 +26,16 @@ _PLAIN: dict[type, str] = {
     float: "a number",
     str: "a text",
 }
+
+_LARGEST = 2**20
+"""Most letters of a run file."""
+
+_DEEP = 50
+"""Most parts of a key, of which the parser needs the square in time and memory."""
+
+_STRING_OR_COMMENT = r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|#[^\n]*+)"""
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEP},}}+")
 
 
 def read_declared(path: Path, into: type[T]) -> T:
@@ -37,11 +48,7 @@ def read_declared(path: Path, into: type[T]) -> T:
     OptionError
         When a key is unknown (with the nearest known one), missing, or of the wrong type.
     """
-    text = read_text(path)
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"{path}: not a TOML file: {error}") from None
+    table = _parsed(path, read_text(path))
     try:
         return from_table(table, into)
     except OptionError as error:
@@ -85,6 +92,34 @@ def to_toml(declared: object) -> str:
     return "\n".join(_lines(declared, "")).lstrip("\n") + "\n"
 
 
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    """Return what a TOML text holds, or refuse what would keep its parser busy or break it."""
+    if len(text) > _LARGEST:
+        raise FormatError(
+            f"{path}: expected a run file of at most {_LARGEST} letters, found {len(text)}"
+        )
+    if long := _LONG_KEY.search(text):
+        raise FormatError(
+            f"{place(path, text, long.start())}: expected a key of at most {_DEEP} parts, found "
+            f"{long[0][:40]!r}..."
+        )
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"{path}: not a TOML file: {error}") from None
+    except RecursionError:
+        at = too_deep(text, _DEEP, _STRING_OR_COMMENT)
+        raise FormatError(
+            f"{place(path, text, at)}: expected at most {_DEEP} brackets in each other, found more"
+        ) from None
+    except ValueError:
+        numbers = re.finditer(rf"{_STRING_OR_COMMENT}|([0-9_]{{1000,}})", text)
+        at = next((found.start() for found in numbers if found[1]), 0)
+        raise FormatError(
+            f"{place(path, text, at)}: expected a number, found one of thousands of digits"
+        ) from None
+
+
 def _key(field: Field[Any]) -> str:
     return field.name.rstrip("_")
 
@@ -112,6 +147,8 @@ def _value(found: Any, kind: Any, at: str) -> Any:
         return {key: _value(x, args[1], _join(at, key)) for key, x in found.items()}
     if is_dataclass(kind) and isinstance(kind, type) and isinstance(found, dict):
         return from_table(found, kind, at)
+    if type(found) is int and abs(found) >= 2**63:
+        raise OptionError(f"key '{at}': expected a number below 2**63, found a larger one")
     if kind is float and type(found) is int:
         return float(found)
     if kind in _PLAIN and type(found) is kind:

@@ -66,6 +66,38 @@ def read_lines(path: Path) -> bytes:
     return data
 
 
+def place(source: str | os.PathLike[str], text: str, at: int) -> str:
+    r"""Tell where a position of a text is: source, line and column.
+
+    Examples
+    --------
+    >>> place("a.toml", "a = 1\nb = x", 10)
+    'a.toml, line 2, column 5'
+    """
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return f"{os.fspath(source)}, line {line}, column {column}"
+
+
+def too_deep(text: str, most: int, passed_over: str) -> int:
+    """Return the position of the first bracket that more than ``most`` enclose, or 0.
+
+    Parameters
+    ----------
+    text
+        The text.
+    most
+        How many brackets may be open.
+    passed_over
+        Pattern of strings and comments, whose brackets do not count.
+    """
+    depth = 0
+    for found in re.finditer(rf"{passed_over}|[\[\]{{}}]", text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        if depth > most:
+            return found.start()
+    return 0
+
+
 def _utf8(path: Path) -> bytes:
     data = _unpacked(path).removeprefix(b"\xef\xbb\xbf")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
