@@ -79,8 +79,9 @@ def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
     codes, values = pd.factorize(series)
     texts = [label_of(value) for value in values]
     distinct = list(dict.fromkeys(texts))
+    places = {text: k for k, text in enumerate(distinct)}
     column = Column(name, tuple(texts), np.asarray(codes, np.int64))
-    return column.relabelled(distinct, [distinct.index(text) for text in texts])
+    return column.relabelled(distinct, [places[text] for text in texts])
 
 
 def _place(name: str, row: int | None) -> str:

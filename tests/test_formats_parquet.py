@@ -92,3 +92,33 @@ def test_weights_need_a_free_name(read, tmp_path):
         write_dataset(table, tmp_path / "x.parquet", weights="a")
     write_dataset(table, tmp_path / "x.parquet", weights="mass")
     assert read_dataset(tmp_path / "x.parquet", weights="mass").weights.tolist() == [1.0, 2.0]
+
+
+def test_a_name_that_is_not_utf8_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"abc": ["x", "y"]}), path)
+    path.write_bytes(path.read_bytes().replace(b"abc", b"a\xf2c"))
+    with pytest.raises(FormatError, match=r"t\.parquet: not a Parquet file, or a damaged one"):
+        read_dataset(path)
+
+
+def test_a_file_with_any_byte_changed_is_read_or_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    column = pa.array(["x", "y"] * 50).dictionary_encode()
+    pq.write_table(pa.table({"a": column}), path, compression="none")
+    whole = path.read_bytes()
+    told = []
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + b"\x1c" + whole[at + 1 :])
+        try:
+            read_dataset(path)
+        except DataError as error:
+            told.append(str(error))
+    assert any("out of bounds" in message for message in told)
+
+
+def test_more_cells_than_memory_holds_are_refused(read, monkeypatch):
+    monkeypatch.setattr("exactlearn.formats.parquet.LARGEST", 6)
+    assert len(read({"a": ["x", "y"], "b": ["0", "1"], "c": ["0", "1"]}).codes) == 2
+    with pytest.raises(FormatError, match="at most 6 cells, found 8, in 4 rows"):
+        read({"a": ["x", "y"] * 2, "b": ["0", "1"] * 2})

@@ -174,6 +174,13 @@ REFUSALS = {
     "open quote": ('a,b\n"x,2\ny,3\n', {}, FormatError, "line 2: .*quote"),
     "open quote at the end": ('a,b\nx,2\ny,"3\n', {}, FormatError, "line 3: .*quote"),
     "text after quote": ('a,b\n"x"y,2\nx,3\n', {}, FormatError, "line 2: .*quote"),
+    "long field": ('a,b\n"' + "x" * 140_000 + '",2\ny,3\n', {}, FormatError, "line 2: a field has"),
+    "lines in a quote": (
+        "a,b\n" + '"x,2\n' + "y" * 140_000 + ",3\n",
+        {},
+        FormatError,
+        "line 2: a field has more than .* a quote not closed",
+    ),
     "blank separated quote": ('a b\n"x 2\ny 3\n', {"separator": " "}, FormatError, "quote"),
     "Latin-1": (b"a,b\nx,1\ncaf\xe9,2\n", {}, FormatError, "line 3, byte 4: 0xe9 is not UTF-8"),
     "UTF-16": ("a,b\n1,2".encode("utf-16"), {}, FormatError, "UTF-16"),

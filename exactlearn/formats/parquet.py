@@ -9,6 +9,9 @@ from typing import Any
 from exactlearn.errors import FormatError, MissingExtraError, OptionError
 from exactlearn.formats.atomic import atomic_write
 
+LARGEST = 2**28
+"""Most cells of a file: a few bytes of it may stand for any number of equal ones."""
+
 
 def arrow(name: str = "pyarrow") -> Any:
     """Return a module of PyArrow.
@@ -39,7 +42,7 @@ def read_parquet(path: Path) -> Any:
     FormatError
         When it is no Parquet file, or damaged.
     """
-    return _opened(path, lambda parquet: parquet.ParquetFile(path).read())
+    return _opened(path, lambda parquet: _checked(path, parquet.ParquetFile(path)))
 
 
 def column_names(path: Path) -> tuple[str, ...]:
@@ -66,15 +69,30 @@ def write_parquet(names: Sequence[str], columns: Sequence[Any], path: Path) -> N
     atomic_write(path, buffer.getvalue())
 
 
+def _checked(path: Path, file: Any) -> Any:
+    """Read a file of bounded size, and verify what else its reader trusts, such as dictionaries."""
+    cells = file.metadata.num_rows * file.metadata.num_columns
+    if cells > LARGEST:
+        raise FormatError(
+            f"{path}: expected at most {LARGEST} cells, found {cells}, in {file.metadata.num_rows} "
+            "rows: read fewer of them"
+        )
+    table = file.read()
+    table.validate(full=True)
+    return table
+
+
 def _opened(path: Path, read: Any) -> Any:
     parquet, invalid = arrow("pyarrow.parquet"), arrow().ArrowException
+    if "\0" in str(path):
+        raise OptionError(f"cannot read {str(path)!r}: no file's name has a zero byte")
     if path.is_dir():
         raise OptionError(f"cannot read {path}: it is a folder; name a file in it")
     try:
         return read(parquet)
     except FileNotFoundError as error:
         raise OptionError(f"cannot read {path}: there is no file of that name") from error
-    except invalid as error:
+    except (invalid, UnicodeError) as error:
         raise FormatError(
             f"{path}: not a Parquet file, or a damaged one ({_first_line(error)}); write it again"
         ) from error

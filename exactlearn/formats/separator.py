@@ -52,7 +52,10 @@ def _head(data: bytes) -> list[str]:
 
 def _evenness(lines: list[str], separator: str) -> int:
     """Return how many lines have the commonest number of fields, 0 if that is one."""
-    counts = [len(fields) for fields in _loose_records(lines, separator)]
+    try:
+        counts = [len(fields) for fields in _loose_records(lines, separator)]
+    except csv.Error:  # a field beyond the reader's limit: that of a quote never closed
+        return 0
     commonest = max(set(counts), key=counts.count, default=1)
     return counts.count(commonest) if commonest > 1 else 0
 
@@ -88,8 +91,14 @@ def records(
             done += 1
             yield fields
     except csv.Error as error:
+        line = at[min(done, len(at) - 1)]
+        if "field limit" in str(error):
+            raise FormatError(
+                f"{path}, line {line}: a field has more than {csv.field_size_limit()} letters; is "
+                "its separator another, or a quote not closed?"
+            ) from error
         raise FormatError(
-            f"{path}, line {at[min(done, len(at) - 1)]}: a quote is opened and not closed, or text "
+            f"{path}, line {line}: a quote is opened and not closed, or text "
             'follows a closed one; close it on its line, and write a quote inside a field as ""'
         ) from error
 
