@@ -18,7 +18,7 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
-from exactlearn.instances import bundled, folder
+from exactlearn.instances import bundled, folder, path
 from exactlearn.parameters.em import fit_em
 from exactlearn.parameters.network_em import NetworkEM
 from exactlearn.pdg.forest_search import ForestSearch
@@ -468,8 +468,13 @@ class TestRun:
         assert {"completed.csv", "network.bif", "model.pdg.json", "run.toml"} <= {
             p.name for p in results.iterdir()
         }
-        again = run_json("run", results / "run.toml", "-o", tmp_path / "again")
+        # The stored run pointed into the environment; it works where the folder is moved to.
+        assert str(folder()) not in (results / "run.toml").read_text()
+        moved = results.rename(tmp_path / "moved")
+        again = run_json("run", moved / "run.toml", "-o", moved)
         assert again["completion"] == record["completion"]
+        assert again["imputation_accuracy"] == record["imputation_accuracy"]
+        assert (moved / "data" / "asia-mnar.csv").read_bytes() == path("asia-mnar.csv").read_bytes()
 
     def test_complete_data_are_solved(self, tables, tmp_path):
         file = tmp_path / "full.toml"

@@ -1,6 +1,8 @@
 """``exactlearn run``: the declared pipeline, from a table with holes to answers."""
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +54,9 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
 
     The pipeline: read the table; learn the network (and the values of missing cells); compile it
     to a decision graph; refine that by EM on the table as it was read; answer the queries. The
-    folder is results/NAME unless -o names another; result.json there holds what --json prints.
+    folder is results/NAME unless -o names another; result.json there holds what --json prints,
+    run.toml the run with all its defaults, and data/ and truth/ its tables, so that the folder can
+    be moved and 'exactlearn run FOLDER/run.toml' repeats it.
     """
     path = locate(source, ".toml")
     run = _overridden(read_run(path), seed, time_limit)
@@ -63,7 +67,7 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
         _check_names(queries, data)
     folder = output.path or RESULTS / path.stem
     output = replace(output, path=_made(folder))
-    atomic_write(folder / "run.toml", to_toml(run))
+    atomic_write(folder / "run.toml", to_toml(_with_tables(run, folder)))
     output.note(run.title or f"Run {path}")
     output.note(size_told(data))
     network, record = _learn(run, data, truth, output)
@@ -94,6 +98,24 @@ def _made(folder: Path) -> Path:
         raise OptionError(f"--output {folder}: expected a folder, found a file")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _with_tables(run: Run, folder: Path) -> Run:
+    """Copy the tables into a folder; return the run that reads them there, wherever it is moved."""
+    file = _copied(run.data.file, folder / "data")
+    truth = _copied(run.data.truth, folder / "truth") if run.data.truth else None
+    return replace(run, data=replace(run.data, file=file, truth=truth))
+
+
+def _copied(file: str, into: Path) -> str:
+    """Copy a file into a folder; return its path from the folder's parent."""
+    source, copy = Path(file), into / Path(file).name
+    if not source.is_file():  # a pipe, whose rows are gone
+        return file
+    into.mkdir(exist_ok=True)
+    with suppress(shutil.SameFileError):  # a stored run that is run again in its folder
+        shutil.copyfile(source, copy)
+    return f"{into.name}/{copy.name}"
 
 
 def _check_names(queries: Queries, data: Dataset) -> None:
