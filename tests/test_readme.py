@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
@@ -11,6 +12,8 @@ from exactlearn.__main__ import main
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
+COMMANDS_IN_PROSE = re.findall(r"`(exactlearn [^`]+ [^`]+)`", PROSE)
 SET_UP = "pip install"  # installing is CI's part: .ci/run takes its command from here
 
 
@@ -37,6 +40,17 @@ def test_blocks_run_in_order(tmp_path, monkeypatch, capsys):
         ran.append(language)
     assert set(ran) == {"python", "sh", "toml"}
     assert "optimal" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", COMMANDS_IN_PROSE)
+def test_commands_in_running_text_need_no_other_file(line, tmp_path, monkeypatch):
+    """One named a network that is not bundled."""
+    monkeypatch.chdir(tmp_path)
+    if "reproduce" in line:  # takes minutes: its options are read only
+        command = main.get_command(None, "reproduce")
+        assert command.make_context("reproduce", shlex.split(line)[2:]).params["paper"]
+    elif "|" not in line:
+        run_command(line)
 
 
 def test_the_two_set_up_commands_are_one_line_each():
