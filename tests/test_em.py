@@ -140,7 +140,7 @@ def test_order_and_repetition_of_rows_do_not_matter(problem):
     np.testing.assert_allclose(second.objectives, first.objectives, rtol=1e-10)
 
 
-def test_a_hidden_class_is_found_by_random_starts():
+def test_a_variable_that_no_row_observes_gets_random_starts():
     rng = np.random.default_rng(2)
     truth = BayesianNetwork(
         ("class", "x", "y", "z"),
@@ -151,11 +151,26 @@ def test_a_hidden_class_is_found_by_random_starts():
     codes = truth.sample(2000, rng).codes.copy()
     codes[:, 0] = -1
     table = Dataset(codes, truth.names, truth.states)
-    one = fit_em(table, truth.parents, alpha=0.0)
-    several = fit_em(table, truth.parents, alpha=0.0, starts=4, seed=1)
+    one = fit_em(table, truth.parents, alpha=0.0, starts=1)
+    assert (one.symmetric, one.starts, one.converged) == (("class",), 1, True)
+    several = fit_em(table, truth.parents, alpha=0.0)
+    assert (several.symmetric, several.starts) == (("class",), 5)
     assert several.log_likelihood > one.log_likelihood + 100
     likelier = np.sort(several.network.tables[1][:, 0])
     assert likelier == pytest.approx([0.2, 0.9], abs=0.06)
+
+
+def test_one_start_is_enough_where_it_tells_the_states_apart(problem):
+    network, table = problem
+    found = fit_em(table, network.parents, most_iterations=2)
+    assert (found.symmetric, found.starts) == ((), 1)
+    hidden = table.codes.copy()
+    hidden[:, 0] = -1
+    table = Dataset(hidden, table.names, table.states)
+    assert fit_em(table, network.parents, most_iterations=2).symmetric == (table.names[0],)
+    assert fit_em(table, network.parents, start=network, most_iterations=2).starts == 1
+    alone = [()] * network.n_variables
+    assert fit_em(table, alone, most_iterations=2).starts == 1  # nothing depends on it
 
 
 def test_the_same_seed_gives_the_same_network(problem):

@@ -5,7 +5,10 @@ from hypothesis import strategies as st
 
 from exactlearn.data import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.network import BayesianNetwork
 from exactlearn.pdg import refine as refinement
+from exactlearn.pdg.compile import compile_network
+from exactlearn.pdg.decision_graph import assemble
 from exactlearn.pdg.flows import log_likelihood
 from exactlearn.pdg.refine import ParameterEM, refine
 from tests.pdg_oracle import counts_by_joint, paper_example, random_graph
@@ -17,17 +20,25 @@ def incomplete(rng, graph, rows, missing=0.3, weights=None) -> Dataset:
     return Dataset(codes, graph.names, graph.states, weights)
 
 
-@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.0, 0.7]))
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 0.7]),
+    st.sampled_from(["start", "uniform"]),
+)
 @settings(max_examples=15, deadline=None)
-def test_each_step_is_the_brute_force_step(seed, n, alpha):
+def test_each_step_is_the_brute_force_step(seed, n, alpha, prior):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n, zeros=0)
     data = incomplete(rng, graph, 12, weights=rng.exponential(size=12))
-    problem = ParameterEM(graph, data, alpha)
+    problem = ParameterEM(graph, data, alpha, prior)
     state = problem.init()
     current = graph
+    nothing = np.full((1, n), -1, np.int8)
+    rows = counts_by_joint(graph, nothing, np.array([len(graph.parameters)]))
     for _ in range(3):
-        counts = counts_by_joint(current, data.codes, data.weights) + alpha
+        pseudo_counts = alpha * (rows if prior == "start" else 1)
+        counts = counts_by_joint(current, data.codes, data.weights) + pseudo_counts
         parameters = current.parameters.copy()
         for start, end in zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False):
             if counts[start:end].sum() > 0:
@@ -58,7 +69,7 @@ def test_complete_data_converges_in_one_step():
     rng = np.random.default_rng(1)
     graph = random_graph(rng, 4, zeros=0)
     data = incomplete(rng, graph, 200, missing=0)
-    refined = refine(graph, data)
+    refined = refine(graph, data, alpha=0)
     assert refined.converged
     assert refined.iterations == 2
     assert refined.log_likelihoods[1] == pytest.approx(refined.log_likelihoods[2])
@@ -68,14 +79,70 @@ def test_unreached_nodes_keep_their_parameters_without_alpha():
     graph = paper_example()
     row = np.zeros((5, 4), np.int8)  # reaches the nodes 0, 1, 4 and 6
     data = Dataset(row, graph.names, graph.states)
-    refined = refine(graph, data)
+    refined = refine(graph, data, alpha=0)
     kept = [2, 3, 5, 7]
     for node in kept:
         start = graph.parameter_offsets[node]
         same = slice(start, start + 2)
         assert refined.pdg.parameters[same].tolist() == graph.parameters[same].tolist()
-    smoothed = refine(graph, data, alpha=1)
+    smoothed = refine(graph, data, alpha=1, prior="uniform")
     np.testing.assert_allclose(smoothed.pdg.parameters_of(2), [[6 / 7, 1 / 7], [0.5, 0.5]])
+
+
+def test_smoothing_keeps_what_no_row_reaches_and_makes_nothing_impossible():
+    graph = paper_example()
+    data = Dataset(np.zeros((5, 4), np.int8), graph.names, graph.states)
+    smoothed = refine(graph, data, alpha=1).pdg.parameters
+    assert (smoothed > 0).all()
+    for node in [2, 3, 5, 7]:
+        start = graph.parameter_offsets[node]
+        np.testing.assert_allclose(smoothed[start : start + 2], graph.parameters[start : start + 2])
+
+
+def test_a_node_gets_as_many_pseudo_counts_as_the_nodes_that_it_is_merged_from():
+    two = assemble(
+        ("a", "b"), (("n", "y"),) * 2, np.array([-1, 0]),
+        [np.array([[0.6, 0.4]]), np.array([[0.2, 0.8], [0.2, 0.8]])],
+        [np.array([[[0], [1]]]), np.zeros((2, 2, 0), int)],
+    )  # fmt: skip
+    one = assemble(
+        two.names, two.states, two.forest, [two.parameters_of(0), two.parameters_of(1)[:1]],
+        [np.array([[[0], [0]]]), np.zeros((1, 2, 0), int)],
+    )  # fmt: skip
+    data = incomplete(np.random.default_rng(6), two, 30)
+    apart = ParameterEM(two, data, 2).pseudo_counts  # 2 for each of 6 parameters
+    assert apart == pytest.approx(12 * np.array([0.6, 0.4, 0.12, 0.48, 0.08, 0.32]))
+    merged = ParameterEM(one, data, 3).pseudo_counts  # 3 for each of 4
+    assert merged == pytest.approx([*apart[:2], *(apart[2:4] + apart[4:])])
+
+
+def hidden_class(rng):
+    """Return a graph that is symmetric in a class, and rows of three variables without it."""
+    truth = BayesianNetwork(
+        ("class", "x", "y", "z"),
+        (("a", "b"),) * 4,
+        ((), (0,), (0,), (0,)),
+        (np.array([0.4, 0.6]), *[np.array([[0.9, 0.1], [0.2, 0.8]])] * 3),
+    )
+    codes = truth.sample(1000, rng).codes.copy()
+    codes[:, 0] = -1
+    graph = compile_network(truth, root="class")
+    table = Dataset(codes, truth.names, truth.states)
+    return graph.with_parameters(np.full_like(graph.parameters, 0.5)), table
+
+
+def test_a_variable_that_no_row_observes_gets_random_starts():
+    graph, table = hidden_class(np.random.default_rng(5))
+    one = refine(graph, table, starts=1)
+    assert (one.symmetric, one.starts, one.converged) == (("class",), 1, True)
+    several = refine(graph, table)
+    assert (several.symmetric, several.starts) == (("class",), 5)
+    assert several.log_likelihoods[-1] > one.log_likelihoods[-1] + 100
+    again = refine(several.pdg, table)
+    assert (again.symmetric, again.starts) == ((), 1)
+    assert refine(graph, table).objectives == several.objectives
+    with pytest.raises(OptionError, match="starts 0"):
+        refine(graph, table, starts=0)
 
 
 def test_repeated_rows_are_weights():

@@ -1,12 +1,15 @@
 """The loop of every expectation maximisation: step until what never falls stops rising."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from exactlearn.errors import CheckError
 
 FALL = 1e-9
 """Relative fall of what is maximised that passes for rounding."""
+
+STARTS = 5
+"""Starts where the first one is symmetric in the states of a variable."""
 
 
 class AscentState(Protocol):
@@ -69,6 +72,36 @@ def ascend(
         if on_iteration:
             on_iteration(states[-1])
     return states, converged
+
+
+def best_ascent(
+    starts: Iterable[State],
+    step: Callable[[State], State],
+    *,
+    iterations: int,
+    least_gain: float,
+    on_iteration: Callable[[State], None] | None = None,
+) -> tuple[list[State], bool]:
+    """Ascend from each start as :func:`ascend`; return the ascent of the best objective."""
+    ascents = (
+        ascend(
+            start, step, iterations=iterations, least_gain=least_gain, on_iteration=on_iteration
+        )
+        for start in starts
+    )
+    return max(ascents, key=lambda ascent: ascent[0][-1].objective)
+
+
+def best_so_far(states: Sequence[State]) -> Sequence[State]:
+    """Return the ascent of the best objective among the states of one or more, one after another.
+
+    Parameters
+    ----------
+    states
+        At least one; each ascent begins with iteration 0.
+    """
+    best = max(range(len(states)), key=lambda k: states[k].objective)
+    return states[best - states[best].iteration : best + 1]
 
 
 def _gain(before: AscentState, after: AscentState) -> float:

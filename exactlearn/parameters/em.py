@@ -14,7 +14,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
 from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.ascent import ascend
+from exactlearn.parameters.ascent import STARTS, best_ascent
 from exactlearn.parameters.network_em import EMState, NetworkEM
 
 TOLERANCE = 1e-6
@@ -37,12 +37,19 @@ class EMResult:
         observed cells, and what EM maximised.
     converged
         Whether the gain fell below the tolerance before the iterations ran out.
+    starts
+        Number of starts.
+    symmetric
+        Variables in whose states the first start is symmetric: from there EM cannot tell them
+        apart.
     """
 
     network: BayesianNetwork
     log_likelihoods: tuple[float, ...]
     objectives: tuple[float, ...]
     converged: bool
+    starts: int = 1
+    symmetric: tuple[str, ...] = ()
 
     @property
     def log_likelihood(self) -> float:
@@ -60,7 +67,7 @@ def fit_em(
     parents: Sequence[Sequence[int]],
     *,
     alpha: float = 1.0,
-    starts: int = 1,
+    starts: int | None = None,
     tolerance: float = TOLERANCE,
     most_iterations: int = MOST_ITERATIONS,
     seed: int = 0,
@@ -80,8 +87,8 @@ def fit_em(
     starts
         Number of starts, of which that with the best objective is returned. The first is ``start``
         or, without it, each family's relative frequencies among the rows that observe it, raised
-        by ``alpha`` but at least by one; the others are random. A variable that no row observes
-        needs more than one start: frequencies alone do not tell its states apart.
+        by ``alpha`` but at least by one; the others are random. Left out, one, or five when the
+        first is symmetric in the states of a variable, as in those of one that no row observes.
     tolerance
         EM ends when an iteration gains no more than this per row (unit of weight).
     most_iterations
@@ -118,46 +125,51 @@ def fit_em(
     >>> fit_em(data, [()], alpha=0.0).network.tables[0].round(3)
     array([0.667, 0.333])
     """
-    if starts < 1 or most_iterations < 0 or not tolerance >= 0 or seed < 0:
+    if (starts is not None and starts < 1) or most_iterations < 0 or not tolerance >= 0 or seed < 0:
         raise OptionError(
             "expected at least 1 start, and iterations, tolerance and seed of at least 0; found "
             f"starts {starts}, most_iterations {most_iterations}, tolerance {tolerance}, "
             f"seed {seed}"
         )
     problem = NetworkEM(dataset, parents, alpha)
-    ascents = (
-        ascend(
-            problem.init(parameters),
+    first = _first(problem, start)
+    symmetric = problem.symmetric(first)
+    starts = starts or (STARTS if symmetric else 1)
+    with interruptible():
+        states, converged = best_ascent(
+            map(problem.init, _starts(problem, first, starts, seed)),
             problem.step,
             iterations=most_iterations,
             least_gain=tolerance * problem.total_weight,
             on_iteration=on_iteration,
         )
-        for parameters in _starts(problem, start, starts, seed)
-    )
-    with interruptible():
-        states, converged = max(ascents, key=lambda ascent: ascent[0][-1].objective)
     return EMResult(
         problem.network(states[-1].parameters),
         tuple(s.log_likelihood for s in states),
         tuple(s.objective for s in states),
         converged,
+        starts,
+        symmetric,
     )
 
 
+def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:
+    """Return the parameters of the first start."""
+    if start is None:
+        return problem.maximise(problem.available, max(1.0, problem.alpha))
+    same = (start.names, start.states, start.parents)
+    if same != (problem.dataset.names, problem.dataset.states, problem.families):
+        raise OptionError(
+            "the network to start from must have the table's variables and states, in its "
+            "order, and the same parents in the same order: leave the start out, or change it"
+        )
+    return flat_tables(start)
+
+
 def _starts(
-    problem: NetworkEM, start: BayesianNetwork | None, starts: int, seed: int
+    problem: NetworkEM, first: NDArray[np.float64], starts: int, seed: int
 ) -> list[NDArray[np.float64]]:
-    """Return the parameters of each start."""
-    first = problem.maximise(problem.available, max(1.0, problem.alpha))
-    if start is not None:
-        same = (start.names, start.states, start.parents)
-        if same != (problem.dataset.names, problem.dataset.states, problem.families):
-            raise OptionError(
-                "the network to start from must have the table's variables and states, in its "
-                "order, and the same parents in the same order: leave the start out, or change it"
-            )
-        first = flat_tables(start)
+    """Return the parameters of each start: the first, then random ones."""
     rng = np.random.default_rng(seed)
     random = (rng.exponential(size=len(first)) for _ in range(starts - 1))
     return [first, *(problem.maximise(counts, 0.0) for counts in random)]

@@ -32,6 +32,9 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import checked_families, full_counts, smoothed
 from exactlearn.pdg.passes import NO_POSTERIOR
 
+EQUAL = 1e-9
+"""Difference of two probabilities that is rounding."""
+
 
 class EMState(NamedTuple):
     """Where EM stands: parameters and what the E-step found under them.
@@ -124,6 +127,32 @@ class NetworkEM:
         """Return a view of each variable's table among flat numbers."""
         parts = zip(np.split(flat, self._ends), self._shapes, strict=True)
         return [part.reshape(shape) for part, shape in parts]
+
+    def symmetric(self, parameters: NDArray[np.float64]) -> tuple[str, ...]:
+        """Return the variables in whose states parameters are symmetric, and remain so under EM.
+
+        They have missing cells and children, and no child depends on them, neither now nor after
+        a step: nothing tells their states apart, as those of a variable that no row observes.
+
+        Raises
+        ------
+        DataError
+            If a row is impossible under the parameters.
+        """
+        found = self._without_dependents(parameters)
+        if found:
+            found &= self._without_dependents(self.maximise(self.init(parameters).counts))
+        return tuple(self.dataset.names[v] for v in sorted(found))
+
+    def _without_dependents(self, parameters: NDArray[np.float64]) -> set[int]:
+        """Return the variables with missing cells and children, none of which depends on them."""
+        missing = np.unique(self._cells[:, 1]).tolist()
+        ranges: dict[int, list[float]] = {v: [] for v in missing}
+        for table, family in zip(self.tables(parameters), self.families, strict=True):
+            for axis, parent in enumerate(family):
+                if parent in ranges:
+                    ranges[parent].append(float(np.ptp(table, axis=axis).max()))
+        return {v for v, own in ranges.items() if own and max(own) <= EQUAL}
 
     def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         parts, counts = self._parts, self.available.copy()

@@ -216,4 +216,5 @@ def smoothed_on(
     """Return a graph with smoothed parameters: by counts of complete data, else by EM."""
     if dataset.is_complete:
         return tuned_smoothing(graph, dataset, alpha=alpha, seed=seed).graph
-    return refine(graph, dataset, alpha=1.0 if alpha is None else alpha).pdg
+    smoothing = 1.0 if alpha is None else alpha
+    return refine(graph, dataset, alpha=smoothing, prior="uniform").pdg

@@ -170,7 +170,7 @@ def structural_em_graph(
         last = smoothed_graph(last, counts, alpha)
     else:
         steps = FINAL_ITERATIONS if finished else 1
-        last = refine(last, merged, iterations=steps, alpha=alpha).pdg
+        last = refine(last, merged, iterations=steps, alpha=alpha, prior="uniform").pdg
     states = tuple(climb.states)
     return StructuralEMGraph(last, score.lambda_, score.size, states, converged, finished)
 

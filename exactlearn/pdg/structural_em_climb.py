@@ -91,7 +91,7 @@ class ExpectedCases:
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         """Return a structure with its parameters by EM (Algorithm 1, line 5)."""
-        return refine(graph, self._dataset, iterations=EM_ITERATIONS).pdg
+        return refine(graph, self._dataset, iterations=EM_ITERATIONS, alpha=0.0, starts=1).pdg
 
     def counts(self, graph: DecisionGraph) -> tuple[EdgeTables, float]:
         """Return the counts of all edges, and the log-likelihood."""

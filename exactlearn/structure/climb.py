@@ -139,7 +139,8 @@ class Climb:
         network = fit_complete(table, parents, alpha=alpha)
         if self.variant == "hard":
             return network
-        return fit_em(self.task.dataset, parents, alpha=self.alpha, start=network).network
+        fitted = fit_em(self.task.dataset, parents, alpha=self.alpha, start=network, starts=1)
+        return fitted.network
 
     def _completed(self, network: BayesianNetwork) -> Dataset:
         """Return the completed, perhaps weighted, table: the E-step."""
