@@ -77,6 +77,11 @@ def load_for(
     return Dataset(codes, model.names, model.states, dataset.weights)
 
 
+def load_test(path: Path, reading: Reading, learned_from: Dataset) -> Dataset:
+    """Read rows that nothing is learnt from, as `load_for`; numbers go into the table's bins."""
+    return load_for(path, replace(reading, discretise={}), learned_from)
+
+
 def score_of(criterion: Criterion) -> Score:
     """Return the declared score."""
     return parse_score(criterion.criterion, ess=criterion.ess, lambda_=criterion.lambda_)

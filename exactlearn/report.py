@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 """Width of tables when standard output is no terminal."""
 
+SHOWN_ROWS = 10
+"""Most rows of probability zero that are printed by number."""
+
 
 class Learned(Protocol):
     """What every learning method answers with."""
@@ -138,6 +141,27 @@ def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
     return plain_table(("row", "variable", "value"), rows, right=("row",))
 
 
+def held_out_table(record: Mapping[str, Any]) -> Table:
+    """Return the table of the log-likelihood of held-out rows under each model."""
+    rows = (
+        (
+            name.replace("_", " "),
+            str(found["rows"]),
+            number(found["log_likelihood_per_row"]) or "-inf",
+            _some(found["impossible_rows"]),
+        )
+        for name, found in record.items()
+    )
+    columns = ("model", "rows", "log-likelihood per row", "impossible rows")
+    return plain_table(columns, rows, right=columns[1:3])
+
+
+def _some(numbers: Sequence[int]) -> str:
+    """Return how many numbers there are, and the first ones."""
+    shown = ", ".join(map(str, numbers[:SHOWN_ROWS])) + ", ..." * (len(numbers) > SHOWN_ROWS)
+    return f"{len(numbers)}: {shown}" if numbers else "none"
+
+
 def compilation_record(compiled: "Compilation") -> dict[str, Any]:
     """Return the JSON record of a compiled network."""
     return {
@@ -165,23 +189,32 @@ def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:
 
 def run_tables(record: Mapping[str, Any]) -> list[Any]:
     """Return the tables of a run's record, in the order of the pipeline."""
-    refined = record["refinement"]
-    gain = refined["log_likelihood"] - refined["log_likelihood_before"]
     learned = facts(
         missing_cells=str(len(record["completion"])) if "completion" in record else "",
         completed_rightly=percent(record.get("imputation_accuracy")),
     )
-    em = facts(
-        log_likelihood=f"{number(refined['log_likelihood'])} ({gain:+.4f} by EM)",
-        iterations=f"{refined['iterations']}{'' if refined['converged'] else ' (limit reached)'}",
-    )
-    tables = [Text("Network", "bold"), *learning_tables(record), learned, ""]
-    tables += [Text("Decision graph", "bold"), compilation_table(record["decision_graph"]), em]
+    tables = [Text("Network", "bold"), *learning_tables(record), learned]
+    if "network" in record:
+        tables.append(_em_table(record["network"]))
+    tables += ["", Text("Decision graph", "bold"), compilation_table(record["decision_graph"])]
+    tables.append(_em_table(record["refinement"]))
+    if "held_out" in record:
+        tables += ["", Text("Rows not learned from", "bold"), held_out_table(record["held_out"])]
     for answer in record["queries"]:
         given = ", ".join(f"{name} = {state}" for name, state in answer["evidence"].items())
         tables += ["", Text(f"Posterior given {given}" if given else "Marginals", "bold")]
         tables.append(posterior_table(answer["posterior"]))
     return tables
+
+
+def _em_table(record: Mapping[str, Any]) -> Table:
+    """Return the table of how EM went."""
+    gain = record["log_likelihood"] - record["log_likelihood_before"]
+    return facts(
+        log_likelihood=f"{number(record['log_likelihood'])} ({gain:+.4f} by EM)",
+        iterations=f"{record['iterations']}{'' if record['converged'] else ' (limit reached)'}",
+        starts=str(record["starts"]) if record["starts"] > 1 else "",
+    )
 
 
 def posterior_table(posterior: Mapping[str, Mapping[str, float]]) -> Table:

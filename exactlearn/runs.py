@@ -54,7 +54,7 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class Data(Reading):
-    """Section ``[data]``: the table, and the complete table to compare its completion with.
+    """Section ``[data]``: the table, and the tables to judge what is learned by.
 
     Parameters
     ----------
@@ -62,10 +62,14 @@ class Data(Reading):
         The table; relative to the run file.
     truth
         The same table without missing cells, if known; relative to the run file.
+    test
+        Rows that are not learned from, if there are any, to tell the log-likelihood of; relative to
+        the run file.
     """
 
     file: str
     truth: str | None = None
+    test: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,12 +181,12 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkParameters:
-    """Section ``[network]``: the parameters of the learned network.
+    """Section ``[network]``: the parameters of the learned network, by EM where cells are missing.
 
     Parameters
     ----------
     smoothing
-        Pseudo-count of every cell of a conditional table.
+        Pseudo-counts for each parameter: every cell of a conditional table gets so many.
     """
 
     smoothing: float = 1.0
@@ -201,14 +205,15 @@ class GraphParameters:
     iterations
         Largest number of EM iterations.
     tolerance
-        EM ends when the log-likelihood gains less than this.
+        EM ends when the smoothed log-likelihood gains less than this per row.
     smoothing
-        Pseudo-count of every parameter of the graph; without it the log-likelihood never falls.
+        Pseudo-counts for each parameter: all together they are rows of the graph that EM starts
+        from.
     """
 
     iterations: int = 100
     tolerance: float = 1e-6
-    smoothing: float = 0.0
+    smoothing: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
@@ -284,6 +289,7 @@ def read_run(path: Path) -> Run:
         run.data,
         file=str(folder / run.data.file),
         truth=str(folder / run.data.truth) if run.data.truth else None,
+        test=str(folder / run.data.test) if run.data.test else None,
     )
     return replace(run, data=data)
 

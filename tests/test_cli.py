@@ -1,6 +1,7 @@
 """The command line: its contract of options, streams, JSON keys, files and exit statuses."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from exactlearn.formats.table import read_dataset
 from exactlearn.instances import bundled, folder, path
 from exactlearn.parameters.em import fit_em
 from exactlearn.parameters.network_em import NetworkEM
+from exactlearn.pdg.flows import log_likelihood
 from exactlearn.pdg.forest_search import ForestSearch
 from exactlearn.pdg.refine import ParameterEM
 from exactlearn.pipeline import load_for
@@ -259,6 +261,7 @@ def test_fit_complete_and_em(tables, tmp_path):
     run("compile", tmp_path / "net.bif", "-o", tmp_path / "model.pdg.json")
     em = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv", "--method", "em",
                   "-o", tmp_path / "refined.pdg.json")  # fmt: skip
+    assert list(em) == ["log_likelihood", "iterations", "seconds", "starts"]
     assert em["iterations"] > 0
     assert em["log_likelihood"] > complete["log_likelihood"]  # fewer cells, fitted to them
     assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
@@ -325,6 +328,19 @@ def test_em_writes_its_first_parameters_at_once(tables, tmp_path, monkeypatch, k
     monkeypatch.setattr(ParameterEM, "step", die)
     assert "killed" in fails(*words, killed, status=1)
     assert killed.read_text() == first.read_text()
+
+
+def test_fit_says_that_no_row_observes_a_variable(tables, tmp_path):
+    lines = (tables / "full.csv").read_text().splitlines()
+    column = lines[0].split(",").index("Cancer")
+    cells = [line.split(",") for line in lines[1:]]
+    rows = [",".join("?" if k == column else cell for k, cell in enumerate(c)) for c in cells]
+    (tmp_path / "unobserved.csv").write_text("\n".join([lines[0], *rows]))
+    words = ["fit", "cancer", str(tmp_path / "unobserved.csv"), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert json.loads(done.stdout)["starts"] == 5
+    assert "No row tells the states of Cancer apart" in done.stderr
+    assert "the best of 5 starts was kept" in done.stderr
 
 
 def test_fit_a_network_from_incomplete_data(tables, tmp_path):
@@ -497,6 +513,36 @@ class TestRun:
         assert record["status"] == "interrupted"
         size = record["decision_graph"]["effective_size"]
         assert read_pdg(out / "model.pdg.json").effective_size == size
+
+    def test_rows_not_learned_from_are_judged(self, tables, tmp_path):
+        run("simulate", "cancer", "--rows", 2000, "--hide", "mcar:0.05", "--seed", 5,
+            "-o", tmp_path / "fresh.csv")  # fmt: skip
+        file = tmp_path / "judged.toml"
+        file.write_text(
+            f'[data]\nfile = "{tables / "holes.csv"}"\ntest = "fresh.csv"\n'
+            '[search]\nmethod = "mode"\n[figures]\nformats = []\n'
+        )
+        record = run_json("run", file, "-o", tmp_path / "out")
+        network, graph = record["held_out"]["network"], record["held_out"]["decision_graph"]
+        assert network["rows"] == graph["rows"] == 2000
+        assert network["impossible_rows"] == graph["impossible_rows"] == []
+        fresh = load_for(
+            tmp_path / "fresh.csv", Reading(), read_pdg(tmp_path / "out/model.pdg.json")
+        )
+        expected = log_likelihood(read_pdg(tmp_path / "out/model.pdg.json"), fresh) / 2000
+        assert graph["log_likelihood_per_row"] == pytest.approx(expected)
+        assert expected > network["log_likelihood_per_row"] - 0.02
+        parents = [record["parents"][name] for name in fresh.names]
+        data = load_for(tables / "holes.csv", Reading(), fresh)
+        by_em = fit_em(data, [[fresh.names.index(p) for p in ps] for ps in parents]).network
+        written = read_bif(tmp_path / "out/network.bif").tables
+        for table, other in zip(by_em.tables, written, strict=True):
+            np.testing.assert_allclose(table, other, atol=1e-9)
+
+        file.write_text(file.read_text() + "[decision_graph]\nsmoothing = 0\n")
+        told = run("run", file, "-o", tmp_path / "out")
+        assert (tmp_path / "out" / "test" / "fresh.csv").is_file()
+        assert re.search(r"decision graph +2000 +-inf +\d+: \d+, ", told)
 
     def test_queries_are_checked_before_the_work(self, tables, tmp_path):
         file = tmp_path / "x.toml"

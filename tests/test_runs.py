@@ -106,10 +106,11 @@ def test_errors_name_the_file(tmp_path):
 
 def test_data_files_are_found_beside_the_run_file(tmp_path):
     path = tmp_path / "run.toml"
-    path.write_text("[data]\nfile = 'a.csv'\ntruth = 'sub/b.csv'\n")
+    path.write_text("[data]\nfile = 'a.csv'\ntruth = 'sub/b.csv'\ntest = 'c.csv'\n")
     data = read_run(path).data
     assert Path(data.file) == tmp_path / "a.csv"
     assert Path(data.truth) == tmp_path / "sub" / "b.csv"
+    assert Path(data.test) == tmp_path / "c.csv"
 
 
 RUNS = st.builds(

@@ -1,18 +1,15 @@
 """``exactlearn fit``: the parameters of a network or a decision graph with a given structure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from math import nan
 from time import monotonic
 from typing import Any
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
 from exactlearn.commands.options import output_options, reading_options
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.commands.refining import refined, told
+from exactlearn.commands.refining import fitted_network, refined
 from exactlearn.data import Dataset
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.evaluation.table_queries import query_rows
@@ -20,9 +17,8 @@ from exactlearn.formats.model import Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import available_rows, fit_available_cases
-from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, fit_em
-from exactlearn.parameters.network_em import EMState
-from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, EMResult
+from exactlearn.pdg.refine import Refinement
 from exactlearn.pipeline import load_for
 from exactlearn.report import facts, number, plain_table
 from exactlearn.runs import GraphParameters, NetworkParameters, Reading
@@ -50,15 +46,15 @@ from exactlearn.runs import GraphParameters, NetworkParameters, Reading
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
-    help="em: least gain of the log-likelihood to go on, for a network of the smoothed one and "
-    f"per row.  [default: {TOLERANCE:g}]",
+    help="em: least gain of the smoothed log-likelihood per row to go on.  "
+    f"[default: {TOLERANCE:g}]",
 )
 @click.option(
     "--smoothing",
     type=click.FloatRange(0),
-    help="Pseudo-count of every parameter.  [default: "
-    f"{NetworkParameters.smoothing:g} for a network, {GraphParameters.smoothing:g} for a decision "
-    "graph]",
+    help="Pseudo-counts for each parameter: equal ones for a network, which is estimated from "
+    "the rows alone; rows of the graph as it was for a decision graph.  [default: "
+    f"{NetworkParameters.smoothing:g}]",
 )
 def command(
     source: str,
@@ -84,25 +80,23 @@ def command(
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     begun, finished = monotonic(), True
     used: Mapping[str, int] = {}
+    how: dict[str, Any] = {}
     fitted: Model
     log_likelihoods: Sequence[float]
-    if isinstance(model, DecisionGraph):
-        if method == "complete":
-            raise OptionError(
-                "--method complete fits a network (.bif); fit a decision graph with 'em'"
-            )
-        result, finished = refined(model, dataset, GraphParameters(**given), output, output.path)
-        fitted, log_likelihoods = result.pdg, result.log_likelihoods
-    elif method == "em":
-        (fitted, log_likelihoods), finished = _by_em(model, dataset, given, output)
-    else:
+    if method == "em":
+        fitted, result, finished = _by_em(model, dataset, given, output)
+        log_likelihoods, how = result.log_likelihoods, {"starts": result.starts}
+    elif isinstance(model, BayesianNetwork):
         fitted = _counted(model, dataset, given)
         log_likelihoods = (nan, _log_likelihood(fitted, dataset))
         used = _rows_used(model, dataset, output)
+    else:
+        raise OptionError("--method complete fits a network (.bif); fit a decision graph with 'em'")
     record: dict[str, Any] = {
         "log_likelihood": log_likelihoods[-1],
         "iterations": len(log_likelihoods) - 1,
         "seconds": monotonic() - begun,
+        **how,
     }
     if used:
         record["rows_per_family"] = used
@@ -153,37 +147,11 @@ def _rows_used(network: BayesianNetwork, data: Dataset, output: Output) -> dict[
 
 
 def _by_em(
-    network: BayesianNetwork, data: Dataset, given: Mapping[str, Any], output: Output
-) -> tuple[tuple[BayesianNetwork, Sequence[float]], bool]:
-    """Return the network with its parameters by EM and the log-likelihoods; whether it ended."""
-    alpha = given.get("smoothing", NetworkParameters.smoothing)
-
-    def run(on_iteration: Callable[[EMState], None]) -> tuple[BayesianNetwork, Sequence[float]]:
-        result = fit_em(
-            data,
-            network.parents,
-            alpha=alpha,
-            tolerance=given.get("tolerance", TOLERANCE),
-            most_iterations=given.get("iterations", MOST_ITERATIONS),
-            on_iteration=on_iteration,
-        )
-        if not result.converged:
-            output.note(f"EM had not converged after {result.iterations} iterations")
-        return result.network, result.log_likelihoods
-
-    def reached(states: Sequence[EMState]) -> tuple[BayesianNetwork, Sequence[float]]:
-        fitted = _with_parameters(network, states[-1].parameters)
-        return fitted, tuple(s.log_likelihood for s in states)
-
-    def write(result: tuple[BayesianNetwork, Sequence[float]]) -> None:
-        if output.path is not None:
-            write_model(result[0], output.path)
-
-    return told(run, reached, write, output)
-
-
-def _with_parameters(network: BayesianNetwork, flat: NDArray[np.float64]) -> BayesianNetwork:
-    """Return a network with other parameters, those of one variable after the other."""
-    ends = np.cumsum([table.size for table in network.tables])[:-1]
-    tables = zip(np.split(flat, ends), network.tables, strict=True)
-    return replace(network, tables=tuple(new.reshape(old.shape) for new, old in tables))
+    model: Model, data: Dataset, given: Mapping[str, Any], output: Output
+) -> tuple[Model, EMResult | Refinement, bool]:
+    """Return the model with its parameters by EM, how EM went, and whether it ended by itself."""
+    if not isinstance(model, BayesianNetwork):
+        refinement, finished = refined(model, data, GraphParameters(**given), output, output.path)
+        return refinement.pdg, refinement, finished
+    result, finished = fitted_network(data, model.parents, output, output.path, **given)
+    return result.network, result, finished

@@ -1,22 +1,77 @@
-"""EM told while it runs, whose last parameters Ctrl-C keeps; shared by ``fit`` and ``run``."""
+"""EM told while it runs, whose best parameters Ctrl-C keeps; shared by ``fit`` and ``run``."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.commands.output import Output
 from exactlearn.data import Dataset
+from exactlearn.formats.bif import write_bif
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.interrupts import interruptible
+from exactlearn.network import BayesianNetwork
+from exactlearn.parameters.ascent import best_so_far
+from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, EMResult, fit_em
 from exactlearn.parameters.network_em import EMState
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.refine import Refinement, RefinementState, refine
 from exactlearn.progress import Checkpoint
 from exactlearn.report import number
-from exactlearn.runs import GraphParameters
+from exactlearn.runs import GraphParameters, NetworkParameters
 
 S = TypeVar("S", RefinementState, EMState)
-R = TypeVar("R")
+R = TypeVar("R", Refinement, EMResult)
+
+
+def fitted_network(
+    data: Dataset,
+    parents: Sequence[Sequence[int]],
+    output: Output,
+    path: Path | None,
+    *,
+    smoothing: float = NetworkParameters.smoothing,
+    tolerance: float = TOLERANCE,
+    iterations: int = MOST_ITERATIONS,
+) -> tuple[EMResult, bool]:
+    """Fit a network with given parents to a table with missing cells, as :func:`refined`."""
+
+    def run(on_iteration: Callable[[EMState], None]) -> EMResult:
+        return fit_em(
+            data,
+            parents,
+            alpha=smoothing,
+            tolerance=tolerance,
+            most_iterations=iterations,
+            on_iteration=on_iteration,
+        )
+
+    def reached(states: Sequence[EMState]) -> EMResult:
+        return EMResult(
+            _network(data, parents, states[-1].parameters),
+            tuple(s.log_likelihood for s in states),
+            tuple(s.objective for s in states),
+            converged=False,
+        )
+
+    def write(result: EMResult) -> None:
+        if path is not None:
+            write_bif(result.network, path)
+
+    return told(run, reached, write, output)
+
+
+def _network(
+    data: Dataset, parents: Sequence[Sequence[int]], flat: NDArray[np.float64]
+) -> BayesianNetwork:
+    """Return a network from its parameters, those of one variable after the other."""
+    families = tuple(tuple(family) for family in parents)
+    shapes = [tuple(data.cardinalities[[*ps, v]].tolist()) for v, ps in enumerate(families)]
+    parts = np.split(flat, np.cumsum([np.prod(shape) for shape in shapes])[:-1])
+    tables = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+    return BayesianNetwork(data.names, data.states, families, tables)
 
 
 def refined(
@@ -29,7 +84,7 @@ def refined(
     Returns
     -------
     refinement, finished
-        Not finished at Ctrl-C and SIGTERM: the refinement is what EM had reached.
+        Not finished at Ctrl-C and SIGTERM: the refinement is the best that EM had reached.
     """
 
     def run(on_iteration: Callable[[RefinementState], None]) -> Refinement:
@@ -57,13 +112,24 @@ def refined(
     return told(run, reached, write, output)
 
 
+def em_record(result: EMResult | Refinement) -> dict[str, Any]:
+    """Return the JSON record of how EM went."""
+    return {
+        "log_likelihood": result.log_likelihoods[-1],
+        "log_likelihood_before": result.log_likelihoods[0],
+        "iterations": result.iterations,
+        "converged": result.converged,
+        "starts": result.starts,
+    }
+
+
 def told(
     run: Callable[[Callable[[S], None]], R],
     reached: Callable[[Sequence[S]], R],
     write: Callable[[R], None],
     output: Output,
 ) -> tuple[R, bool]:
-    """Run EM and tell each iteration; return its result, and whether it ended by itself.
+    """Run EM and tell how it goes; return its result, and whether it ended by itself.
 
     What is reached is written as often as a :class:`~exactlearn.progress.Checkpoint` allows, so
     that not even a kill loses it.
@@ -73,7 +139,7 @@ def told(
     run
         Runs EM; what it is given is to be called with each state.
     reached
-        Makes a result of the states so far.
+        Makes a result of the states of the best ascent so far.
     write
         Writes such a result where it is wanted.
 
@@ -88,16 +154,25 @@ def told(
 
         def tell(state: S) -> None:
             states.append(state)
-            checkpoint.keep(state.objective, lambda: write(reached(states)))
+            checkpoint.keep(state.objective, lambda: write(reached(best_so_far(states))))
             narration.tell(
                 f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             )
 
         try:
             with interruptible():
-                return run(tell), True
+                result = run(tell)
         except KeyboardInterrupt:
             if not states:
                 raise
-    output.note(f"Interrupted: the parameters are those of iteration {states[-1].iteration}")
-    return reached(states), False
+            best = best_so_far(states)
+            output.note(f"Interrupted: the parameters are those of iteration {best[-1].iteration}")
+            return reached(best), False
+    if result.symmetric:
+        output.note(
+            f"No row tells the states of {', '.join(result.symmetric)} apart, so EM also started "
+            f"from random points: the best of {result.starts} starts was kept"
+        )
+    if not result.converged:
+        output.note(f"EM had not converged after {result.iterations} iterations")
+    return result, True

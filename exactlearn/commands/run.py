@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from exactlearn.commands.findings import Findings, write_figures, write_findings
 from exactlearn.commands.learned import leave, searched, tell_message
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, write_json
-from exactlearn.commands.refining import refined
+from exactlearn.commands.refining import em_record, fitted_network, refined
 from exactlearn.data import Dataset
 from exactlearn.drawing import decision_graph_drawing, network_drawing
 from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
 from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.evaluation.queries import query
 from exactlearn.formats.atomic import atomic_write
+from exactlearn.formats.bif import write_bif
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import locate
@@ -28,7 +30,15 @@ from exactlearn.network import BayesianNetwork
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.pdg.compile import Compilation, compile_and_check
 from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pipeline import learn_complete, learn_incomplete, learning_problem, load, load_truth
+from exactlearn.pdg.flows import log_likelihood_rows
+from exactlearn.pipeline import (
+    learn_complete,
+    learn_incomplete,
+    learning_problem,
+    load,
+    load_test,
+    load_truth,
+)
 from exactlearn.progress import Checkpoint
 from exactlearn.report import (
     Learned,
@@ -43,6 +53,9 @@ from exactlearn.solvers.result import OnEvent
 
 RESULTS = Path("results")
 
+Parents = tuple[tuple[int, ...], ...]
+"""Parents of each variable."""
+
 
 @click.command("run")
 @click.argument("source", metavar="RUN.toml")
@@ -52,17 +65,19 @@ RESULTS = Path("results")
 def command(source: str, output: Output, seed: int | None, time_limit: float | None) -> None:
     """Run a run file, or a bundled one by its name, and write everything into a folder.
 
-    The pipeline: read the table; learn the network (and the values of missing cells); compile it
-    to a decision graph; refine that by EM on the table as it was read; answer the queries. The
-    folder is results/NAME unless -o names another; result.json there holds what --json prints,
-    run.toml the run with all its defaults, and data/ and truth/ its tables, so that the folder can
-    be moved and 'exactlearn run FOLDER/run.toml' repeats it.
+    The pipeline: read the table; learn the network (and the values of missing cells); fit its
+    parameters to the table as it was read, by EM where cells are missing; compile it to a decision
+    graph; refine that by EM; tell the log-likelihood of rows not learned from, if 'test' names
+    some; answer the queries. The folder is results/NAME unless -o names another; result.json there
+    holds what --json prints, run.toml the run with all its defaults, and data/, truth/ and test/
+    its tables, so that the folder can be moved and 'exactlearn run FOLDER/run.toml' repeats it.
     """
     path = locate(source, ".toml")
     run = _overridden(read_run(path), seed, time_limit)
     output.note_compiling()
     data = load(Path(run.data.file), run.data)
     truth = load_truth(Path(run.data.truth), run.data) if run.data.truth else None
+    test = load_test(Path(run.data.test), run.data, data) if run.data.test else None
     for queries in run.queries:
         _check_names(queries, data)
     folder = output.path or RESULTS / path.stem
@@ -70,11 +85,13 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
     atomic_write(folder / "run.toml", to_toml(_with_tables(run, folder)))
     output.note(run.title or f"Run {path}")
     output.note(size_told(data))
-    network, record = _learn(run, data, truth, output)
+    parents, record = _learn(run, data, truth, output)
+    if record["status"] != "interrupted":
+        network = _network(run, data, parents, record, output)
     if record["status"] == "interrupted":
         output.note(f"Interrupted: the best so far lies in {folder}")
         raise click.exceptions.Exit(ExitStatus.INTERRUPTED)
-    graph = _decision_graph(run, network, data, record, output)
+    graph = _decision_graph(run, network, data, test, record, output)
     write_pdg(graph, folder / "model.pdg.json")
     record["queries"] = [_answer(graph, queries) for queries in run.queries]
     _draw(run, network, graph, folder, output)
@@ -104,7 +121,8 @@ def _with_tables(run: Run, folder: Path) -> Run:
     """Copy the tables into a folder; return the run that reads them there, wherever it is moved."""
     file = _copied(run.data.file, folder / "data")
     truth = _copied(run.data.truth, folder / "truth") if run.data.truth else None
-    return replace(run, data=replace(run.data, file=file, truth=truth))
+    test = _copied(run.data.test, folder / "test") if run.data.test else None
+    return replace(run, data=replace(run.data, file=file, truth=truth, test=test))
 
 
 def _copied(file: str, into: Path) -> str:
@@ -132,8 +150,8 @@ def _check_names(queries: Queries, data: Dataset) -> None:
 
 def _learn(
     run: Run, data: Dataset, truth: Dataset | None, output: Output
-) -> tuple[BayesianNetwork, dict[str, Any]]:
-    """Learn the network, write it with the completed table, and return it with its record."""
+) -> tuple[Parents, dict[str, Any]]:
+    """Learn the network, write it with the completed table, and return its DAG and record."""
     smoothing = run.network.smoothing
 
     def findings(learned: Learned) -> Findings:
@@ -155,8 +173,7 @@ def _learn(
     tell_message(learned, output)
     found = findings(learned)
     write_findings(found, output, completed=not data.is_complete)
-    assert found.data is not None
-    return fit_complete(found.data, found.parents, alpha=smoothing), dict(found.record)
+    return found.parents, dict(found.record)
 
 
 def _searched(run: Run, data: Dataset, output: Output, findings: Any) -> Learned:
@@ -174,10 +191,32 @@ def _searched(run: Run, data: Dataset, output: Output, findings: Any) -> Learned
     return searched(output, run.search.method, augment, findings)
 
 
+def _network(
+    run: Run, data: Dataset, parents: Parents, record: dict[str, Any], output: Output
+) -> BayesianNetwork:
+    """Fit the network's parameters to the table as it was read, write it, and record how."""
+    assert output.path is not None
+    path, smoothing = output.path / "network.bif", run.network.smoothing
+    if data.is_complete:
+        network = fit_complete(data, parents, alpha=smoothing)
+    else:
+        result, finished = fitted_network(data, parents, output, path, smoothing=smoothing)
+        if not finished:
+            record["status"] = "interrupted"
+        record["network"], network = em_record(result), result.network
+    write_bif(network, path)
+    return network
+
+
 def _decision_graph(
-    run: Run, network: BayesianNetwork, data: Dataset, record: dict[str, Any], output: Output
+    run: Run,
+    network: BayesianNetwork,
+    data: Dataset,
+    test: Dataset | None,
+    record: dict[str, Any],
+    output: Output,
 ) -> DecisionGraph:
-    """Compile and refine, and add both to the record."""
+    """Compile and refine, and add both to the record, with the log-likelihood of held-out rows."""
     assert output.path is not None
     path, options = output.path / "model.pdg.json", run.decision_graph
     checkpoint = Checkpoint(output.note)
@@ -193,13 +232,25 @@ def _decision_graph(
     result, finished = refined(compiled.graph, data, options, output, path)
     if not (finished and compiled.finished):
         record["status"] = "interrupted"
-    record["refinement"] = {
-        "log_likelihood": result.log_likelihoods[-1],
-        "log_likelihood_before": result.log_likelihoods[0],
-        "iterations": result.iterations,
-        "converged": result.converged,
-    }
+    record["refinement"] = em_record(result)
+    if test is not None:
+        # the compiled graph is the network, and knows what to do with missing cells
+        models = {"network": compiled.graph, "decision_graph": result.pdg}
+        record["held_out"] = {name: _held_out(g, test) for name, g in models.items()}
     return result.pdg
+
+
+def _held_out(graph: DecisionGraph, dataset: Dataset) -> dict[str, Any]:
+    """Return the JSON record of a model's log-likelihood of rows that it was not learned from.
+
+    Rows of probability zero are listed, and make the log-likelihood minus infinity.
+    """
+    rows = log_likelihood_rows(graph, dataset.codes)
+    return {
+        "rows": len(rows),
+        "log_likelihood_per_row": dataset.total(rows) / float(dataset.row_weights.sum()),
+        "impossible_rows": np.flatnonzero(np.isneginf(rows)).tolist(),
+    }
 
 
 def _answer(graph: DecisionGraph, queries: Queries) -> Mapping[str, Any]:

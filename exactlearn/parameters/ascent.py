@@ -84,9 +84,7 @@ def best_ascent(
 ) -> tuple[list[State], bool]:
     """Ascend from each start as :func:`ascend`; return the ascent of the best objective."""
     ascents = (
-        ascend(
-            start, step, iterations=iterations, least_gain=least_gain, on_iteration=on_iteration
-        )
+        ascend(start, step, iterations=iterations, least_gain=least_gain, on_iteration=on_iteration)
         for start in starts
     )
     return max(ascents, key=lambda ascent: ascent[0][-1].objective)

@@ -13,8 +13,8 @@ conditional tables, or for none. All pseudo-counts together, ``alpha`` times the
 parameters, are therefore rows of that start model: :math:`a_j` is how many of them reach the node
 and have the state. So it does not matter how nodes are merged, a node that few rows reach stays
 near its start, and a state of probability zero stays impossible. Without a start to trust
-(``prior="uniform"``, and where the start is symmetric in an unobserved variable) each parameter gets
-``alpha``, as in THESIS, equation 4.15.
+(``prior="uniform"``, and where the start is symmetric in an unobserved variable) each parameter
+gets ``alpha``, as in THESIS, equation 4.15.
 """
 
 from collections.abc import Callable, Iterator
@@ -124,7 +124,9 @@ class ParameterEM:
         unobserved = np.flatnonzero((self._codes < 0).all(axis=0)).tolist()
         self.symmetric = symmetric_variables(graph, unobserved)
         uniform = prior == "uniform" or bool(self.symmetric)
-        self.pseudo_counts = alpha * (np.ones(len(graph.parameters)) if uniform else _rows_of(graph))
+        self.pseudo_counts = alpha * (
+            np.ones(len(graph.parameters)) if uniform else _rows_of(graph)
+        )
 
     def init(self, parameters: NDArray[np.float64] | None = None) -> RefinementState:
         """Return the state at some parameters, or at the graph's own.
