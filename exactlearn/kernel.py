@@ -20,9 +20,12 @@ from time import monotonic, sleep
 from typing import IO, Any, TypeVar, cast
 
 import numba
+from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
+
+from exactlearn.compilation_notice import compilation_begins
 
 if sys.platform == "win32":
     import msvcrt
@@ -59,6 +62,20 @@ def is_compiled(function: Callable[..., Any]) -> bool:
     """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
     folder: Path = cast(Any, function).folder
     return next(folder.rglob(f"*.{function.__name__}-*.nbi"), None) is not None
+
+
+class _Compilations(event.Listener):
+    """Hears numba compile what lies neither in memory nor on the disk."""
+
+    def on_start(self, event: Any) -> None:
+        """Pass on that a compilation begins."""
+        compilation_begins()
+
+    def on_end(self, event: Any) -> None:
+        """Do nothing."""
+
+
+cast(Any, event.register)("numba:compile", _Compilations())
 
 
 class _Kernel(CPUDispatcher):

@@ -56,6 +56,16 @@ def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
     assert run(tmp_path) == "False 2010 True"
 
 
+def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
+    """Only some commands told of it, by a guess from one kernel."""
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    listen = "from exactlearn.compilation_notice import on_compilation as on"
+    command = f"{listen}; on(lambda: print('told')); print(outer(1), outer(1.5))"
+    assert start(tmp_path, command).communicate()[0].split() == ["told", "20", "25.0"]
+    assert start(tmp_path, command).communicate()[0].split() == ["20", "25.0"]
+
+
 def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
     (tmp_path / "outer_kernel.py").write_text(OUTER)
     (tmp_path / "inner_kernel.py").write_text(INNER.format(1))

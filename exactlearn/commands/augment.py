@@ -72,7 +72,6 @@ def command(
     """
     writable(output, with_data=True, completes=True)
     require_records(trace, "--trace")
-    output.note_compiling()
     data = load(locate(source, ".csv"), reading)
     search = replace(search, method=method)
     output.detail(size_told(data))

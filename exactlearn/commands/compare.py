@@ -112,7 +112,6 @@ def command(
         search = replace(search, time_limit=DEFAULT_SECONDS)
     _check(chosen, repeated=repeated, of_class=of_class, reference=reference)
     plan = Plan(chosen, criterion, search, learner, networks, smoothing, reference, output)
-    output.note_compiling()
     if not repeated:
         plan.compare(_given(source or "", truth, reading, chosen))
         return

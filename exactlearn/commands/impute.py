@@ -86,7 +86,6 @@ def command(
     (.json), the network (.bif), or all of them into a folder; several drawn tables need a folder.
     """
     _check(output, mode, network, train)
-    output.note_compiling()
     given = None if network is None else read_bif(locate(network, ".bif"))
     path = locate(source, ".csv")
     data = load(path, reading) if given is None else load_for(path, reading, given)

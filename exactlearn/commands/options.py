@@ -14,6 +14,7 @@ import click
 
 from exactlearn.codes import MISSING_SYMBOLS
 from exactlearn.commands.output import Output
+from exactlearn.compilation_notice import on_compilation
 from exactlearn.errors import OptionError
 from exactlearn.refusals import MANY
 from exactlearn.runs import (
@@ -351,7 +352,9 @@ def output_options(command: F) -> F:
 
     def build(path: Path | None, as_json: bool, quiet: bool, verbose: bool, debug: bool) -> Output:
         click.get_current_context().meta["exactlearn.debug"] = debug
-        return Output(path=path, as_json=as_json, quiet=quiet, verbose=verbose)
+        output = Output(path=path, as_json=as_json, quiet=quiet, verbose=verbose)
+        on_compilation(output.note_compiling)
+        return output
 
     return option_group(
         command,

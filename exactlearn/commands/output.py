@@ -1,6 +1,7 @@
 """Where a command's answer goes: one JSON object or tables on standard output, notes beside it."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,18 +50,12 @@ class Output:
         if not self.quiet:
             click.echo(text, err=True)
 
-    def note_compiling(self, *, scored: bool = False) -> None:
-        """Tell, where kernels were not compiled before, why learning starts slowly.
-
-        ``scored`` tells that the scores are known, so that no kernel of theirs is needed.
-        """
-        from exactlearn.candidate_lattice import score_sets
-        from exactlearn.kernel import is_compiled
-        from exactlearn.solvers.components import undominated
-
-        if not is_compiled(undominated if scored else score_sets):
+    def note_compiling(self) -> None:
+        """Tell on a terminal, or when verbose, why a command does not begin at once."""
+        if self.verbose or sys.stderr.isatty():
             self.note(
-                "First run: compiling the kernels, once, a minute or two (counted in the seconds)"
+                "Compiling the numerical kernels that this command needs, once per environment: "
+                "up to some minutes, counted in the seconds"
             )
 
     def detail(self, text: str) -> None:

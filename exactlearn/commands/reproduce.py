@@ -101,7 +101,6 @@ def command(
         learning=replace(known.learning, starts=starts or known.learning.starts),
         methods=sorted(wanted),
     )
-    output.note_compiling()
     done, ended = plan.load(), "optimal"
     try:
         with interruptible():

@@ -56,7 +56,6 @@ def reproduce_pdg(
         full=full,
         only=only or "",
     )
-    output.note_compiling()
     rows: list[Row] = []
     ended = "optimal"
     try:

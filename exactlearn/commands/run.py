@@ -74,7 +74,6 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
     """
     path = locate(source, ".toml")
     run = _overridden(read_run(path), seed, time_limit)
-    output.note_compiling()
     data = load(Path(run.data.file), run.data)
     truth = load_truth(Path(run.data.truth), run.data) if run.data.truth else None
     test = load_test(Path(run.data.test), run.data, data) if run.data.test else None

@@ -67,7 +67,7 @@ def command(
     solving.require_writable()
     with output.narration(f"reading {path.name}") as narration:
         data, problem = _read(
-            path, source, criterion, reading, search, output, narration.stage, listing.wanted
+            path, source, criterion, reading, search, narration.stage, listing.wanted
         )
         more = solving.options(problem.names)
         if output.path is not None and suffix_of(output.path) in SCORES:
@@ -118,17 +118,14 @@ def _read(
     criterion: Criterion,
     reading: Reading,
     search: Search,
-    output: Output,
     stage: Callable[[str], None],
     every: bool,
 ) -> tuple[Dataset | None, Problem]:
     """Return the data, unless only their scores are given, and the problem."""
     if is_score_file(path):
         problem = read_scores(path)
-        output.note_compiling(scored=True)
         return None, replace(problem, **constraints(search, problem.names))
     data = _complete(load(path, reading), source)
-    output.note_compiling()
     stage(f"scoring {data.n_variables} variables")
     return data, learning_problem(data, criterion, search, every=every)
 
