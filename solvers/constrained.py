@@ -16,10 +16,14 @@ import numpy as np
 from exactlearn.interrupts import interruptible
 from exactlearn.solvers.conflict import minimal_conflict
 from exactlearn.solvers.constraints import ArcTotal
+from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.partition import OutOfChances, Partition, Solver
 from exactlearn.solvers.problem import Problem, Requirement
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.result import TOLERANCE, OnEvent, Result, Status
+
+CONFLICT = 2.0
+"""Seconds after which constraints in conflict are named though fewer might be."""
 
 
 def solve_constrained(
@@ -127,7 +131,7 @@ def _infeasible(problem: Problem, search: Partition, solve: Solver, solver: str)
 
 
 def conflict(problem: Problem, solve: Solver, deadline: float = inf) -> str:
-    """Say which constraints contradict each other, none of which can be spared.
+    """Say which constraints contradict each other, none of which can be spared if there is time.
 
     Parameters
     ----------
@@ -136,25 +140,30 @@ def conflict(problem: Problem, solve: Solver, deadline: float = inf) -> str:
     solve
         Solves problems without constraints.
     deadline
-        When to stop looking for a smaller conflict.
+        When to stop looking for a smaller conflict, if that is sooner than after two seconds.
     """
     if not problem.constrained_by(()).is_feasible:
         return problem.constrained_by(()).conflict_message()
+    deadline = min(deadline, monotonic() + CONFLICT)
     requirements: Sequence[Requirement] = problem.requirements
-    if not problem.is_feasible:
+    if with_implied_arcs(problem) is None:
         requirements = minimal_conflict(
-            requirements, lambda some: problem.constrained_by(some).is_feasible
+            requirements, lambda some: with_implied_arcs(problem.constrained_by(some)) is not None
         )
-    try:
-        if not is_satisfiable(problem.constrained_by(()), solve, deadline):
-            return "no acyclic selection agrees on the values it reads"
-        requirements = minimal_conflict(
-            requirements,
-            lambda some: is_satisfiable(problem.constrained_by(some), solve, deadline),
-        )
-    except OutOfTime:
-        return f"{problem.conflict_told(requirements)} (there was no time to name fewer)"
-    return problem.conflict_told(requirements)
+    in_time = True
+
+    def may_be_satisfied(some: Sequence[Requirement]) -> bool:
+        nonlocal in_time
+        try:
+            return is_satisfiable(problem.constrained_by(some), solve, deadline)
+        except OutOfTime:  # a constraint more does no harm
+            in_time = False
+            return True
+
+    if not may_be_satisfied(()):
+        return "no acyclic selection agrees on the values it reads"
+    told = problem.conflict_told(minimal_conflict(requirements, may_be_satisfied))
+    return told if in_time else f"{told} (there was no time to name fewer)"
 
 
 def is_satisfiable(problem: Problem, solve: Solver, deadline: float = inf) -> bool:
@@ -165,9 +174,11 @@ def is_satisfiable(problem: Problem, solve: Solver, deadline: float = inf) -> bo
     OutOfTime
         At the deadline, by the monotonic clock.
     """
-    if not problem.is_feasible:
+    if with_implied_arcs(problem) is None:
         return False
     if not problem.overall_constraints and not len(problem.options):
+        return True
+    if simple_network(problem) is not None:
         return True
     totals = [c for c in problem.overall_constraints if isinstance(c, ArcTotal)]
     towards = -1.0 if any(c.most is not None for c in totals) else 1.0 if totals else 0.0

@@ -26,6 +26,7 @@ from exactlearn.solvers.candidate_table import CandidateTable, Pricing
 from exactlearn.solvers.cluster_pricing import Point, arc_price, cluster_multipliers
 from exactlearn.solvers.conditions import Clause
 from exactlearn.solvers.constraints import ArcTotal, Constraint
+from exactlearn.solvers.implied_arcs import with_implied_arcs
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.neighbours import neighbours, repaired, total
 from exactlearn.solvers.parts import (
@@ -114,8 +115,10 @@ class Partition:
     begun: float = field(default_factory=monotonic, init=False)
 
     def __post_init__(self) -> None:
-        """Begin with the whole set as the only part."""
-        problem = self.problem.select(self.problem.allowed)
+        """Begin with the whole set as the only part, or with none when constraints contradict."""
+        implied = with_implied_arcs(self.problem)
+        problem = implied or self.problem
+        problem = problem.select(problem.allowed)
         bare = problem.constrained_by(())
         self._overall = self.problem.overall_constraints
         totals = [c for c in self._overall if isinstance(c, ArcTotal)]
@@ -128,7 +131,9 @@ class Partition:
         self._open: list[tuple[float, int, Node]] = []
         self._current: Node | None = None
         self._dive: Node | None = None
-        self._push(Node(self._table.bound(self._table.best(np.ones(bare.n_candidates, np.bool_)))))
+        if implied is not None:
+            best = self._table.best(np.ones(bare.n_candidates, np.bool_))
+            self._push(Node(self._table.bound(best)))
 
     @property
     def bound(self) -> float:

@@ -220,12 +220,14 @@ class Problem:
         if not self.is_feasible:
             raise InfeasibleError(self.conflict_message())
 
-    def _closes(self, allowed: NDArray[np.bool_]) -> bool:
-        """Tell whether an acyclic selection exists when the choices are left out of account.
+    def placing_order(self) -> NDArray[np.int64] | None:
+        """Return an order in which each variable has an allowed candidate among those before it.
 
-        Variables that have a candidate inside the set placed so far are placed, until all are.
+        Variables that have a candidate inside the set placed so far are placed, until all are;
+        ``None`` when that ends before. Choices are left out of account.
         """
-        placed = np.zeros(self.n_variables, np.bool_)
+        allowed = self.allowed
+        placed, order = np.zeros(self.n_variables, np.bool_), [np.zeros(0, np.int64)]
         sizes = np.diff(self.member_first)
         owner = np.repeat(np.arange(self.n_candidates), sizes)
         while not placed.all():
@@ -234,9 +236,10 @@ class Problem:
             new = placed.copy()
             new[self.child[ready]] = True
             if (new == placed).all():
-                return False
+                return None
+            order.append(np.flatnonzero(new & ~placed))
             placed = new
-        return True
+        return np.concatenate(order)
 
     def conflict_message(self) -> str:
         """Name a smallest set of constraints that excludes every network.
@@ -308,7 +311,7 @@ class Problem:
     @property
     def is_feasible(self) -> bool:
         """Whether the constraints leave an acyclic selection (choices not considered)."""
-        return self._closes(self.allowed)
+        return self.placing_order() is not None
 
     def _validate(self) -> None:
         n, m = self.n_variables, self.n_candidates

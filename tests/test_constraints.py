@@ -10,6 +10,7 @@ import pytest
 from exactlearn.d_separation import active_trail
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.solvers import Problem, solve
+from exactlearn.solvers import constrained as constrained_module
 from exactlearn.solvers.candidate_table import CandidateTable
 from exactlearn.solvers.conditions import Clause, Condition
 from exactlearn.solvers.conflict import minimal_conflict
@@ -17,12 +18,14 @@ from exactlearn.solvers.constrained import is_satisfiable
 from exactlearn.solvers.constraints import (
     ArcTotal,
     Constraint,
+    ForbiddenAncestor,
     Independence,
     MaxParents,
     RequiredAdjacency,
     RequiredAncestor,
     Tiers,
 )
+from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.neighbours import neighbours, repaired, total
 from exactlearn.solvers.select import SOLVERS
@@ -231,6 +234,55 @@ def test_minimal_conflict_of_many() -> None:
 
     assert set(minimal_conflict(range(100), is_feasible)) == bad
     assert len(tests) < 60
+
+
+def test_implied_arcs_are_in_no_satisfying_network() -> None:
+    rng = np.random.default_rng(31)
+    contradictory = implied = simple = 0
+    for _ in range(150):
+        problem = constrained(rng, 4, rng.integers(0, 8, 3).tolist(), kept=0.6, constraints=3)
+        every = [parents for _, parents in networks(problem)]
+        found = with_implied_arcs(problem)
+        if found is None:
+            contradictory += 1
+            assert not every
+            continue
+        for parent, child in found.forbidden - problem.forbidden:
+            implied += 1
+            assert not any(parent in parents[child] for parents in every)
+        network = simple_network(problem)
+        if network is not None:
+            simple += 1
+            assert network in every
+    assert min(contradictory, implied, simple) > 10
+
+
+@pytest.mark.parametrize("more", [(), (ArcTotal(most=9),)], ids=["cycle", "few arcs"])
+def test_a_cycle_of_arcs_and_ancestors_is_found_without_a_search(
+    more: tuple[Constraint, ...],
+) -> None:
+    problem = random_problem(np.random.default_rng(30), 30, most_parents=2)
+    arcs = frozenset({(0, 1), (1, 2), (2, 3)})
+    result = solve(replace(problem, required=arcs, constraints=(RequiredAncestor(3, 0), *more)))
+    assert (result.status, result.nodes) == ("infeasible", 0)
+    assert "required X0 -> X1" in result.message
+    assert "required ancestor X3 of X0;" in result.message
+    assert "at most" not in result.message
+
+
+def test_a_conflict_that_takes_long_to_reduce_is_named_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    separate = Independence(frozenset({0}), frozenset({1}))
+    declared = (RequiredAncestor(0, 1), separate, ForbiddenAncestor(2, 3))
+    problem = random_problem(np.random.default_rng(29), 4, most_parents=2)
+    problem = replace(problem, constraints=declared)
+    smallest = "required ancestor X0 of X1, X0 independent of X1; drop"
+    assert smallest in solve(problem).message
+    monkeypatch.setattr(constrained_module, "CONFLICT", 0.0)
+    told = solve(problem).message
+    assert "required ancestor X0 of X1, X0 independent of X1" in told
+    assert told.endswith("(there was no time to name fewer)")
 
 
 def large(constraints: tuple[Constraint, ...]) -> Problem:

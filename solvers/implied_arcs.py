@@ -1,0 +1,153 @@
+"""Arcs that constraints on the whole network rule out, found without a search.
+
+Required arcs and required ancestors say who must come before whom; their transitive closure must
+not have a cycle, and rules out every arc against it. A required adjacency with one direction left
+is a required arc. With x a forced ancestor of u (or u itself), and v one of y, the arc u -> v would
+make x an ancestor of y, which may be forbidden. What is left must still order all variables, lead
+from each required ancestor to its descendant, and have enough arcs but not too many. All of this is
+polynomial; that nothing contradicts it does not prove that a network exists. Often a simple one
+does, with an arc from each required ancestor to its descendant.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from exactlearn.solvers.constraints import (
+    ArcTotal,
+    ForbiddenAncestor,
+    RequiredAdjacency,
+    RequiredAncestor,
+)
+from exactlearn.solvers.parts import Parents
+from exactlearn.solvers.problem import Arc, Problem
+
+Relation = NDArray[np.bool_]
+"""Which variables are in relation to which, shape (k, k)."""
+
+
+def with_implied_arcs(problem: Problem) -> Problem | None:
+    """Return the problem with more arcs forbidden, none of which is in a satisfying network.
+
+    Returns
+    -------
+    Problem or None
+        ``None`` when the constraints contradict each other.
+    """
+    overall = problem.overall_constraints
+    if not overall:
+        return problem if problem.is_feasible else None
+    implied = _implied(problem)
+    if implied is None:
+        return None
+    problem = replace(problem, forbidden=problem.forbidden | implied)
+    return problem if problem.is_feasible and _fits(problem) else None
+
+
+def simple_network(problem: Problem) -> Parents | None:
+    """Return a network that satisfies all constraints, if one with arcs for ancestors is found."""
+    overall = problem.overall_constraints
+    direct = {(c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)}
+    adjacent = [(c.a, c.b) for c in overall if isinstance(c, RequiredAdjacency)]
+    implied = with_implied_arcs(replace(problem, required=problem.required | direct))
+    if implied is None or len(problem.options):
+        return None
+    chosen = {(b, a) if (a, b) in implied.forbidden else (a, b) for a, b in adjacent}
+    implied = replace(implied, required=implied.required | chosen)
+    order = implied.placing_order()
+    if order is None:
+        return None
+    position = np.argsort(order)
+    for preferred in (1, -1):  # few arcs, then many
+        parents = _along(implied, position, preferred)
+        if not problem.violations(parents):
+            return parents
+    return None
+
+
+def _along(problem: Problem, position: NDArray[np.int64], preferred: int) -> Parents:
+    """Return the smallest, or largest, allowed parent set of each variable along an order."""
+    sizes, child = np.diff(problem.member_first), problem.child
+    owner = np.repeat(np.arange(problem.n_candidates), sizes)
+    late = position[problem.members] > position[child[owner]]
+    rows = problem.allowed & (np.bincount(owner[late], minlength=problem.n_candidates) == 0)
+    rank = np.lexsort((preferred * sizes, child))
+    rank = rank[rows[rank]]
+    best = rank[np.searchsorted(child[rank], np.arange(problem.n_variables))]
+    return tuple(map(problem.parent_set, best.tolist()))
+
+
+def _implied(problem: Problem) -> frozenset[Arc] | None:
+    """Return the arcs against what is forced, or ``None`` when that contradicts itself."""
+    overall = problem.overall_constraints
+    forced = set(problem.required)
+    forced |= {(c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)}
+    separate = [(c.ancestor, c.descendant) for c in overall if isinstance(c, ForbiddenAncestor)]
+    adjacent = [(c.a, c.b) for c in overall if isinstance(c, RequiredAdjacency)]
+    forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
+    named = sorted({v for pair in [*forced, *separate, *adjacent] for v in pair})
+    while True:
+        before = _closure(forced, named)
+        if before.diagonal().any():
+            return None
+        out = _against(before, [(named.index(x), named.index(y)) for x, y in separate])
+        if (out & before).any():
+            return None
+        implied = frozenset((named[u], named[v]) for u, v in np.argwhere(out).tolist())
+        gone = forbidden | implied
+        if any((a, b) in gone and (b, a) in gone for a, b in adjacent):
+            return None
+        further = {(a, b) for a, b in adjacent if (b, a) in gone}
+        further |= {(b, a) for a, b in adjacent if (a, b) in gone}
+        if further <= forced:
+            return implied
+        forced |= further
+
+
+def _closure(arcs: set[Arc], named: list[int]) -> Relation:
+    """Return who is a forced ancestor of whom, among the variables named."""
+    place = {v: k for k, v in enumerate(named)}
+    before = np.zeros((len(named), len(named)), np.bool_)
+    for a, b in arcs:
+        before[place[a], place[b]] = True
+    for k in range(len(named)):
+        before |= before[:, k, None] & before[k]
+    return before
+
+
+def _against(before: Relation, separate: list[Arc]) -> Relation:
+    """Return the arcs [parent, child] that close a cycle or make a forbidden ancestor one."""
+    out = before.T.copy()
+    itself = before | np.eye(len(before), dtype=np.bool_)
+    for x, y in separate:
+        out |= itself[x][:, None] & itself[:, y]
+    return out
+
+
+def _fits(problem: Problem) -> bool:
+    """Tell whether the candidates left have paths to all descendants, and a fitting size."""
+    sizes = np.diff(problem.member_first)
+    allowed, first = problem.allowed, problem.first[:-1]
+    least = np.minimum.reduceat(np.where(allowed, sizes, problem.n_variables), first).sum()
+    most = np.maximum.reduceat(np.where(allowed, sizes, 0), first).sum()
+    most = min(int(most), problem.n_variables * (problem.n_variables - 1) // 2)
+    for c in problem.overall_constraints:
+        if isinstance(c, ArcTotal) and (most < c.least or (c.most is not None and least > c.most)):
+            return False
+    wanted = [c for c in problem.overall_constraints if isinstance(c, RequiredAncestor)]
+    graph = _possible_arcs(problem, allowed) if wanted else None
+    return all(
+        c.descendant in breadth_first_order(graph, c.ancestor, return_predecessors=False)
+        for c in wanted
+    )
+
+
+def _possible_arcs(problem: Problem, allowed: NDArray[np.bool_]) -> coo_array:
+    """Return the arcs of all allowed candidates, shape (n, n)."""
+    n, owner = problem.n_variables, np.repeat(problem.child, np.diff(problem.member_first))
+    kept = np.repeat(allowed, np.diff(problem.member_first))
+    arcs = problem.members[kept], owner[kept]
+    return coo_array((np.ones(len(arcs[0]), np.bool_), arcs), shape=(n, n)).tocsr()
