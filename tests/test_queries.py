@@ -4,8 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import DataError, OptionError
+from exactlearn.evaluation.completing import posterior_cells
+from exactlearn.evaluation.elimination import eliminated, prepared
 from exactlearn.evaluation.queries import query
+from exactlearn.formats.bif import read_bif
+from exactlearn.instances import path
+from exactlearn.missingness import hide
 from exactlearn.pdg.compile import compile_network
+from exactlearn.pdg.flows import posteriors_and_log_likelihoods
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import paper_example
 
@@ -31,6 +37,20 @@ def test_answers_agree_with_the_full_joint(seed, n):
             found = answer.posterior[network.names[v]]
             assert tuple(found) == network.states[v]
             assert list(found.values()) == pytest.approx(expected.tolist(), abs=1e-12)
+
+
+def test_no_probability_is_above_one():
+    """Rounding left 1.0000000000000002 in tables of answers and of imputed cells."""
+    network, rng = read_bif(path("asia.bif")), np.random.default_rng(0)
+    table = hide(network.sample(1000, rng), "mcar:0.3", rng)
+    graph = compile_network(network)
+    for found, logs in (
+        posteriors_and_log_likelihoods(graph, table.codes),
+        eliminated(prepared(network), table.codes.astype(np.int16)),
+    ):
+        assert found.max() == 1.0
+        assert logs.max() <= 0.0
+    assert posterior_cells(network, table).max() <= 1.0
 
 
 def test_targets_are_answered_in_their_order_and_may_be_evidence():

@@ -72,7 +72,7 @@ def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.fl
         some = cells[task.layout.cardinality[task.columns] > k]
         place = task.layout.state_first[task.columns[some]] + k
         posterior[some, states[some, k]] = found[parts.of_cell[some], place]
-    return posterior
+    return np.minimum(posterior, 1.0, out=posterior)  # rounding may leave 1.0000000000000002
 
 
 def most_probable_completion(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.int64]:

@@ -82,7 +82,8 @@ def eliminated(
             seen = np.flatnonzero(codes[:, variable] >= 0)
             posterior[seen, layout.state_first[variable] + codes[seen, variable]] = 1.0
     posterior[np.isneginf(logs)] = 0.0
-    return posterior, logs
+    # Rounding may leave 1.0000000000000002.
+    return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
 
 
 def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:

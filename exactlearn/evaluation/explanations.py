@@ -199,4 +199,4 @@ def _explanation(
     graph: DecisionGraph, asked: Sequence[int], row: NDArray[np.int16], value: float
 ) -> Explanation:
     states = {graph.names[v]: graph.states[v][row[v]] for v in asked}
-    return Explanation(states, exp(value), value)
+    return Explanation(states, min(1.0, exp(value)), value)

@@ -141,7 +141,7 @@ def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.fl
     shape = tuple(int(graph.cardinalities[v]) for v in variables)
     rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
     rows[:, list(variables)] = np.indices(shape).reshape(len(shape), prod(shape)).T
-    return np.exp(log_likelihood_rows(graph, rows)).reshape(shape)
+    return np.minimum(np.exp(log_likelihood_rows(graph, rows)), 1.0).reshape(shape)
 
 
 def _posterior(

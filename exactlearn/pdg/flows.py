@@ -111,7 +111,8 @@ def posteriors_and_log_likelihoods(
     logs = posterior_marginals(
         graph.layout, graph.plan, graph.parameters, rows, missing, posterior, threads
     )
-    return posterior, logs
+    # Rounding may leave 1.0000000000000002.
+    return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
 
 
 def expected_counts(
