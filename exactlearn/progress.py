@@ -38,6 +38,11 @@ class Checkpoint:
         self._written = -float("inf")
         self._free_at = -float("inf")
 
+    @property
+    def is_due(self) -> bool:
+        """Whether writing has its turn."""
+        return monotonic() >= self._free_at
+
     def keep(self, score: float, write: Callable[[], object]) -> None:
         """Write an answer if it is better than the one on disk and writing has its turn.
 
@@ -49,7 +54,7 @@ class Checkpoint:
             Makes and writes it; must replace its files in one step each.
         """
         begun = monotonic()
-        if score <= self._written or begun < self._free_at:
+        if score <= self._written or not self.is_due:
             return
         try:
             write()

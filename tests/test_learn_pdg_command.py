@@ -7,6 +7,7 @@ from exactlearn.commands import learn_pdg as learn_pdg_command
 from exactlearn.data import Dataset
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.pdg import learning_methods, structural_em_climb
 from exactlearn.pdg.flows import log_likelihood
 from tests.command_line import fails, run, run_json
 from tests.logic_models import drawn, parity
@@ -86,18 +87,49 @@ def test_a_network_is_learnt_to_start_from(tables):
 def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
     learn = learn_pdg_command.learn_by
 
-    def interrupted(request, tell):
+    def interrupted(request, tell, keep):
         def stop(told):
             tell(told)
             if told.startswith("graph"):
                 raise KeyboardInterrupt
 
-        return learn(request, stop)
+        return learn(request, stop, keep)
 
     monkeypatch.setattr(learn_pdg_command, "learn_by", interrupted)
     file = tmp_path / "model.json"
     run("learn-pdg", tables / "full.csv", "-o", file, status=130)
     assert json.loads(file.read_text())["finished"] is False
+
+
+@pytest.mark.parametrize("method", ["direct", "hybrid", "em", "available"])
+def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatch, method):
+    def die(*unused, **options):
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(learning_methods, "learn_pdg", die)
+    monkeypatch.setattr(learning_methods, "learnt_network", die)
+    monkeypatch.setattr(structural_em_climb, "improved_by_counts", die)
+    name = "full" if method == "direct" else "holes"
+    graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
+    for file in (graph, record):
+        words = (tables / f"{name}.csv", "--method", method, "-o", file)
+        assert "killed" in fails("learn-pdg", *words, status=1)
+    read_pdg(graph).check()
+    told = json.loads(record.read_text())
+    assert (told["method"], told["finished"]) == (method, False)
+    assert np.isfinite(told["log_likelihood"])
+
+
+def test_each_better_model_is_kept(tables):
+    data = read_dataset(tables / "full.csv")
+    request = learning_methods.Request(dataset=data, method="direct", lambdas=(0.3,))
+    kept = []
+    learning_methods.keep_first(request, lambda *told: kept.append(told))
+    found = learning_methods.learn_by(request, lambda told: None, lambda *told: kept.append(told))
+    scores = [score for score, *_ in kept]
+    assert scores[0] < scores[-1] == max(scores)
+    best = kept[-1][2]()
+    assert best.effective_size == found.models[0][1].effective_size
 
 
 @pytest.mark.parametrize(

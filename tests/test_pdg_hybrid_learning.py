@@ -149,7 +149,7 @@ def test_the_network_that_scores_best_is_merged(learnt, monkeypatch, interrupted
     monkeypatch.setattr(learning_methods, "learnt_network", networks)
     monkeypatch.setattr(learning_methods, "learn_hybrid", merged)
     request = learning_methods.Request(dataset=few, method="hybrid")
-    found = learning_methods.learn_by(request, lambda told: None)
+    found = learning_methods.learn_by(request, lambda told: None, lambda *kept: None)
     assert asked == [3, 2, 1]
     assert found.finished is not interrupted
     if not interrupted:

@@ -1,5 +1,7 @@
 """``exactlearn learn-pdg``: a decision graph learnt from a table."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -13,12 +15,15 @@ from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.network import BayesianNetwork
+from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.flows import log_likelihood
 from exactlearn.pdg.frontier import write_frontier
-from exactlearn.pdg.learning_methods import Request, learn_by
+from exactlearn.pdg.learning_methods import Keep, Request, keep_first, learn_by
 from exactlearn.pdg.network_starts import learnt_network
 from exactlearn.pdg.structure_score import SIZES, Size
 from exactlearn.pipeline import load, load_for
 from exactlearn.plot import FIGURES
+from exactlearn.progress import Checkpoint
 from exactlearn.records_file import RECORDS
 from exactlearn.runs import Reading
 
@@ -121,22 +126,25 @@ def command(
     test = None
     if validation is not None:
         test = load_for(locate(validation, ".csv"), reading, given or dataset)
+    request = Request(
+        dataset=dataset,
+        method=chosen,
+        network=given,
+        lambdas=lambdas or None,
+        size=size,
+        significances=significances or None,
+        tree=tree,
+        alpha=smoothing,
+        seed=seed,
+    )
     with output.narration(f"learning ({chosen})") as narration:
+        keep = _keeping(request, test, output.path, Checkpoint(narration.warn))
+        if output.path is not None and (chosen in ("direct", "hybrid") or network == LEARNT):
+            keep_first(request, keep)
         if network == LEARNT:
             narration.tell("network")
-            given = learnt_network(dataset, seed)
-        request = Request(
-            dataset=dataset,
-            method=chosen,
-            network=given,
-            lambdas=lambdas or None,
-            size=size,
-            significances=significances or None,
-            tree=tree,
-            alpha=smoothing,
-            seed=seed,
-        )
-        found = learn_by(request, narration.tell)
+            request = replace(request, network=learnt_network(dataset, seed))
+        found = learn_by(request, narration.tell, keep)
     if frontier is not None and found.frontier is not None:
         write_frontier(found.frontier, frontier)
         output.wrote(frontier)
@@ -150,10 +158,36 @@ def command(
         "finished": found.finished,
         "models": rows,
     }
-    write_model(found.models[best][1], record, output)
+    if output.path is not None:
+        write_model(found.models[best][1], record, output.path)
+        output.wrote(output.path)
     output.answer(record, *models_tables(record))
     if not found.finished:
         click.get_current_context().exit(ExitStatus.INTERRUPTED)
+
+
+def _keeping(
+    request: Request, test: Dataset | None, path: Path | None, checkpoint: Checkpoint
+) -> Keep:
+    """Return what writes each better model to a file while the search goes on."""
+    begun = monotonic()
+
+    def write(lambda_: float, graph: DecisionGraph) -> None:
+        assert path is not None
+        row = model_row(lambda_, graph, request.dataset, test)
+        seconds = monotonic() - begun
+        record = {"method": request.method, **row, "seconds": seconds, "finished": False}
+        write_model(graph, {**record, "models": [row]}, path)
+
+    def keep(score: float, lambda_: float, smoothed: Callable[[], DecisionGraph]) -> None:
+        if path is None or not checkpoint.is_due:
+            return
+        graph = smoothed()
+        if test is not None and len(request.lambdas or ()) > 1:
+            score = log_likelihood(graph, test)
+        checkpoint.keep(score, lambda: write(lambda_, graph))
+
+    return keep
 
 
 def _refuse_unused(

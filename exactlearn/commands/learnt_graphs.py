@@ -1,9 +1,10 @@
 """What is told of learnt decision graphs, and how they are written."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.output import write_json
 from exactlearn.data import Dataset
 from exactlearn.drawing import decision_graph_drawing
 from exactlearn.formats.pdg_json import write_pdg
@@ -48,14 +49,11 @@ def models_tables(record: Mapping[str, Any]) -> list[Any]:
     return [facts(**told), plain_table(columns, rows)]
 
 
-def write_model(graph: DecisionGraph, record: Mapping[str, Any], output: Output) -> None:
-    """Write the graph, its record or its figure, where a file is wanted."""
-    if output.path is None:
-        return
-    if suffix_of(output.path) == ".pdg.json":
-        write_pdg(graph, output.path)
-    elif suffix_of(output.path) == ".json":
-        write_json(record, output.path)
+def write_model(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
+    """Write the graph, its record or its figure."""
+    if suffix_of(path) == ".pdg.json":
+        write_pdg(graph, path)
+    elif suffix_of(path) == ".json":
+        write_json(record, path)
     else:
-        write_figure(decision_graph_drawing(graph), output.path)
-    output.wrote(output.path)
+        write_figure(decision_graph_drawing(graph), path)

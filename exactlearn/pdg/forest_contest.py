@@ -40,12 +40,15 @@ class ForestProgress(NamedTuple):
         Forests dealt with, and how many there are in this round.
     score
         The best so far at this lambda, ``-inf`` before the first.
+    model
+        The graph that has it.
     """
 
     stage: str
     done: int
     total: int
     score: float
+    model: LearntGraph | None = None
 
 
 OnProgress = Callable[[ForestProgress], None]
@@ -113,15 +116,15 @@ class ForestContest:
         for k, lambda_ in enumerate(lambdas):
             graph = network_start(self._dataset, lambda_, max_parents=max_parents, seed=self._seed)
             self._add(graph.forest, structure_of(graph))
-            self._tell("forest", k + 1, total, -inf)
+            self._tell("forest", k + 1, total)
         codes = np.ascontiguousarray(self._rows.columns.T.astype(np.int16))
         cardinalities = np.array([len(s) for s in self._rows.states], np.int64)
         rate = scores[0].rate if scores[0].rate < inf else None
         self._add(chow_liu_forest(codes, self._rows.weights, cardinalities, rate))
-        self._tell("forest", len(lambdas) + 1, total, -inf)
+        self._tell("forest", len(lambdas) + 1, total)
         for k, significance in enumerate(significances, len(lambdas) + 2):
             self._add(grow_forest(self._rows, significance, scores[0], self._rng))
-            self._tell("forest", k, total, -inf)
+            self._tell("forest", k, total)
 
     def learn(self, score: StructureScore) -> None:
         """Learn a graph over each forest, and keep the better half of the forests."""
@@ -137,7 +140,7 @@ class ForestContest:
                 self.models.append(model)
             elif model.score > self.models[-1].score:
                 self.models[-1] = model
-            self._tell("graph", k + 1, len(self._population), self.models[-1].score)
+            self._tell("graph", k + 1, len(self._population), self.models[-1])
         if score.lambda_ <= self._screening.lambda_:
             self._halve()
 
@@ -152,7 +155,7 @@ class ForestContest:
             candidate.score = model.score
             if self.screened is None or model.score > self.screened.score:
                 self.screened = model
-            self._tell("screening", k + 1, len(self._population), self.screened.score)
+            self._tell("screening", k + 1, len(self._population), self.screened)
         self._halve()
 
     def _improved(
@@ -177,6 +180,7 @@ class ForestContest:
                 return
         self._population.append(_Candidate(forest, list(structures)))
 
-    def _tell(self, stage: str, done: int, total: int, score: float) -> None:
+    def _tell(self, stage: str, done: int, total: int, model: LearntGraph | None = None) -> None:
         if self._on_progress is not None:
-            self._on_progress(ForestProgress(stage, done, total, score))
+            score = -inf if model is None else model.score
+            self._on_progress(ForestProgress(stage, done, total, score, model))

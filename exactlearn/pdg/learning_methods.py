@@ -21,13 +21,17 @@ from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.forest_contest import ForestProgress
 from exactlearn.pdg.forest_population import SIGNIFICANCES, learn_pdg
 from exactlearn.pdg.hybrid_learning import HybridGraph, HybridGraphs, learn_hybrid
+from exactlearn.pdg.learning import LearntGraph
 from exactlearn.pdg.network_starts import MAX_PARENTS, learnt_network
+from exactlearn.pdg.smoothing import tuned_smoothing
 from exactlearn.pdg.structural_em import Cases, structural_em_graph
 from exactlearn.pdg.structural_em_climb import StructuralEMState
 from exactlearn.pdg.structural_em_rounds import ROUNDS, structural_em_rounds
-from exactlearn.pdg.structure_score import Size
+from exactlearn.pdg.structure_score import Size, StructureScore
 
 Tell = Callable[[str], None]
+Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
+"""Told the score and the lambda of each model that may be the best, and what smooths it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,8 +84,30 @@ class Found:
     finished: bool = True
 
 
-def learn_by(request: Request, tell: Tell) -> Found:
-    """Learn as requested, telling what goes on.
+def keep_first(request: Request, keep: Keep) -> None:
+    """Keep a model of the variables' tree, soon, before a search that takes long.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At an interrupt: the search has not begun.
+    """
+    lambda_ = max(request.lambdas) if request.lambdas else None
+    found = structural_em_graph(
+        request.dataset,
+        cases="complete" if request.method == "complete" else "em",
+        lambda_=lambda_,
+        size=request.size,
+        alpha=_alpha(request),
+        iterations=0,
+    )
+    keep(found.score, found.lambda_, lambda: found.graph)
+    if not found.finished:
+        raise KeyboardInterrupt
+
+
+def learn_by(request: Request, tell: Tell, keep: Keep) -> Found:
+    """Learn as requested, telling what goes on and keeping each better model.
 
     Raises
     ------
@@ -91,10 +117,15 @@ def learn_by(request: Request, tell: Tell) -> Found:
     """
     request = _aligned(request)
     if request.method == "direct":
-        return _direct(request, tell)
+        return _direct(request, tell, keep)
     if request.method == "hybrid":
-        return _hybrid(request, tell)
-    return _structural_em(request, tell)
+        return _hybrid(request, tell, keep)
+    return _structural_em(request, tell, keep)
+
+
+def _alpha(request: Request) -> float:
+    """Return the pseudo-count of a model whose smoothing is not tuned."""
+    return 1.0 if request.alpha is None else request.alpha
 
 
 def _aligned(request: Request) -> Request:
@@ -113,10 +144,18 @@ def _start(request: Request) -> DecisionGraph | None:
     return compile_network(request.network, seed=request.seed)
 
 
-def _direct(request: Request, tell: Tell) -> Found:
+def _direct(request: Request, tell: Tell, keep: Keep) -> Found:
+    def smoothed(model: LearntGraph) -> DecisionGraph:
+        return tuned_smoothing(model.graph, request.dataset, alpha=_alpha(request)).graph
+
     def told(progress: ForestProgress) -> None:
         score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
         tell(f"{progress.stage} {progress.done} of {progress.total}{score}")
+        if (model := progress.model) is not None:
+            # forests are screened by the lambda of BIC
+            lambda_ = max(request.lambdas) if request.lambdas else model.lambda_
+            value = StructureScore(lambda_, request.size).of(model.graph, model.log_likelihood)
+            keep(value, model.lambda_, lambda: smoothed(model))
 
     start = _start(request)
     found = learn_pdg(
@@ -132,7 +171,7 @@ def _direct(request: Request, tell: Tell) -> Found:
     return Found(tuple((m.lambda_, m.graph) for m in found.models), finished=found.finished)
 
 
-def _hybrid(request: Request, tell: Tell) -> Found:
+def _hybrid(request: Request, tell: Tell, keep: Keep) -> Found:
     """Learn from the network given; else from networks of more and fewer parents, the best one.
 
     Where rows are few a network of several parents makes a graph of nearly as many cells as the
@@ -144,7 +183,7 @@ def _hybrid(request: Request, tell: Tell) -> Found:
         with interruptible():
             for network in _networks(request, tell):
                 try:
-                    found = _hybrid_of(network, request, tell)
+                    found = _hybrid_of(network, request, tell, keep)
                 except TooLargeError as error:
                     failure = error
                     continue
@@ -178,9 +217,11 @@ def _networks(request: Request, tell: Tell) -> Iterator[BayesianNetwork]:
             yield network
 
 
-def _hybrid_of(network: BayesianNetwork, request: Request, tell: Tell) -> HybridGraphs:
+def _hybrid_of(network: BayesianNetwork, request: Request, tell: Tell, keep: Keep) -> HybridGraphs:
     def told(model: HybridGraph) -> None:
         tell(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
+        score = StructureScore(model.lambda_).of(model.graph, model.log_likelihood)
+        keep(score, model.lambda_, lambda: model.graph)
 
     tell("compiling")
     return learn_hybrid(
@@ -193,13 +234,19 @@ def _hybrid_of(network: BayesianNetwork, request: Request, tell: Tell) -> Hybrid
     )
 
 
-def _structural_em(request: Request, tell: Tell) -> Found:
+def _structural_em(request: Request, tell: Tell, keep: Keep) -> Found:
     def told(state: StructuralEMState) -> None:
         size = state.graph.effective_size
         tell(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
 
-    start = _start(request)
-    alpha = 1.0 if request.alpha is None else request.alpha
+    def reached(
+        state: StructuralEMState, lambda_: float, smoothed: Callable[[], DecisionGraph]
+    ) -> None:
+        # scores by available cases are not those of one likelihood: the last graph counts
+        score = state.iteration if request.method == "available" else state.score
+        keep(score, lambda_, smoothed)
+
+    start, alpha = _start(request), _alpha(request)
     models, finished = [], True
     for lambda_ in request.lambdas or (None,):
         if not finished:
@@ -214,6 +261,7 @@ def _structural_em(request: Request, tell: Tell) -> Found:
                 rounds=0 if request.tree else ROUNDS,
                 seed=request.seed,
                 on_iteration=told,
+                on_graph=reached,
             )
         else:
             found = structural_em_graph(
@@ -225,6 +273,7 @@ def _structural_em(request: Request, tell: Tell) -> Found:
                 size=request.size,
                 alpha=alpha,
                 on_iteration=told,
+                on_graph=reached,
             )
         models.append((found.lambda_, found.graph))
         finished = found.finished

@@ -41,6 +41,8 @@ CASES: tuple[Cases, ...] = ("em", "available", "complete")
 """What counts are made of: all completions of a row (EM), what is certain of it (ACA), or only the
 rows without missing cells (CCA)."""
 
+OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None]
+
 ITERATIONS, FINAL_ITERATIONS = 100, 100
 """Most iterations, and of EM for parameters at the end (PDG-SEM, section 6)."""
 
@@ -87,6 +89,7 @@ def structural_em_graph(
     alpha: float = 1.0,
     iterations: int = ITERATIONS,
     on_iteration: Callable[[StructuralEMState], None] | None = None,
+    on_graph: OnGraph | None = None,
 ) -> StructuralEMGraph:
     """Learn a decision graph from rows with missing cells (PDG-SEM, Algorithm 1).
 
@@ -113,6 +116,8 @@ def structural_em_graph(
         Most changes of the structure.
     on_iteration
         Called with the first state and after each iteration.
+    on_graph
+        Called at the same moments, with lambda and what smooths the state's graph besides.
 
     Returns
     -------
@@ -157,20 +162,26 @@ def structural_em_graph(
         merged, codes, weights, score
     )
     finished, converged = True, False
+
+    def smooth(graph: DecisionGraph, steps: int) -> DecisionGraph:
+        if cases == "available":
+            return smoothed_graph(graph, available_counts(graph.layout, codes, weights), alpha)
+        return refine(graph, merged, iterations=steps, alpha=alpha, prior="uniform").pdg
+
+    def report(state: StructuralEMState) -> None:
+        if on_iteration is not None:
+            on_iteration(state)
+        if on_graph is not None:
+            on_graph(state, score.lambda_, lambda: smooth(state.graph, 1))
+
     try:
         with interruptible():
-            converged = climb.run(start, iterations, on_iteration)
+            converged = climb.run(start, iterations, report)
     except KeyboardInterrupt:
         if not climb.states:
             raise
         finished = False
-    last = climb.states[-1].graph
-    if cases == "available":
-        counts = available_counts(last.layout, codes, weights)
-        last = smoothed_graph(last, counts, alpha)
-    else:
-        steps = FINAL_ITERATIONS if finished else 1
-        last = refine(last, merged, iterations=steps, alpha=alpha, prior="uniform").pdg
+    last = smooth(climb.states[-1].graph, FINAL_ITERATIONS if finished else 1)
     states = tuple(climb.states)
     return StructuralEMGraph(last, score.lambda_, score.size, states, converged, finished)
 

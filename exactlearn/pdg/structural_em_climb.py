@@ -71,7 +71,7 @@ class ExpectedCases:
         self,
         graph: DecisionGraph,
         iterations: int,
-        on_iteration: Callable[[StructuralEMState], None] | None,
+        on_iteration: Callable[[StructuralEMState], None],
     ) -> bool:
         """Alternate between parameters and structure; return whether nothing gains any more."""
         graph, gain = self.fitted(graph), 0.0
@@ -80,8 +80,7 @@ class ExpectedCases:
             value, steps = self._score.of(graph, likelihood), len(self.states)
             self.states.append(StructuralEMState(steps, graph, likelihood, value, gain))
             self.monitor()
-            if on_iteration is not None:
-                on_iteration(self.states[-1])
+            on_iteration(self.states[-1])
             if steps == iterations:
                 return False
             found = improved_by_counts(graph, tables, self._score)

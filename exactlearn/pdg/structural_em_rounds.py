@@ -17,7 +17,7 @@ from exactlearn.interrupts import interruptible
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import posteriors
 from exactlearn.pdg.network_starts import MAX_PARENTS, network_start
-from exactlearn.pdg.structural_em import StructuralEMGraph, structural_em_graph
+from exactlearn.pdg.structural_em import OnGraph, StructuralEMGraph, structural_em_graph
 from exactlearn.pdg.structural_em_climb import StructuralEMState
 from exactlearn.pdg.structure_score import Size
 from exactlearn.sampling import draw
@@ -37,12 +37,13 @@ def structural_em_rounds(
     max_parents: int = MAX_PARENTS,
     seed: int = 0,
     on_iteration: Callable[[StructuralEMState], None] | None = None,
+    on_graph: OnGraph | None = None,
 ) -> StructuralEMGraph:
     """Return the best model of structural EM from a forest, a tree and networks.
 
     Parameters
     ----------
-    dataset, forest, lambda_, size, alpha, on_iteration
+    dataset, forest, lambda_, size, alpha, on_iteration, on_graph
         As for `structural_em_graph`.
     rounds
         Most networks that are learnt; 0 for none.
@@ -74,6 +75,7 @@ def structural_em_rounds(
             size=size,
             alpha=alpha,
             on_iteration=on_iteration,
+            on_graph=on_graph,
         )
 
     best = search(None)
