@@ -21,6 +21,7 @@ from exactlearn.imputation.methods import CLASSIFIERS, IMPUTERS, METHODS
 from exactlearn.imputation.one_hot import cell_probabilities, likeliest, one_hot
 from exactlearn.missingness import hide
 from exactlearn.network import BayesianNetwork
+from exactlearn.reproduce.imputers import imputers
 from exactlearn.scores import BDeu
 from exactlearn.structure.structural_em import structural_em
 from tests.command_line import fails, run, run_json
@@ -29,7 +30,7 @@ from tests.strategies import datasets, incomplete_datasets
 
 ONE = Dataset(np.array([[0]]), ("a",), (("x",),))
 
-QUICK = Learning(learner="t-local", starts=1, max_parents=1, networks=3)
+QUICK = Learning(learner="t-local", score=BDeu(), starts=1, max_parents=1, networks=3, alpha=1.0)
 
 
 def holed(network: BayesianNetwork, rows: int, share: float, seed: int) -> Dataset:
@@ -385,6 +386,24 @@ FEW = ("--starts", 1, "--networks", 2)
 
 
 class TestCommand:
+    def test_the_defaults_are_what_the_benchmark_measures(self, tables, monkeypatch):
+        taken = []
+
+        def stop(mode, how, *more):
+            taken.append(replace(how, on_event=None, required=(), forbidden=()))
+            raise OptionError("stop")
+
+        monkeypatch.setattr("exactlearn.commands.impute.Imputer", stop)
+        assert "stop" in fails("impute", tables / "holes.csv")
+        assert taken == [Learning()] == [imputers().learning] == [Imputer().learning]
+        how = Learning()
+        assert (how.chosen, how.score, how.max_parents, how.starts, how.alpha, how.networks) == (
+            ("structural-em", BDeu(10.0), 2, 1, 0.3, 10)
+        )
+
+    def test_augmentation_has_a_learner_of_its_own(self):
+        assert Imputer("augmentation").learning.learner == "t-local"
+
     @pytest.mark.parametrize("mode", MODES)
     def test_every_mode_tells_every_cell(self, tables, mode):
         record = run_json("impute", tables / "holes.csv", "--mode", mode, *FEW)

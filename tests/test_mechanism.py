@@ -21,9 +21,10 @@ from exactlearn.imputation.mechanism import (
 )
 from exactlearn.missingness import hide
 from exactlearn.network import BayesianNetwork
+from exactlearn.scores import BDeu
 from tests.network_oracle import random_network
 
-HOW = Learning(learner="structural-em", starts=1, max_parents=2, alpha=0.3)
+HOW = Learning(learner="structural-em", score=BDeu(), starts=1, max_parents=2, alpha=0.3)
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def command(
     criterion: Criterion,
     methods: str | None,
     truth: str | None,
-    learner: Learner,
+    learner: Learner | None,
     networks: int,
     smoothing: float,
     network: str | None,

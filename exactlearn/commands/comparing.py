@@ -47,7 +47,7 @@ class Plan:
     methods: Sequence[str]
     criterion: Criterion
     search: Search
-    learner: Learner
+    learner: Learner | None
     networks: int
     smoothing: float
     reference: str | None

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import click
 
 from exactlearn.commands.imputing import (
+    LEARNING_DEFAULTS,
     learner_option,
     learning,
     missingness_option,
@@ -38,7 +39,7 @@ from exactlearn.report import (
 from exactlearn.runs import Criterion, Reading, Search
 
 
-@click.command("impute")
+@click.command("impute", context_settings={"default_map": LEARNING_DEFAULTS})
 @click.argument("source", metavar="DATA.csv")
 @output_options
 @reading_options
@@ -74,7 +75,7 @@ def command(
     network: str | None,
     train: str | None,
     draws: int,
-    learner: Learner,
+    learner: Learner | None,
     networks: int,
     missingness: Missingness,
     search: Search,

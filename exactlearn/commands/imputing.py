@@ -1,12 +1,12 @@
 """How the network behind an imputation is learned, and its cells told; shared by commands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import click
 
 from exactlearn.data import Dataset
-from exactlearn.imputation.learning import Learner, Learning, Missingness
+from exactlearn.imputation.learning import ESS, Learner, Learning, Missingness
 from exactlearn.pipeline import incomplete_options
 from exactlearn.runs import Criterion, Search
 from exactlearn.solvers.result import OnEvent
@@ -14,13 +14,19 @@ from exactlearn.solvers.result import OnEvent
 SHOWN_CELLS = 40
 """Most completed cells that a printed table shows."""
 
+LEARNING_DEFAULTS: Mapping[str, Any] = {
+    "ess": ESS,
+    "max_parents": Learning.max_parents,
+    "starts": Learning.starts,
+    "smoothing": Learning.alpha,
+}
+"""What `impute` takes where an option is left out: the defaults of `Learning`."""
+
 learner_option = click.option(
     "--learner",
     type=click.Choice(get_args(Learner)),
-    default=Learning.learner,
-    show_default=True,
     help="How posterior, mpe, averaged and multiple learn networks, and impute's 'augmentation' "
-    "finds its completion.",
+    "finds its completion.  [default: structural-em; t-local for augmentation]",
 )
 
 missingness_option = click.option(
@@ -45,7 +51,7 @@ def learning(
     dataset: Dataset,
     criterion: Criterion,
     search: Search,
-    learner: Learner,
+    learner: Learner | None,
     networks: int,
     smoothing: float,
     on_event: OnEvent,

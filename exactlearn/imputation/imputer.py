@@ -84,6 +84,8 @@ class Imputer:
                 f"the mode '{self.mode}' learns from the table; a given network is for "
                 "'posterior', 'mpe' and 'multiple'"
             )
+        if self.mode == "augmentation" and self.learning.learner is None:
+            self.learning = self.learning.learned_by("t-local")
         if self.mode == "augmentation" and self.learning.learner not in METHODS:
             raise OptionError(
                 f"the mode 'augmentation' needs one of the learners {', '.join(METHODS)}, found "
@@ -123,7 +125,7 @@ class Imputer:
                 raise KeyboardInterrupt
             raise OptionError(
                 f"the time limit of {self.learning.time_limit} s came before "
-                f"'{self.learning.learner}' found any network; give it more time, or choose "
+                f"'{self.learning.chosen}' found any network; give it more time, or choose "
                 "another learner"
             )
         return self

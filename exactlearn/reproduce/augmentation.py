@@ -25,6 +25,7 @@ from exactlearn.reproduce.sources import (
     spect,
     spread,
 )
+from exactlearn.scores import BDeu
 
 NETWORKS = ("asia", "lucas", "cancer", "earthquake", "survey")
 """Networks of Table 1; only the first is the paper's."""
@@ -91,7 +92,9 @@ def augmentation() -> Paper:
     return Paper(
         experiments=(*_networks(), *_lucas(), *_spect(), *_car()),
         repetitions=100,
-        learning=Learning(max_parents=3, t=1),
+        learning=Learning(
+            learner="t-local", score=BDeu(1.0), max_parents=3, t=1, starts=10, alpha=1.0
+        ),
         notes=NOTES,
     )
 

@@ -4,7 +4,8 @@ Beside what the papers compare. The method under test is ``averaged-mnar``: the 
 networks that structural EM learns from bootstrap samples of the rows, with what is learned of why
 cells are missing. It was chosen on tables of other seeds, not cell by cell. Where the network is
 known that the rows were drawn from, it tells what can be reached by who does not know why cells are
-missing.
+missing. Networks are learned by the defaults of
+:class:`~exactlearn.imputation.learning.Learning`, which are those of ``impute``.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,6 @@ from exactlearn.reproduce.sources import (
     spread,
     votes,
 )
-from exactlearn.scores import BDeu
 
 SOURCES: dict[str, tuple[Source, Callable[[], BayesianNetwork] | None]] = {
     "ASIA": (sampled("asia"), partial(bundled, "asia")),
@@ -41,13 +41,6 @@ OURS = ("averaged-mnar", "averaged", "posterior", "structural-em", "structural-e
 
 BASELINES = ("mode", "knn", "iterative", "forest")
 """What they are compared with."""
-
-LEARNING = Learning(learner="structural-em", starts=1, score=BDeu(10.0), max_parents=2, alpha=0.3)
-"""How networks are learned: chosen on a few tables of MCAR 10 % and 20 %, not those judged.
-
-Cells are told better by denser networks than the paper's equivalent sample size of 1 finds in few
-rows; two parents are enough for that, and three take SPECT ten times the time.
-"""
 
 NOTES: dict[str, tuple[str, ...]] = {
     name: (
@@ -78,6 +71,6 @@ def imputers() -> Paper:
     return Paper(
         experiments=tuple(found),
         repetitions=10,
-        learning=LEARNING,
+        learning=Learning(),
         notes=NOTES,
     )

@@ -128,6 +128,6 @@ def _told(method: str, how: Learning) -> str:
     if method not in NETWORK_METHODS:
         return ""
     return (
-        f"{how.learner}, {how.score}, {how.max_parents} parents, t {how.t}, {how.starts} starts, "
+        f"{how.chosen}, {how.score}, {how.max_parents} parents, t {how.t}, {how.starts} starts, "
         f"alpha {how.alpha}, {how.networks} networks"
     )
