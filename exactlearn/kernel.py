@@ -26,6 +26,7 @@ from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 from exactlearn.compilation_notice import compilation_begins
+from exactlearn.kernel_cache import KernelCache
 
 if sys.platform == "win32":
     import msvcrt
@@ -83,6 +84,10 @@ class _Kernel(CPUDispatcher):
 
     lock: Path | None = None
     """The file that a process locks while it compiles; a kernel sent to a process has none."""
+
+    def enable_caching(self) -> None:
+        """Keep the machine code on disk."""
+        self._cache = KernelCache(self.py_func)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call; Ctrl-C comes out as such.

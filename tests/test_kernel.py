@@ -1,5 +1,6 @@
 """Cached kernels must never outlive what they were compiled from."""
 
+import importlib.util
 import signal
 import subprocess
 import sys
@@ -64,6 +65,49 @@ def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
     command = f"{listen}; on(lambda: print('told')); print(outer(1), outer(1.5))"
     assert start(tmp_path, command).communicate()[0].split() == ["told", "20", "25.0"]
     assert start(tmp_path, command).communicate()[0].split() == ["20", "25.0"]
+
+
+def loaded(file: Path):
+    """Return the kernel of a file, as a new process would load it."""
+    spec = importlib.util.spec_from_file_location("inner_kernel", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.inner
+
+
+def replace_by_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 255
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda file: file.write_bytes(b""), id="empty"),
+        pytest.param(lambda file: file.write_bytes(file.read_bytes()[:-50]), id="truncated"),
+        pytest.param(lambda file: file.write_bytes(b"garbage" * 99), id="garbage"),
+        pytest.param(flip, id="one byte"),
+        pytest.param(replace_by_folder, id="folder"),
+        pytest.param(Path.unlink, id="absent"),
+    ],
+)
+def test_a_damaged_cache_is_built_anew(tmp_path, suffix, damage):
+    file = tmp_path / "inner_kernel.py"
+    file.write_text(INNER.format(1))
+    assert loaded(file)(1) == 2
+    (cached,) = (tmp_path / "__pycache__").rglob(f"*.{suffix}")
+    damage(cached)
+    again, then = loaded(file), loaded(file)
+    assert (again(1), then(1)) == (2, 2)
+    assert not again.stats.cache_hits or suffix == "nbi"  # a flag of pickle's may flip unnoticed
+    assert sum(then.stats.cache_hits.values()) == 1
 
 
 def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
