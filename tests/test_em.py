@@ -107,7 +107,7 @@ def test_the_objective_never_falls(seed, alpha):
     rng = np.random.default_rng(seed)
     network = random_network(rng, 5)
     table = table_with_holes(network, rng, 25)
-    result = fit_em(table, network.parents, alpha=alpha, starts=2, seed=seed, most_iterations=40)
+    result = fit_em(table, network.parents, alpha=alpha, starts=2, seed=seed, iterations=40)
     gains = np.diff(result.objectives)
     assert (gains >= -1e-9 * abs(result.objectives[0])).all()
     assert alpha > 0 or result.objectives == result.log_likelihoods
@@ -132,11 +132,11 @@ def test_complete_rows_need_one_step():
 
 def test_order_and_repetition_of_rows_do_not_matter(problem):
     network, table = problem
-    first = fit_em(table, network.parents, most_iterations=20)
+    first = fit_em(table, network.parents, iterations=20)
     rows = np.random.default_rng(0).permutation(np.repeat(np.arange(table.n_rows), 2))
     halves = np.full(len(rows), 0.5)
     again = Dataset(table.codes[rows], table.names, table.states, weights=halves)
-    second = fit_em(again, network.parents, most_iterations=20)
+    second = fit_em(again, network.parents, iterations=20)
     np.testing.assert_allclose(second.objectives, first.objectives, rtol=1e-10)
 
 
@@ -162,20 +162,20 @@ def test_a_variable_that_no_row_observes_gets_random_starts():
 
 def test_one_start_is_enough_where_it_tells_the_states_apart(problem):
     network, table = problem
-    found = fit_em(table, network.parents, most_iterations=2)
+    found = fit_em(table, network.parents, iterations=2)
     assert (found.symmetric, found.starts) == ((), 1)
     hidden = table.codes.copy()
     hidden[:, 0] = -1
     table = Dataset(hidden, table.names, table.states)
-    assert fit_em(table, network.parents, most_iterations=2).symmetric == (table.names[0],)
-    assert fit_em(table, network.parents, start=network, most_iterations=2).starts == 1
+    assert fit_em(table, network.parents, iterations=2).symmetric == (table.names[0],)
+    assert fit_em(table, network.parents, start=network, iterations=2).starts == 1
     alone = [()] * network.n_variables
-    assert fit_em(table, alone, most_iterations=2).starts == 1  # nothing depends on it
+    assert fit_em(table, alone, iterations=2).starts == 1  # nothing depends on it
 
 
 def test_the_same_seed_gives_the_same_network(problem):
     network, table = problem
-    a, b = (fit_em(table, network.parents, starts=3, seed=9, most_iterations=5) for _ in "ab")
+    a, b = (fit_em(table, network.parents, starts=3, seed=9, iterations=5) for _ in "ab")
     assert a.objectives == b.objectives
     assert not a.converged
     assert a.iterations == 5
@@ -187,8 +187,8 @@ def test_rows_without_weight_do_not_count(problem):
     weights[30:] = 0.0
     part = Dataset(table.codes, table.names, table.states, weights=weights)
     half = Dataset(table.codes[:30], table.names, table.states)
-    a = fit_em(part, network.parents, most_iterations=5)
-    b = fit_em(half, network.parents, most_iterations=5)
+    a = fit_em(part, network.parents, iterations=5)
+    b = fit_em(half, network.parents, iterations=5)
     np.testing.assert_allclose(a.objectives, b.objectives)
 
 

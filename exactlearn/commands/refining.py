@@ -44,7 +44,7 @@ def fitted_network(
             parents,
             alpha=smoothing,
             tolerance=tolerance,
-            most_iterations=iterations,
+            iterations=iterations,
             on_iteration=on_iteration,
         )
 

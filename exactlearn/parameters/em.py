@@ -69,7 +69,7 @@ def fit_em(
     alpha: float = 1.0,
     starts: int | None = None,
     tolerance: float = TOLERANCE,
-    most_iterations: int = MOST_ITERATIONS,
+    iterations: int = MOST_ITERATIONS,
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
     start: BayesianNetwork | None = None,
@@ -91,7 +91,7 @@ def fit_em(
         first is symmetric in the states of a variable, as in those of one that no row observes.
     tolerance
         EM ends when an iteration gains no more than this per row (unit of weight).
-    most_iterations
+    iterations
         Most iterations from each start.
     seed
         Seed of the random starts; same seed, same network.
@@ -125,10 +125,10 @@ def fit_em(
     >>> fit_em(data, [()], alpha=0.0).network.tables[0].round(3)
     array([0.667, 0.333])
     """
-    if (starts is not None and starts < 1) or most_iterations < 0 or not tolerance >= 0 or seed < 0:
+    if (starts is not None and starts < 1) or iterations < 0 or not tolerance >= 0 or seed < 0:
         raise OptionError(
             "expected at least 1 start, and iterations, tolerance and seed of at least 0; found "
-            f"starts {starts}, most_iterations {most_iterations}, tolerance {tolerance}, "
+            f"starts {starts}, iterations {iterations}, tolerance {tolerance}, "
             f"seed {seed}"
         )
     problem = NetworkEM(dataset, parents, alpha)
@@ -139,7 +139,7 @@ def fit_em(
         states, converged = best_ascent(
             map(problem.init, _starts(problem, first, starts, seed)),
             problem.step,
-            iterations=most_iterations,
+            iterations=iterations,
             least_gain=tolerance * problem.total_weight,
             on_iteration=on_iteration,
         )
