@@ -46,7 +46,8 @@ class Enumeration:
     Parameters
     ----------
     networks
-        What was found, the best first; equal scores in the order of the parents.
+        What was found, the best first; equal scores in the order of the parents. Where a limit
+        came before the first one was proven to be the best, the best one known.
     best
         The result of looking for the best one only.
     status
@@ -210,6 +211,8 @@ def _enumerate(
     except KeyboardInterrupt:
         status = "interrupted"
     best = _best(search, list(found.values()), status)
+    if not found and best.parents is not None:  # a limit came before anything was proven
+        found[kind(best.parents)] = ScoredNetwork(best.parents, best.score)
     return Enumeration(
         networks=tuple(
             sorted(found.values(), key=lambda network: (-network.score, network.parents))

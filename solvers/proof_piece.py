@@ -4,7 +4,7 @@ It turns whole numbers and bits into arrays, and dual values back. Nothing here 
 what it finds is a suggestion of multipliers, or of an arc to branch on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
@@ -18,7 +18,7 @@ from exactlearn.solvers.clusters import Counted, Support, take_support
 from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem, offsets
-from exactlearn.solvers.progress import OutOfTime
+from exactlearn.solvers.progress import OutOfTime, Pause
 from exactlearn.solvers.proof_tree import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from exactlearn.solvers.relaxation import Relaxation, Relaxed
 from exactlearn.solvers.root import solve_root
@@ -65,7 +65,7 @@ class Piece:
             self.problem, start=self.chosen, clusters=pool.clusters, counts=pool.counts
         )
 
-    def root(self, clusters: Sequence[Cluster], enough: float, pause: Callable[[], None]) -> Pairs:
+    def root(self, clusters: Sequence[Cluster], enough: float, pause: Pause) -> Pairs:
         """Return rounded multipliers of the whole piece; what they need becomes the pool.
 
         Parameters
@@ -92,7 +92,7 @@ class Piece:
         self.pool = [cluster for cluster, _ in pairs]
         return pairs
 
-    def solve(self, lists: Lists, enough: float) -> tuple[Relaxed, Pairs]:
+    def solve(self, lists: Lists, enough: float, pause: Pause) -> tuple[Relaxed, Pairs]:
         """Solve the relaxation of a node by cutting planes; return it with rounded multipliers.
 
         Parameters
@@ -101,14 +101,17 @@ class Piece:
             Candidates that may be selected; every variable has one at least.
         enough
             Stop as soon as the bound is at most this.
+        pause
+            What it raises now and then passes through.
         """
         self.relaxation.allow(self.held(lists))
         history: list[float] = []
         while True:
-            relaxed = self.relaxation.solve()
+            relaxed = self.relaxation.solve(pause)
             history.append(relaxed.objective)
             if not relaxed.feasible or relaxed.objective <= enough or _stalls(history, enough):
                 return relaxed, self.pairs(relaxed.multipliers)
+            pause()
             cuts = self._cuts(relaxed.x)
             if not len(cuts):
                 return relaxed, self.pairs(relaxed.multipliers)
@@ -117,7 +120,7 @@ class Piece:
             self.relaxation.add(cuts.clusters, cuts.counts)
 
     def glance(
-        self, held: NDArray[np.bool_], parent: int, child: int, there: int
+        self, held: NDArray[np.bool_], parent: int, child: int, there: int, pause: Pause
     ) -> Relaxed | None:
         """Solve the relaxation with or without an arc, without new cuts; ``None``: no candidates.
 
@@ -127,6 +130,8 @@ class Piece:
             Candidates that may be selected, shape (m,).
         parent, child, there
             The arc, and whether it is there.
+        pause
+            What it raises now and then passes through.
         """
         at = self.variables.index(child)
         own = slice(self.problem.first[at], self.problem.first[at + 1])
@@ -135,7 +140,7 @@ class Piece:
         if not side[own].any():
             return None
         self.relaxation.allow(side)
-        return self.relaxation.solve()
+        return self.relaxation.solve(pause)
 
     def pairs(self, multipliers: Multipliers) -> Pairs:
         """Return multipliers, rounded, of clusters in the whole problem's numbers."""

@@ -7,7 +7,7 @@ time or nodes run out, open nodes are leaves with the bounds they have.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
 from math import prod
@@ -66,12 +66,15 @@ class Open:
     pairs
         Multipliers for them.
     put
-        Takes the finished node to where it belongs in the tree.
+        Takes the finished node to where it belongs in the tree; called again, it replaces it.
+    known
+        The leaf of the node before it, whose multipliers bound what is left of it, too.
     """
 
     problem: Problem
     pairs: Pairs
     put: Callable[[Node], None]
+    known: Leaf
 
 
 @dataclass
@@ -130,6 +133,8 @@ class Proof:
 
     def _part(self, problem: Problem, score: int, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
+        if self.stopped:
+            return leaf(problem, (), self.grid, score + slack)
         piece = Piece(problem, self.grid, self.chosen)
         pairs = piece.root(clusters, self.aim(score, slack), self.pause)
         first = leaf(problem, pairs, self.grid, score + slack)
@@ -140,7 +145,7 @@ class Proof:
         near = left(problem, pairs, self.grid, score - 1)
         if _size(near) <= SHRUNK * _size(problem):
             return Fix(score - 1, pairs, self.prove(near, slack, piece.pool))
-        return Tree(self, piece, score, score + slack).grow(pairs)
+        return Tree(self, piece, score, score + slack).grow(first)
 
     def aim(self, score: int, slack: int) -> float:
         """Return the bound at which a linear program is good enough: no gap, if none is asked."""
@@ -174,16 +179,25 @@ class Tree:
         self._heap: list[tuple[float, int, Open]] = []
         self._made = 0
 
-    def grow(self, pairs: Pairs) -> Node:
-        """Return the root of a tree that proves the target, or the best bound within the limits."""
+    def grow(self, root: Leaf) -> Node:
+        """Return the root of a tree that proves the target, or the best bound within the limits.
+
+        What is open when the time is over is left with the bound it inherits, at once.
+        """
         found: list[Node] = []
-        self._push(np.inf, Open(self.piece.lists, pairs, found.append))
+        self._push(np.inf, Open(self.piece.lists, root.pairs, found.append, root))
         while self._heap and not self.proof.ends():
             self.proof.nodes_left -= 1
-            self._expand(heappop(self._heap)[-1])
+            node = heappop(self._heap)[-1]
+            try:
+                self._expand(node)
+            except OutOfTime:
+                self.proof.stopped = True
+                node.put(node.known)
         for _, _, node in self._heap:
-            node.put(self._leaf(node.problem, node.pairs))
-        return found[0]
+            stopped = self.proof.stopped
+            node.put(node.known if stopped else self._leaf(node.problem, node.pairs))
+        return found[-1]
 
     def _push(self, bound: float, node: Open) -> None:
         self._made += 1
@@ -197,7 +211,7 @@ class Tree:
         if not placeable(node.problem):
             node.put(Leaf(self.target))
             return
-        relaxed, pairs = self.piece.solve(node.problem, self.enough)
+        relaxed, pairs = self.piece.solve(node.problem, self.enough, self.proof.pause)
         done = self._leaf(node.problem, pairs)
         if done.bound <= self.target:
             node.put(done)
@@ -206,7 +220,9 @@ class Tree:
         if _size(near) <= FIXED * _size(node.problem):
             fix = Fix(self.score, pairs, PENDING)
             node.put(fix)
-            node = Open(near, pairs, partial(setattr, fix, "rest"))
+            node = Open(near, pairs, partial(setattr, fix, "rest"), done)
+        else:
+            node = replace(node, known=done)
         sides = self._branching(node.problem, relaxed) if placeable(node.problem) else None
         if sides is None:
             node.put(self._leaf(node.problem, pairs))
@@ -222,7 +238,8 @@ class Tree:
             own = [(s, p) for s, p in node.problem[side.child] if p >> side.parent & 1 == there]
             pairs = () if side.multipliers is None else self.piece.pairs(side.multipliers)
             problem = {**node.problem, side.child: own}
-            self._push(side.bound, Open(problem, pairs, partial(setattr, arc, name)))
+            put = partial(setattr, arc, name)
+            self._push(side.bound, Open(problem, pairs, put, node.known))
 
     def _branching(self, problem: Problem, relaxed: Relaxed) -> tuple["Side", "Side"] | None:
         """Return both sides of the arc whose trial lowers the bound most, if one is undecided."""
@@ -247,7 +264,7 @@ class Tree:
 
     def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":
         """Solve the linear program of one side of a branching, without new cuts."""
-        relaxed = self.piece.glance(held, parent, child, there)
+        relaxed = self.piece.glance(held, parent, child, there, self.proof.pause)
         if relaxed is None:
             return Side(parent, child, -np.inf, None)
         return Side(parent, child, relaxed.objective, relaxed.multipliers)

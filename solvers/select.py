@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graph import topological_order
-from exactlearn.interrupts import interruptible
+from exactlearn.interrupts import interruptible, stopped_by_interrupt
 from exactlearn.solvers import dynamic
 from exactlearn.solvers.certificate import Certificate
 from exactlearn.solvers.components import split
@@ -147,9 +147,12 @@ def solve(
         status = "interrupted"
     if status == "infeasible":
         return _infeasible(solver, "no acyclic selection agrees on the values it reads", progress)
-    if certify and progress.parents is not None:
+    if certify and status == "interrupted":
+        progress.note("the certificate was not begun")
+    elif certify and progress.parents is not None:
         progress.deadline = inf if time_limit is None else progress.begun + time_limit
-        certificate = _certificate(strategy, progress.parents)
+        certificate, interrupted = _certificate(strategy, progress.parents)
+        status = "interrupted" if interrupted else status
     result = _answer(strategy, status, time_limit, certificate)
     result.check(problem)
     return result
@@ -247,17 +250,43 @@ def _first_orders(
     return orders
 
 
-def _certificate(strategy: Strategy, parents: tuple[tuple[int, ...], ...]) -> Certificate:
+def _certificate(
+    strategy: Strategy, parents: tuple[tuple[int, ...], ...]
+) -> tuple[Certificate | None, bool]:
+    """Return the proof as far as it was built, and whether it was interrupted.
+
+    A first Ctrl-C ends it with the bound it has, a second one at once.
+    """
     from exactlearn.solvers.prover import certify  # it reads score files, whose module needs us
 
     progress = strategy.progress
-    return certify(
-        progress.problem,
-        parents,
-        clusters=strategy.clusters,
-        gap=strategy.gap,
-        pause=progress.pause,
-    )
+    interrupts: list[None] = []
+
+    def stop() -> None:
+        if interrupts:
+            raise KeyboardInterrupt
+        interrupts.append(None)
+
+    def pause() -> None:
+        if interrupts:
+            raise OutOfTime
+        progress.pause()
+
+    try:
+        with stopped_by_interrupt(stop):
+            found = certify(
+                progress.problem,
+                parents,
+                clusters=strategy.clusters,
+                gap=strategy.gap,
+                pause=pause,
+            )
+    except KeyboardInterrupt:
+        progress.note("the certificate was given up")
+        return None, True
+    if interrupts:
+        progress.note(f"the certificate proves the bound {found.bound}, found by then")
+    return found, bool(interrupts)
 
 
 def _answer(

@@ -3,6 +3,7 @@
 import ast
 import gzip
 import json
+import signal
 import subprocess
 import sys
 from copy import deepcopy
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from exactlearn.errors import CheckError, FormatError, OptionError
 from exactlearn.formats.jkl import format_jkl, parse_jkl, read_jkl
 from exactlearn.formats.text_file import read_text
-from exactlearn.solvers import Problem, certificate_checker, solve
+from exactlearn.solvers import Problem, certificate_checker, prover, solve
 from exactlearn.solvers.certificate import Certificate, decimal, read_certificate, sealed
 from exactlearn.solvers.certificate_checker import Unproven, read_scores, verify
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
@@ -543,6 +544,68 @@ class TestStandAlone:
         assert "changed" in told
         for words in ([certificate], [certificate, tmp_path], [scores, scores], []):
             assert self.run(*words)[0] == 2
+
+
+@pytest.mark.parametrize("pauses", [*range(8), 12, 16, 20, 25, 30, 40])
+def test_a_proof_that_is_stopped_holds(pauses):
+    problem, left = parse_jkl(LONG), iter(range(pauses))
+
+    def pause():
+        if next(left, None) is None:
+            raise OutOfTime
+
+    certificate = certify(problem, LONG_OPTIMUM, scores=LONG, pause=pause)
+    certificate.check(LONG)
+    assert Fraction(certificate.gap) >= 0
+
+
+LONG = random_text(1, n=9)
+LONG_OPTIMUM = solve(parse_jkl(LONG), solver="dynamic").parents
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+class TestInterrupts:
+    @pytest.fixture
+    def interrupted(self, monkeypatch):
+        """Send Ctrl-C when a proof begins, so many times."""
+        usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        def begin(times):
+            def certify_interrupted(*arguments, **options):
+                for _ in range(times):
+                    signal.raise_signal(signal.SIGINT)
+                return certify(*arguments, **options)
+
+            monkeypatch.setattr(prover, "certify", certify_interrupted)
+
+        yield begin
+        signal.signal(signal.SIGINT, usual)
+
+    def test_the_first_ends_the_proof_with_what_it_has(self, interrupted):
+        interrupted(1)
+        result = solve(parse_jkl(LONG), certify=True)
+        assert result.status == "interrupted"
+        result.certificate.check(format_jkl(parse_jkl(LONG)))
+        assert f"proves the bound {result.certificate.bound}" in result.message
+
+    def test_the_second_gives_it_up(self, interrupted):
+        interrupted(2)
+        result = solve(parse_jkl(LONG), certify=True)
+        assert (result.status, result.certificate) == ("interrupted", None)
+        assert "the certificate was given up" in result.message
+        assert result.parents is not None
+
+    def test_a_search_that_is_interrupted_begins_none(self):
+        heard = []
+
+        def interrupt(event):
+            heard.append(event)
+            if len(heard) == 1:
+                raise KeyboardInterrupt
+
+        result = solve(parse_jkl(LONG), certify=True, on_event=interrupt)
+        assert (result.status, result.certificate) == ("interrupted", None)
+        assert "the certificate was not begun" in result.message
 
 
 def test_trees_are_written_depth_first():

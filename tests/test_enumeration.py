@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from exactlearn.candidates import candidate_parent_sets
+from exactlearn.commands.listing import Listing
 from exactlearn.data import Dataset
 from exactlearn.equivalence import pattern
 from exactlearn.errors import OptionError
@@ -160,6 +161,25 @@ def test_interruption_keeps_what_was_found() -> None:
     assert found.status == "interrupted"
     assert not found.complete
     assert 0 < len(found.networks) < 30
+
+
+@pytest.mark.parametrize("enumerate_", [enumerate_networks, enumerate_classes])
+def test_what_is_known_is_listed_before_anything_is_proven(
+    enumerate_: Callable[..., Enumeration],
+) -> None:
+    problem = random_problem(np.random.default_rng(8), 6, kept=0.9)
+
+    def interrupt(event: object) -> None:
+        if event.parents is not None:
+            raise KeyboardInterrupt
+
+    found = enumerate_(problem, k=3, on_event=interrupt)
+    assert (found.status, found.complete) == ("interrupted", False)
+    assert [network.parents for network in found.networks] == [found.best.parents]
+    record = {"status": "interrupted", "score": found.best.score, "bound": found.bound}
+    record |= {"gap": 0.1, "seconds": 0.0, "parents": {}}
+    listing = Listing(best=3)
+    assert listing.tables(record | listing.record(problem, found, from_data=True))
 
 
 def test_the_first_is_the_optimum_under_constraints() -> None:
