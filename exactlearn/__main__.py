@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from exactlearn import __version__
-from exactlearn.errors import ExactlearnError, ExitStatus
+from exactlearn.errors import ExactlearnError, ExitStatus, shortened
 from exactlearn.interrupts import interruptible, terminated_as_interrupted
 from exactlearn.suggestion import suggestion
 
@@ -54,6 +54,7 @@ class LazyGroup(click.Group):
             try:
                 return super().main(*args, standalone_mode=False, **extra) or ExitStatus.DONE
             except click.ClickException as error:
+                error.message = shortened(error.message)
                 error.show()
                 return error.exit_code
             except (click.Abort, KeyboardInterrupt):
@@ -105,7 +106,7 @@ class LazyGroup(click.Group):
             if ctx.meta.get("exactlearn.debug"):
                 traceback.print_exc()
             message, exit_status = _told(error)
-            click.echo(f"Error: {message}", err=True)
+            click.echo(f"Error: {shortened(message)}", err=True)
             raise click.exceptions.Exit(exit_status) from error
 
 

@@ -16,6 +16,7 @@ Every message says what was expected, what was found, where, and what to do. ``e
 what the command line exits with.
 """
 
+import re
 from enum import IntEnum
 
 
@@ -33,10 +34,34 @@ class ExitStatus(IntEnum):
     """Nobody reads the output any more; what a shell tells of a process that SIGPIPE ended."""
 
 
+_LONG_WORD = re.compile(r"\S{300,}")  # longer than most paths
+_MOST = 1000
+
+
+def shortened(message: str) -> str:
+    """Return a message of a few lines: long words and what is still too long lose their middle.
+
+    A message may quote a name, a field or a list of names, which can be of any length.
+
+    Examples
+    --------
+    >>> shortened("no variable '" + 1000 * "x" + "'")
+    "no variable 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxxxx'"
+    """
+    brief = _LONG_WORD.sub(lambda word: f"{word[0][:30]}...{word[0][-30:]}", message)
+    if len(brief) <= _MOST:
+        return brief
+    return f"{brief[: _MOST * 2 // 3]} ... {brief[-_MOST // 3 :]}"
+
+
 class ExactlearnError(Exception):
     """Base of all errors raised on purpose by this package."""
 
     exit_status = ExitStatus.MISTAKE
+
+    def __str__(self) -> str:
+        """Return the message in a few lines, whatever it quotes."""
+        return shortened(super().__str__())
 
 
 class DataError(ExactlearnError, ValueError):

@@ -594,6 +594,31 @@ class TestStreams:
         assert (done.returncode, done.stdout, done.stderr) == (status, "", told)
 
 
+class TestMessages:
+    @pytest.mark.parametrize("text", [100_000 * "x", 10_000 * "many words "])
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("query", "asia", "-e", "smoke={}"),  # an error of this package
+            ("query", "{}"),  # one of the operating system
+            ("solve", "asia-mnar", "--solver", "{}"),  # one of the options' reader
+        ],
+    )
+    def test_a_message_has_a_few_lines_whatever_it_quotes(self, words, text):
+        told = fails(*(word.format(text) for word in words))
+        assert len(told) < 1300
+        assert text[:20] in told
+
+    def test_an_unexpected_error_is_told_in_a_few_lines_too(self, monkeypatch):
+        def fail(path):
+            raise ZeroDivisionError(10_000 * "many words ")
+
+        monkeypatch.setattr("exactlearn.commands.query.read_model", fail)
+        told = fails("query", "asia", status=1)
+        assert len(told) < 1300
+        assert "run again with --debug" in told
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 class TestSignals:
     @pytest.mark.parametrize(
