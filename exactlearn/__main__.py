@@ -147,7 +147,7 @@ def _told(error: Exception) -> tuple[str, ExitStatus]:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def main() -> None:
-    """Learn Bayesian networks and decision graphs exactly, from data with holes.
+    """Learn Bayesian networks and decision graphs exactly, also where cells are missing.
 
     Start with 'exactlearn run asia'; 'exactlearn COMMAND --help' tells a command's options.
     """

@@ -211,7 +211,7 @@ def _em_table(record: Mapping[str, Any]) -> Table:
     """Return the table of how EM went."""
     gain = record["log_likelihood"] - record["log_likelihood_before"]
     return facts(
-        log_likelihood=f"{number(record['log_likelihood'])} ({gain:+.4f} by EM)",
+        log_likelihood_of_the_rows_fitted=f"{number(record['log_likelihood'])} ({gain:+.4f} by EM)",
         iterations=f"{record['iterations']}{'' if record['converged'] else ' (limit reached)'}",
         starts=str(record["starts"]) if record["starts"] > 1 else "",
     )

@@ -18,7 +18,7 @@ from exactlearn.interrupts import interruptible
 from exactlearn.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
-from exactlearn.reproduce.imputers import BASELINES, OURS, imputers
+from exactlearn.reproduce.imputers import BASELINES, OURS, imputers, settings_told
 from exactlearn.reproduce.repetitions import Plan, repeat
 from exactlearn.reproduce.summary import summary, verdicts
 from exactlearn.suggestion import suggestion
@@ -70,14 +70,21 @@ def command(
 ) -> None:
     """Repeat experiments and print our figures beside the published ones.
 
-    augmentation: the tables of Adel and de Campos. imputers: every imputer on the same hidden cells
-    of five data sets. pdg: decision graphs of logical relations (logic), beside networks and naive
-    Bayes (languages), merged from networks (hybrid, synthetic), of two incomplete tables (table1)
-    and of rows of random graphs (random). -o names a folder; what is done is kept in it, and a
-    later call goes on from there. 'errors off' is the distance from the
-    published figure in standard errors of ours; 'ahead' is how far the experiment's first method
-    is ahead of the row's on the same tables, with a star where a paired t-test at 5 % tells them
-    apart; 'seconds' and 'CPU' are means over the repetitions, the latter of all threads together.
+    augmentation: the tables of Adel and de Campos.
+
+    imputers: six methods by networks and four baselines (the most frequent state and three imputers
+    of scikit-learn) on the same hidden cells of ASIA, LUCAS, SPECT, car and votes; the notes below
+    the table tell the sets and the settings.
+
+    pdg: decision graphs of logical relations (logic), beside networks and naive Bayes (languages),
+    merged from networks (hybrid, synthetic), of two incomplete tables (table1) and of rows of
+    random graphs (random).
+
+    -o names a folder; what is done is kept in it, and a later call goes on from there. 'errors off'
+    is the distance from the published figure in standard errors of ours; 'ahead' is how far the
+    experiment's first method is ahead of the row's on the same tables, with a star where a paired
+    t-test at 5 % tells them apart; 'seconds' and 'CPU' are means over the repetitions, the latter
+    of all threads together.
     """
     given = {"--methods": methods, "--starts": starts, "--full": full or None}
     for name in ("--full",) if paper in PAPERS else ("--methods", "--starts"):
@@ -114,7 +121,8 @@ def command(
     if paper == "imputers":
         record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
         told += ["", *_won(record["verdicts"])]
-    record["notes"] = [
+    settings = [settings_told(plan.learning)] if paper == "imputers" else []
+    record["notes"] = settings + [
         f"Table {table}: {note}"
         for table in dict.fromkeys(e.table for e in chosen)
         for note in known.notes.get(table, ())

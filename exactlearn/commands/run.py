@@ -1,4 +1,4 @@
-"""``exactlearn run``: the declared pipeline, from a table with holes to answers."""
+"""``exactlearn run``: the declared pipeline, from a table with missing cells to answers."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
