@@ -8,7 +8,7 @@ import pytest
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.agreement import agree
 from exactlearn.augmentation.columns import merge_rows
-from exactlearn.augmentation.family_bounds import place_rows
+from exactlearn.augmentation.family_bounds import WORK, place_rows
 from exactlearn.augmentation.holes import Holes
 from exactlearn.augmentation.open_families import OpenFamilies
 from exactlearn.augmentation.optimism import Optimism
@@ -90,9 +90,27 @@ def test_rows_are_placed_as_the_best_completion_does(seed):
             parents = tuple(int(p) for p in members if p >= 0)
             best = best_by_enumeration(task, child, parents, table)
             for most_nodes in (0, 2, 10**6):
-                placed = place_rows(i, child, members, table, families.growth, most_nodes)
+                placed = place_rows(i, child, members, table, families.growth, most_nodes, True)
                 assert placed.best <= best + 1e-9 <= placed.bound + 2e-9
+                bound = place_rows(i, child, members, table, families.growth, most_nodes, False)
+                assert best <= bound.bound + 1e-9
             assert placed.bound == pytest.approx(best, abs=1e-9)
+
+
+def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (3000, 3))
+    codes[rng.random(codes.shape) < 0.3] = -1
+    table = Dataset(codes, ("a", "b", "c"), (tuple("wxyz"),) * 3)
+    task, nodes = Task(table, BDeu(1.0), FamilyRules.of(2)), 100
+    families, holes = OpenFamilies.of(task), Holes.of(table)
+    i = len(families) - 1
+    family = i, int(families.child[i]), families.members[i], holes, families.growth, nodes
+    placed, bounded = place_rows(*family, True), place_rows(*family, False)
+    assert placed.looked < 1.5 * WORK * nodes
+    assert bounded.looked < WORK * nodes
+    assert placed.best <= placed.bound == bounded.bound
+    assert len(placed.cells) == (codes < 0).any(axis=1).sum()
 
 
 @pytest.mark.parametrize("seed", range(10))

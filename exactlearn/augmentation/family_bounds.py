@@ -40,6 +40,10 @@ from exactlearn.kernel import kernel
 ROUNDING = 1e-10
 """Least improvement worth a branch, relative to a family's score."""
 
+WORK = 1_500
+"""Cells that may be looked at for each node of a family's search, on average: so that no family
+takes long, however many rows have holes."""
+
 MARGIN = 1e-9
 """Least difference of prices by which exchanging two rows is better."""
 
@@ -54,6 +58,8 @@ class Placement(NamedTuple):
     best
         Score of the completion found, its prices paid; equal to the bound where the search was
         finished.
+    looked
+        Cells that the search has looked at.
     rows, cells
         The rows with holes, and the cell (configuration times states plus state) each was placed
         into, shapes (k,).
@@ -61,19 +67,23 @@ class Placement(NamedTuple):
 
     bound: float
     best: float
+    looked: int
     rows: NDArray[np.int64]
     cells: NDArray[np.int64]
 
 
 @kernel
-def _is_dominated(opened: OpenRows, at: NDArray[np.int64], k: int, o: int) -> bool:
+def _is_dominated(
+    opened: OpenRows, at: NDArray[np.int64], k: int, o: int, looked: NDArray[np.int64]
+) -> bool:
     """Tell whether exchanging a row with one placed before is better, or as good and tried before.
 
-    Rows alike differ in what they pay only.
+    Rows alike differ in what they pay only. What is looked at is counted.
     """
     own = opened.first[k]
     b, t = o - own, opened.alike[k]
     while t >= 0:
+        looked[0] += 1
         other = opened.first[t]
         a = at[t] - other
         if a != b:
@@ -98,9 +108,11 @@ def _rest(
     opened: OpenRows,
     begin: int,
     ahead: NDArray[np.float64],
+    looked: NDArray[np.int64],
 ) -> float:
     """Return the most that the rows from number ``begin`` on can add."""
     total = 0.0
+    looked[0] += len(opened.cells) - opened.first[begin]
     for k in range(begin, len(opened.rows)):
         w, most = table.weights[opened.rows[k]], -np.inf
         for o in range(opened.first[k], opened.first[k + 1]):
@@ -121,15 +133,34 @@ def _best_cell(
     k: int,
     w: float,
     tried: NDArray[np.bool_],
+    looked: NDArray[np.int64],
 ) -> tuple[int, float]:
     """Return where among a row's cells not tried it gains most, and what."""
     best, most = -1, -np.inf
+    looked[0] += opened.first[k + 1] - opened.first[k]
     for o in range(opened.first[k], opened.first[k + 1]):
-        if not tried[o] and not _is_dominated(opened, at, k, o):
+        if not tried[o] and not _is_dominated(opened, at, k, o, looked):
             gained = gain_at(family, opened.cells[o], w, 0.0) - opened.prices[o]
             if gained > most:
                 best, most = o, gained
     return best, most
+
+
+@kernel
+def _place_at_once(
+    family: FamilyTable, table: Holes, opened: OpenRows, begin: int, at: NDArray[np.int64]
+) -> float:
+    """Place one row after the other where it gains most, without a search; return what that adds."""
+    total = 0.0
+    for k in range(begin, len(opened.rows)):
+        w, most = table.weights[opened.rows[k]], -np.inf
+        for o in range(opened.first[k], opened.first[k + 1]):
+            gained = gain_at(family, opened.cells[o], w, 0.0) - opened.prices[o]
+            if gained > most:
+                at[k], most = o, gained
+        add_weight(family, opened.cells[at[k]], w)
+        total += most
+    return total
 
 
 @kernel
@@ -140,6 +171,7 @@ def place_rows(
     table: Holes,
     growth: Growth,
     most_nodes: int,
+    complete: bool,
 ) -> Placement:
     """Place the rows with holes of one family so that it scores most, its prices paid.
 
@@ -152,14 +184,22 @@ def place_rows(
     growth
         The score.
     most_nodes
-        Nodes of the search after which what is left is bounded.
+        Nodes of the search after which what is left is bounded; at :data:`WORK` cells for each
+        node, the search ends with the bound that it began with.
+    complete
+        Whether a completion is wanted. Where none can be found with so few nodes, there is
+        otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
     """
     family, score = lay_out(i, child, members, table, growth)
     counted, rows, n_cells = count_rows(family, table)
     score += counted
     opened = open_rows(family, table, rows, n_cells)
     n = len(opened.rows)
-    ahead = np.zeros(len(family.counts))
+    ahead, looked = np.zeros(len(family.counts)), np.zeros(1, np.int64)
+    most_looks, root = WORK * most_nodes, np.inf
+    if not complete and n * n_cells > 2 * most_looks:
+        root = score + _rest(family, table, opened, 0, ahead, looked)
+        return Placement(root, -np.inf, looked[0], opened.rows, np.zeros(0, np.int64))
     tried = np.zeros(n_cells, np.bool_)
     at, found = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     added = np.zeros(n + 1)
@@ -169,13 +209,20 @@ def place_rows(
         if entering:
             nodes += 1
             entering = False
-            bound = score + added[k] + _rest(family, table, opened, k, ahead)
+            bound = score + added[k] + _rest(family, table, opened, k, ahead, looked)
+            root = min(root, bound) if nodes == 1 else root
             if k == n and bound > best:
                 best = bound
                 found[:] = at
             if bound <= best + ROUNDING * abs(best):
                 k -= 1
                 continue
+            if looked[0] > most_looks:
+                if best == -np.inf:
+                    best = score + added[k] + _place_at_once(family, table, opened, k, at)
+                    found[:] = at
+                left_open = root
+                break
             if nodes > most_nodes and best > -np.inf:
                 left_open = max(left_open, bound)
                 k -= 1
@@ -184,7 +231,7 @@ def place_rows(
         else:
             add_weight(family, opened.cells[at[k]], -table.weights[opened.rows[k]])
         w = table.weights[opened.rows[k]]
-        at[k], gained = _best_cell(family, opened, at, k, w, tried)
+        at[k], gained = _best_cell(family, opened, at, k, w, tried, looked)
         if at[k] < 0:
             k -= 1
             continue
@@ -196,7 +243,7 @@ def place_rows(
     cells = np.empty(n, np.int64)
     for r in range(n):
         cells[r] = opened.cells[found[r]]
-    return Placement(max(best, left_open), best, opened.rows, cells)
+    return Placement(max(best, left_open), best, looked[0], opened.rows, cells)
 
 
 @kernel
@@ -212,7 +259,7 @@ def read_family(
 
     The parameters are those of :func:`place_rows`; shapes (k,), in the order of the holes.
     """
-    placed = place_rows(i, child, members, table, growth, most_nodes)
+    placed = place_rows(i, child, members, table, growth, most_nodes, True)
     columns = columns_of(child, members)
     state = np.full(len(table.rows), -1, np.int64)
     for v in columns:
@@ -255,5 +302,5 @@ def bound_families(
     bounds = np.empty(len(which))
     for t in range(len(which)):
         i = which[t]
-        bounds[t] = place_rows(i, children[i], members[i], table, growth, most_nodes).bound
+        bounds[t] = place_rows(i, children[i], members[i], table, growth, most_nodes, False).bound
     return bounds

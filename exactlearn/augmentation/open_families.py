@@ -7,13 +7,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.family_bounds import bound_families
+from exactlearn.augmentation.family_bounds import WORK, bound_families
 from exactlearn.augmentation.growth import Growth, growth
 from exactlearn.augmentation.holes import Holes
 from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.augmentation.task import Task
 from exactlearn.candidates import n_families
 from exactlearn.errors import InfeasibleError, TooLargeError
+from exactlearn.interrupts import Pause, no_pause
 from exactlearn.solvers.clusters import Support
 from exactlearn.solvers.families import Families
 from exactlearn.solvers.problem import Problem, offsets
@@ -24,6 +25,9 @@ MAX_FAMILIES = 5_000_000
 
 LEAST_PIECE, PIECE = 8, 1024
 """Fewest families that are worth a thread, and most that one bounds at a time."""
+
+BLOCK = 2**24
+"""Cells that one thread looks at, at most, before the time limit is looked at again, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +42,18 @@ class OpenFamilies:
         Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
     growth
         How their scores grow with their counts.
+    pause
+        Called between blocks of bounds; what it raises passes through.
     """
 
     names: tuple[str, ...]
     child: NDArray[np.int32]
     members: NDArray[np.int32]
     growth: Growth
+    pause: Pause = no_pause
 
     @classmethod
-    def of(cls, task: Task) -> "OpenFamilies":
+    def of(cls, task: Task, pause: Pause = no_pause) -> "OpenFamilies":
         """List the families of a task whose table has weights.
 
         Raises
@@ -71,7 +78,7 @@ class OpenFamilies:
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         compiled = task.score.compiled(float(weights.sum()))
         grown = growth(compiled, sizes, dataset.cardinalities[children], weights)
-        return cls(dataset.names, children, members, grown)
+        return cls(dataset.names, children, members, grown, pause)
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)
@@ -114,7 +121,7 @@ class OpenFamilies:
         """Return some of the families, shape (m,); every child must keep one."""
         g = self.growth
         grown = Growth(g.kind, g.a, g.b, g.tables, g.rows[keep])
-        return OpenFamilies(self.names, self.child[keep], self.members[keep], grown)
+        return OpenFamilies(self.names, self.child[keep], self.members[keep], grown, self.pause)
 
     @cached_property
     def flat(self) -> Families:
@@ -167,13 +174,24 @@ class OpenFamilies:
         """Bound what some families score under any completion, prices paid, shape (which,)."""
         threads = n_threads(None)
         size = max(LEAST_PIECE, min(PIECE, -(-len(which) // (2 * threads))))
+        size = max(1, min(size, BLOCK // self._looks(holes, most_nodes)))
 
         def work(piece: int, _: None) -> NDArray[np.float64]:
             own = which[piece * size : (piece + 1) * size]
             return bound_families(own, self.child, self.members, holes, self.growth, most_nodes)
 
-        found = in_order(work, -(-len(which) // size), lambda: None, threads)
-        return np.concatenate([np.zeros(0), *found])
+        found = [np.zeros(0)]
+        for bounds in in_order(work, -(-len(which) // size), lambda: None, threads):
+            found.append(bounds)
+            self.pause()
+        return np.concatenate(found)
+
+    def _looks(self, holes: Holes, most_nodes: int) -> int:
+        """Return how many cells the bound of a family looks at, about, and no more than that."""
+        rows, width = len(holes.weights), self.members.shape[1] + 1
+        most = int(holes.cardinalities.max(initial=1))
+        searched = min(WORK, len(holes.rows) * most) * most_nodes
+        return rows * width + len(holes.rows) * most**2 + searched
 
 
 def require_few_families(n: int, max_parents: int) -> None:

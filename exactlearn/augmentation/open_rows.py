@@ -166,27 +166,30 @@ def open_rows(family: FamilyTable, table: Holes, rows: NDArray[np.int64], n_cell
         sorted_first[k + 1] = to + size
         for o in range(size):
             sorted_cells[to + o], sorted_prices[to + o] = cells[at + o], prices[at + o]
-    alike = np.full(len(rows), -1)
-    for k in range(len(rows)):
-        for t in range(k - 1, -1, -1):
-            if _are_alike(table.weights, ordered, sorted_first, sorted_cells, t, k):
-                alike[k] = t
-                break
+    alike = _last_alike(table.weights[ordered], sorted_first, sorted_cells, len(family.counts))
     return OpenRows(ordered, sorted_first, sorted_cells, sorted_prices, alike)
 
 
 @kernel
-def _are_alike(
+def _last_alike(
     weights: NDArray[np.float64],
-    rows: NDArray[np.int64],
     first: NDArray[np.int64],
     cells: NDArray[np.int64],
-    t: int,
-    k: int,
-) -> bool:
-    """Tell whether two rows have the same cells and weight: first and last cell tell the others."""
-    return bool(
-        cells[first[t]] == cells[first[k]]
-        and cells[first[t + 1] - 1] == cells[first[k + 1] - 1]
-        and weights[rows[t]] == weights[rows[k]]
-    )
+    size: int,
+) -> NDArray[np.int64]:
+    """Return for each row the last one before it that has the same cells and weight, or -1.
+
+    First and last cell, numbers below ``size``, tell the others.
+    """
+    n = len(weights)
+    ends = np.empty(n, np.int64)
+    for k in range(n):
+        ends[k] = cells[first[k]] * size + cells[first[k + 1] - 1]
+    order = np.argsort(weights, kind="mergesort")
+    order = order[np.argsort(ends[order], kind="mergesort")]
+    alike = np.full(n, -1)
+    for at in range(1, n):
+        k, t = order[at], order[at - 1]
+        if ends[k] == ends[t] and weights[k] == weights[t]:
+            alike[k] = t
+    return alike

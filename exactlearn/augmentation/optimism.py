@@ -226,6 +226,7 @@ class Optimism:
 
     def read(self, number: int) -> Reading:
         """Return what a family reads at best; what the node has filled is read as well."""
+        self.families.pause()
         child, members = int(self.families.child[number]), self.families.members[number]
         return Reading(
             number,

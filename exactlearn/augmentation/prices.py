@@ -102,7 +102,7 @@ def others_members(n: int) -> NDArray[np.bool_]:
 def price_of(
     columns: NDArray[np.int64], prices: Prices, variable: int, hole: int, state: int
 ) -> float:
-    """Return what a family pays for reading a hole as a state.
+    """Return what a family pays for reading a hole as a state; nothing where no hole has a price.
 
     Parameters
     ----------
@@ -114,6 +114,8 @@ def price_of(
         The hole's column, one of these; the hole, and the state.
     """
     child, n = columns[0], len(prices.read)
+    if not prices.read.shape[1]:
+        return 0.0
     price: float = prices.read[child, hole, state]
     for p in range(1, len(columns)):
         a = columns[p]
