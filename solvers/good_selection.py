@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from exactlearn.solvers import dynamic
 from exactlearn.solvers.components import Component
 from exactlearn.solvers.ordering import OrderSearch
+from exactlearn.solvers.progress import Pause, no_pause
 
 
 def is_solved_at_once(component: Component) -> bool:
@@ -21,6 +22,7 @@ def good_selection(
     effort: int,
     shakes: int,
     seed: int,
+    pause: Pause = no_pause,
 ) -> NDArray[np.int64]:
     """Return the candidate of each variable in the best selection that a search finds.
 
@@ -37,6 +39,8 @@ def good_selection(
         How often, for each variable, the search continues from a shaken copy of its best order.
     seed
         Seed of all randomness.
+    pause
+        Called between blocks of work; what it raises passes through.
     """
     if component.n_variables == 1:
         return component.first[:-1]
@@ -49,10 +53,10 @@ def good_selection(
     no_values, shakes = np.zeros(0, np.int64), shakes * component.n_variables
     if position is not None:
         order = np.argsort(position[component.variables])
-        improved = search.improve(order, no_values, effort, shakes)
+        improved = search.improve(order, no_values, effort, shakes, pause)
         if improved is not None:
             return improved[0]
     greedy = search.greedy_order(no_values, np.zeros(component.n_candidates))
-    improved = search.improve(greedy, no_values, effort, shakes)
+    improved = search.improve(greedy, no_values, effort, shakes, pause)
     assert improved is not None, "the greedy order places every variable"
     return improved[0]

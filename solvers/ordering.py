@@ -57,7 +57,12 @@ class OrderSearch:
         return list_candidates(self.component)
 
     def improve(
-        self, order: NDArray[np.int64], values: NDArray[np.int64], effort: int, shakes: int
+        self,
+        order: NDArray[np.int64],
+        values: NDArray[np.int64],
+        effort: int,
+        shakes: int,
+        pause: Pause = no_pause,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Return the best selection found and its choice values, or ``None`` if there is none.
 
@@ -69,10 +74,12 @@ class OrderSearch:
             About how many candidates to look at.
         shakes
             How often at most to continue from a shaken copy of the best order.
+        pause
+            Called between blocks of work; what it raises passes through.
         """
         values = values.copy()
         chosen = np.full(self.component.n_variables, -1, np.int64)
-        self.climb(order.copy(), values, chosen, effort, shakes)
+        self.climb(order.copy(), values, chosen, effort, shakes, pause)
         return None if chosen.min() < 0 else (chosen, values)
 
     def climb(

@@ -10,6 +10,14 @@ supremum over parameters of functions that are linear in the counts, less a cons
 exponential family, which is convex by Hölder's inequality. (``tests/test_completions.py``:
 ``test_scores_are_convex_in_the_counts``.)
 
+**Complete rows.** *A pair scores at most what the best family of each variable scores in the
+complete rows, with the penalty of all rows.* Another row of weight w changes a family's score by
+``f(n + w) - f(n) - [g(m + w) - g(m)]`` with ``m >= n``, whatever its states are, which is never
+more than 0: ``f' (n) <= g'(m)``, because digamma rises and its argument is the smaller one for f,
+and for the likelihood scores both are ``a (1 + log n)``.
+(:mod:`exactlearn.augmentation.complete_rows`; ``tests/test_augmentation.py``:
+``test_complete_rows_bound_every_pair``.)
+
 **Row classes.** *Rows with the same observed states and the same holes may be given the same
 states.* Fix the DAG and all other rows. The tables are linear in how many rows of the class take
 each completion, so the score is convex on that simplex and largest at a corner.

@@ -90,7 +90,7 @@ def agree(
     trace = [best]
     while True:
         pause(best)
-        solved = program.solve()
+        solved = program.solve(optimism.families.pause)
         entered = False
         closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_PRICE))
         weight = SMOOTHING * max(0.0, closed)

@@ -27,7 +27,13 @@ from exactlearn.augmentation.price_descent import descend
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.reading_program import Agreement
 from exactlearn.augmentation.settle import settle
-from exactlearn.augmentation.task import LimitReachedError, Task, pause, require_proof
+from exactlearn.augmentation.task import (
+    LimitReachedError,
+    Task,
+    between_blocks,
+    pause,
+    require_proof,
+)
 from exactlearn.solvers.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.enumeration import enumerate_networks
 from exactlearn.solvers.multipliers import Multipliers, reaching
@@ -140,11 +146,15 @@ def _list_networks(task: Task, answers: Answers, node: Optimism, kept: NDArray[n
 
 def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multipliers, float]:
     """Return bounds and prices of the families that may be part of a better network."""
-    incumbent, families = answers.incumbent, OpenFamilies.of(task)
+    incumbent = answers.incumbent
+    families = OpenFamilies.of(task, between_blocks(incumbent))
     optimism = Optimism.of(families, Holes.of(task.dataset), FIRST_EFFORT)
     optimism.most_nodes = EFFORT
     optimism.fresh[:] = False
-    multipliers = cluster_multipliers(families.problem(optimism.upper), lambda: pause(incumbent))
+    problem = families.problem(optimism.upper)
+    incumbent.prove(float(optimism.upper[families.tops(optimism.upper)].sum()))
+    multipliers = cluster_multipliers(problem, lambda: pause(incumbent))
+    incumbent.prove(multipliers.bound(problem))
     program = _program(families, optimism, incumbent)
     program.add_clusters(multipliers.counted)
 

@@ -21,7 +21,6 @@ from exactlearn.augmentation.own_dag import best_weight, refuting_weight
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.set_families import (
-    envelope,
     rewarded,
     selection_problem,
 )
@@ -231,7 +230,7 @@ class ChangeSearch:
         """Return each family's best score after any of some changes, shape (families,)."""
         store = self.store
         with store.changed(changes.fixed):
-            return envelope(store.sets, store.rows, store.families, store.scores, changes.last)
+            return store.envelope(changes.last)
 
     def best_in_order(self, group: Group, parents: Dag) -> Pair | None:
         """Return the best pair after one of some changes, within an order, if it is better."""

@@ -6,7 +6,7 @@ bring nothing more, the DAG is made the best of all, and the completions within 
 searched (:mod:`exactlearn.augmentation.neighbourhood`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from exactlearn.augmentation.neighbourhood import Neighbourhood
 from exactlearn.augmentation.network_search import good_network
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.task import Task, pause
+from exactlearn.augmentation.task import Task, between_blocks, pause
 from exactlearn.candidate_identification import Budget
 from exactlearn.scores import score_family
 from exactlearn.solvers import Problem
@@ -58,11 +58,13 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | 
     LimitReachedError
         When the time is up first.
     """
-    store = FamilyStore.of_all(task.dataset, values, task.score, task.rules)
+    store = FamilyStore.of_all(
+        task.dataset, values, task.score, task.rules, between_blocks(incumbent)
+    )
     near = Neighbourhood(task, incumbent, store)
     pair: Pair | None = None
     while True:
-        pair = _rise(task, incumbent, store, pair, task.families)
+        pair = _rise(task, incumbent, store, pair)
         better = near.better(pair, t)
         if better is None:
             return pair
@@ -83,10 +85,12 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
     budget = Budget(tables=max(TABLES // n, TABLES_EACH * n))
     pair: Pair | None = None
     while True:
-        problem = task.families(values, budget=budget)
+        problem = task.families(values, budget=budget, pause=between_blocks(incumbent))
         if pair is not None:
             problem = _also(problem, task, pair)
-        store = FamilyStore.of_listed(task.dataset, values, task.score, problem)
+        store = FamilyStore.of_listed(
+            task.dataset, values, task.score, problem, between_blocks(incumbent)
+        )
         pause(incumbent)
         found = _rise_once(task, incumbent, store, pair, problem)
         if pair is not None and found.score <= pair.target:
@@ -99,12 +103,12 @@ def _rise(
     incumbent: Incumbent,
     store: FamilyStore,
     pair: Pair | None,
-    families: Callable[[NDArray[np.int64]], Problem],
 ) -> Pair:
     """Alternate good DAGs and cells of a store until that brings nothing more."""
     while True:
         pause(incumbent)
-        found = _rise_once(task, incumbent, store, pair, families(store.values))
+        problem = task.families(store.values, pause=between_blocks(incumbent))
+        found = _rise_once(task, incumbent, store, pair, problem)
         if pair is not None and found.score <= pair.target:
             if found.score < pair.score:
                 store.move_to(pair.values)
@@ -120,7 +124,14 @@ def _rise_once(
     problem.require_feasible()
     effort = max(EFFORT, EFFORT_EACH * problem.n_candidates)
     start, shakes = (None, SHAKES) if pair is None else (pair.parents, SHAKES_AGAIN)
-    parents, _ = good_network(problem, start, effort=effort, shakes=shakes, seed=task.seed)
+    parents, _ = good_network(
+        problem,
+        start,
+        effort=effort,
+        shakes=shakes,
+        seed=task.seed,
+        pause=between_blocks(incumbent),
+    )
     found = task.pair(parents, store.values)
     incumbent.offer(found)
     for dag in store.ascend(parents):

@@ -13,6 +13,7 @@ from exactlearn.augmentation.columns import (
     merge_rows,
     place_values,
 )
+from exactlearn.augmentation.complete_rows import bound_by_complete_rows, bound_without_rows
 from exactlearn.augmentation.completions import completion_problem, require_enumerable
 from exactlearn.augmentation.gadget import (
     artificial_names,
@@ -22,16 +23,19 @@ from exactlearn.augmentation.gadget import (
     read_by_cell,
     without_choices,
 )
-from exactlearn.augmentation.local import best_climb
+from exactlearn.augmentation.local import best_climb, offer_sparsest
 from exactlearn.augmentation.open_families import require_few_families
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.result import Event
+
+CLIMBING = 0.6
+"""Share of a time limit after which climbs leave the rest to bounds."""
 
 _Search = Callable[[Task, Incumbent], tuple[AugmentationStatus, str]]
 _Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
@@ -115,20 +119,34 @@ def _run(
     status: AugmentationStatus
     try:
         with interruptible():
-            complete = task.dataset.is_complete
-            incumbent.confirm(best_climb(task, incumbent, starts, 1 if complete else None))
-            if complete:
+            if task.dataset.is_complete:
+                incumbent.confirm(best_climb(task, incumbent, starts, 1))
                 status, message = "optimal", ""
                 incumbent.prove(incumbent.score)
             else:
+                _begin(task, incumbent, starts)
                 status, message = search(task, incumbent)
     except LimitReachedError as limit:
+        offer_sparsest(task, incumbent)
         status, message = limit.status, "stopped before the exact search began"
     except KeyboardInterrupt:
         status, message = "interrupted", "interrupted before the exact search began"
     if status == "optimal":
         incumbent.bound = incumbent.score
     return Augmentation.of(incumbent, status, method, message=message)
+
+
+def _begin(task: Task, incumbent: Incumbent, starts: int) -> None:
+    """Find a bound that costs little, then a good pair; the limit leaves time for better bounds."""
+    incumbent.prove(bound_without_rows(task))
+    incumbent.prove(bound_by_complete_rows(task, between_blocks(incumbent)))
+    try:
+        with incumbent.hurried(CLIMBING):
+            incumbent.confirm(best_climb(task, incumbent, starts, None))
+    except LimitReachedError as limit:
+        if limit.status == "interrupted":
+            raise
+        pause(incumbent)
 
 
 def _solve_linked(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:

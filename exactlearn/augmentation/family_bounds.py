@@ -150,7 +150,7 @@ def _best_cell(
 def _place_at_once(
     family: FamilyTable, table: Holes, opened: OpenRows, begin: int, at: NDArray[np.int64]
 ) -> float:
-    """Place one row after the other where it gains most, without a search; return what that adds."""
+    """Place row after row where it gains most, without a search; return what that adds."""
     total = 0.0
     for k in range(begin, len(opened.rows)):
         w, most = table.weights[opened.rows[k]], -np.inf

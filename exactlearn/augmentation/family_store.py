@@ -14,11 +14,13 @@ from exactlearn.augmentation.set_families import (
     all_families,
     best_family,
     bound_changes,
+    envelope,
     family_scores,
     listed_families,
     some_families,
 )
 from exactlearn.augmentation.tabulation import (
+    BLOCK,
     MOST_CELLS,
     Rows,
     Sets,
@@ -32,6 +34,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scores import Score
 from exactlearn.solvers import Problem
+from exactlearn.solvers.progress import Pause, no_pause
 
 MOST_FAMILIES = 2**22
 """Families beyond which not all are looked at."""
@@ -50,6 +53,8 @@ class FamilyStore:
         The tables.
     families
         The families.
+    pause
+        Called between blocks of work; what it raises passes through.
 
     Attributes
     ----------
@@ -57,24 +62,43 @@ class FamilyStore:
         Row and variable of each missing cell, in order of variables, shape (cells, 2).
     """
 
-    def __init__(self, dataset: Dataset, rows: Rows, sets: Sets, families: SetFamilies) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        rows: Rows,
+        sets: Sets,
+        families: SetFamilies,
+        pause: Pause = no_pause,
+    ) -> None:
         self.dataset, self.rows, self.sets, self.families = dataset, rows, sets, families
+        self.pause = pause
         cells = dataset.missing_cells
         self.cells = cells[np.argsort(cells[:, 1], kind="stable")]
 
     @classmethod
     def of_all(
-        cls, dataset: Dataset, values: NDArray[np.int64], score: Score, rules: FamilyRules
+        cls,
+        dataset: Dataset,
+        values: NDArray[np.int64],
+        score: Score,
+        rules: FamilyRules,
+        pause: Pause = no_pause,
     ) -> "FamilyStore":
         """Tabulate every family that the rules allow."""
-        return cls._tabulated(dataset, values, score, *all_families(dataset.n_variables, rules))
+        members, families = all_families(dataset.n_variables, rules)
+        return cls._tabulated(dataset, values, score, members, families, pause)
 
     @classmethod
     def of_listed(
-        cls, dataset: Dataset, values: NDArray[np.int64], score: Score, problem: Problem
+        cls,
+        dataset: Dataset,
+        values: NDArray[np.int64],
+        score: Score,
+        problem: Problem,
+        pause: Pause = no_pause,
     ) -> "FamilyStore":
         """Tabulate the families of a problem."""
-        return cls._tabulated(dataset, values, score, *listed_families(problem))
+        return cls._tabulated(dataset, values, score, *listed_families(problem), pause)
 
     @classmethod
     def _tabulated(
@@ -84,15 +108,16 @@ class FamilyStore:
         score: Score,
         members: NDArray[np.int32],
         families: SetFamilies,
+        pause: Pause,
     ) -> "FamilyStore":
         rows = rows_of(dataset, values)
-        return cls(dataset, rows, tabulate(rows, members, score), families)
+        return cls(dataset, rows, tabulate(rows, members, score, pause), families, pause)
 
     def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":
         """Return a store of some of the families, in the same order, with tables of its own."""
         rows = self.rows._replace(codes=self.rows.codes.copy())
         sets, families = some_families(self.sets, self.families, keep)
-        return FamilyStore(self.dataset, rows, sets, families)
+        return FamilyStore(self.dataset, rows, sets, families, self.pause)
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -114,7 +139,18 @@ class FamilyStore:
         """Take over a completion: only the tables of what differs are touched."""
         cells = self.dataset.missing_cells
         wanted = np.column_stack([cells, values])
-        self.change(wanted[self.values != values])
+        for block in self.blocks(wanted[self.values != values]):
+            self.change(block)
+            self.pause()
+
+    def blocks(self, changes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Split changes, or cells, so that one pass over a part is a bounded amount of work."""
+        sets, families = self.sets, self.families
+        tables = np.diff(sets.holding_first) * (sets.members.shape[1] + 1)
+        held = np.diff(families.holding_first)
+        each = int((tables + held).max(initial=0)) * int(self.rows.cardinalities.max(initial=1))
+        step = max(1, BLOCK // max(1, each))
+        return [changes[at : at + step] for at in range(0, len(changes), step)]
 
     def change(self, changes: NDArray[np.int64]) -> None:
         """Change cells: row, variable and new state of each, shape (changes, 3)."""
@@ -156,7 +192,23 @@ class FamilyStore:
         self, scores: NDArray[np.float64], changes: NDArray[np.int64], limit: float
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Bound single changes: see :func:`exactlearn.augmentation.set_families.bound_changes`."""
-        return bound_changes(self.sets, self.rows, self.families, scores, changes, limit)
+        tops = [np.zeros((0, self.dataset.n_variables))]
+        close = np.zeros(len(scores), np.bool_)
+        for block in self.blocks(changes):
+            own, near = bound_changes(self.sets, self.rows, self.families, scores, block, limit)
+            tops.append(own)
+            close |= near
+            self.pause()
+        return np.concatenate(tops), close
+
+    def envelope(self, changes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return each family's best score after any one of some changes, shape (families,)."""
+        scores = self.scores
+        best = np.full(len(scores), -np.inf)
+        for block in self.blocks(changes):
+            best = np.maximum(best, envelope(self.sets, self.rows, self.families, scores, block))
+            self.pause()
+        return best
 
     def ascend(self, parents: Dag) -> Iterator[Dag]:
         """Change single cells while that raises the best network of a network's order.
@@ -170,7 +222,10 @@ class FamilyStore:
         chosen = store.best_families(scores)
         changed = 1
         while changed:
-            changed = sweep(store.sets, store.rows, store.families, scores, chosen, store.cells)
+            changed = 0
+            for cells in self.blocks(store.cells):
+                changed += sweep(store.sets, store.rows, store.families, scores, chosen, cells)
+                self.pause()
             self.move_to(store.values)
             yield store.network(chosen)
 

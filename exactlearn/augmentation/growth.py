@@ -15,6 +15,9 @@ from scipy.special import gammaln, xlogy
 from exactlearn.kernel import kernel
 from exactlearn.scores import BAYESIAN
 
+MOST_TERMS = 2**25
+"""Tabulated terms, 8 bytes each, beyond which all are evaluated when needed."""
+
 
 class Growth(NamedTuple):
     """A compiled score with ``f`` and ``g`` tabulated where counts are whole numbers.
@@ -25,7 +28,7 @@ class Growth(NamedTuple):
         The score, see :meth:`~exactlearn.scores.Score.compiled`.
     tables
         ``f`` and ``g`` at 0, 1, ..., shape (tables, total weight + 1); of width 0 where weights are
-        no whole numbers, which asks for direct evaluation.
+        no whole numbers, or tables too large, which asks for direct evaluation.
     rows
         The rows of ``tables`` that hold ``f`` and ``g`` for each parent set, shape (sets, 2).
     """
@@ -66,6 +69,8 @@ def growth(
         return Growth(*compiled, tables, rows)
     alphas = np.concatenate([a / (n_configurations * states), a / n_configurations])
     distinct, inverse = np.unique(alphas, return_inverse=True)
+    if len(distinct) * len(counts) > MOST_TERMS:
+        return Growth(*compiled, np.zeros((1, 0)), rows)
     tables = gammaln(counts + distinct[:, None]) - gammaln(distinct[:, None])
     rows = inverse.reshape(2, -1).T.astype(np.int64)
     return Growth(*compiled, np.asarray(tables, np.float64), np.ascontiguousarray(rows))

@@ -16,7 +16,7 @@ from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.starts import Start, mode_completion, starting_completions
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks
 from exactlearn.augmentation.unproven import Unproven
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
@@ -62,6 +62,7 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         with interruptible():
             incumbent.confirm(best_climb(task, incumbent, starts, t))
     except LimitReachedError as limit:
+        offer_sparsest(task, incumbent)
         status, unproven = limit.status, incumbent.unproven
         message = _left("stopped", unproven)
     except KeyboardInterrupt:
@@ -118,16 +119,25 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
         except BaseException:
             incumbent.stop()
             pool.shutdown(cancel_futures=True)
+            incumbent.resume()
             raise
+
+
+def offer_sparsest(task: Task, incumbent: Incumbent) -> None:
+    """Offer the mode completion with as few arcs as may be where a limit came before any pair."""
+    if incumbent.parents is None:
+        incumbent.offer(task.sparsest(mode_completion(task.dataset)))
 
 
 def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     """Fill in each variable's most frequent state, then learn the best DAG: the baseline."""
     values = mode_completion(task.dataset)
     try:
-        result = task.solve(task.families(values), incumbent)
+        families = task.families(values, pause=between_blocks(incumbent))
+        result = task.solve(families, incumbent)
     except LimitReachedError as limit:
-        return Augmentation.of(incumbent, limit.status, "mode", message="no network was found")
+        offer_sparsest(task, incumbent)
+        return Augmentation.of(incumbent, limit.status, "mode", message="stopped before any search")
     assert result.parents is not None
     incumbent.offer(task.pair(result.parents, values))
     status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status

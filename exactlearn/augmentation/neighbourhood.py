@@ -7,6 +7,7 @@ solved: :mod:`exactlearn.augmentation.change_search` tells how.
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -27,11 +28,12 @@ from exactlearn.augmentation.group_search import better_in_groups
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.sifting import sift
-from exactlearn.augmentation.task import LimitReachedError, Task, pause
+from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
 from exactlearn.augmentation.unproven import Ledger
 from exactlearn.solvers.clusters import Counted
 from exactlearn.solvers.families import families_without_choices
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.progress import no_pause
 from exactlearn.solvers.root import CuttingPlanes, no_listener
 
 ROUNDS, MOST_ROUNDS = 100, 400
@@ -46,6 +48,10 @@ the gap of the pair's own DAG."""
 
 TOGETHER = 2048
 """Changes that are taken apart into groups at once."""
+
+
+MOMENT = 0.5
+"""Seconds for bounds of changes after a search has been stopped."""
 
 
 class _Reached(NamedTuple):
@@ -111,8 +117,19 @@ class Neighbourhood:
             if self.root is not None and singles and ledger.unseen == ledger.total:
                 search = self._search(pair)
                 ledger.dag = pair.target + search.gap
-                _bounded(search, Changes(singles[0][:0], singles[0]), ledger)
+                self._bound_quickly(search, singles[0], ledger)
             raise
+
+    def _bound_quickly(
+        self, search: ChangeSearch, singles: NDArray[np.int64], ledger: Ledger
+    ) -> None:
+        """Bound as many changes of single cells as a moment allows, so that they are told."""
+        blocks, end = self.store.blocks(singles), monotonic() + MOMENT
+        self.store.pause = no_pause
+        for block in blocks:
+            if monotonic() > end:
+                return
+            _bounded(search, Changes(block[:0], block), ledger)
 
     def _found(self, pair: Pair, *, halve: bool) -> Pair | None:
         """Return a better pair that a search without proofs finds."""
@@ -143,11 +160,17 @@ class Neighbourhood:
 
     def _relax(self, pair: Pair, rounds: int) -> None:
         """Bound the DAGs for the pair's completion by rounds of cutting planes, at most so many."""
-        problem = self.task.families(pair.values)
+        problem = self.task.families(pair.values, pause=between_blocks(self.incumbent))
         problem = problem.select(problem.allowed)
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
-            problem, families_without_choices(problem), None, start, no_listener, pair.target
+            problem,
+            families_without_choices(problem),
+            None,
+            start,
+            no_listener,
+            pair.target,
+            between_blocks(self.incumbent),
         )
         bounds = [np.inf]
         while planes.bound > pair.target and len(bounds) <= rounds:

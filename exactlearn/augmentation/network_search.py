@@ -9,13 +9,20 @@ from exactlearn.graph import topological_order
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
 from exactlearn.solvers.good_selection import good_selection
+from exactlearn.solvers.progress import Pause, no_pause
 
 Dag = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
 
 def good_network(
-    problem: Problem, start: Sequence[Sequence[int]] | None, *, effort: int, shakes: int, seed: int
+    problem: Problem,
+    start: Sequence[Sequence[int]] | None,
+    *,
+    effort: int,
+    shakes: int,
+    seed: int,
+    pause: Pause = no_pause,
 ) -> tuple[Dag, float]:
     """Search among the orders of the variables; proves nothing.
 
@@ -32,6 +39,8 @@ def good_network(
         How often, for each variable, the search continues from a shaken copy of its best order.
     seed
         Seed of all randomness.
+    pause
+        Called between blocks of work; what it raises passes through.
 
     Returns
     -------
@@ -42,7 +51,9 @@ def good_network(
     position = None if start is None else positions(start)
     for component in split(problem):
         share = effort * component.n_candidates // problem.n_candidates
-        found = good_selection(component, position, effort=share, shakes=shakes, seed=seed)
+        found = good_selection(
+            component, position, effort=share, shakes=shakes, seed=seed, pause=pause
+        )
         chosen[component.variables] = component.candidate[found]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
 

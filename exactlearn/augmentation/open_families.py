@@ -14,10 +14,10 @@ from exactlearn.augmentation.subsets import parent_sets
 from exactlearn.augmentation.task import Task
 from exactlearn.candidates import n_families
 from exactlearn.errors import InfeasibleError, TooLargeError
-from exactlearn.interrupts import Pause, no_pause
 from exactlearn.solvers.clusters import Support
 from exactlearn.solvers.families import Families
 from exactlearn.solvers.problem import Problem, offsets
+from exactlearn.solvers.progress import Pause, no_pause
 from exactlearn.threads import in_order, n_threads
 
 MAX_FAMILIES = 5_000_000
@@ -26,7 +26,7 @@ MAX_FAMILIES = 5_000_000
 LEAST_PIECE, PIECE = 8, 1024
 """Fewest families that are worth a thread, and most that one bounds at a time."""
 
-BLOCK = 2**24
+BLOCK = 2**22
 """Cells that one thread looks at, at most, before the time limit is looked at again, about."""
 
 
@@ -191,7 +191,7 @@ class OpenFamilies:
         rows, width = len(holes.weights), self.members.shape[1] + 1
         most = int(holes.cardinalities.max(initial=1))
         searched = min(WORK, len(holes.rows) * most) * most_nodes
-        return rows * width + len(holes.rows) * most**2 + searched
+        return int(rows * width + len(holes.rows) * most**2 + searched)
 
 
 def require_few_families(n: int, max_parents: int) -> None:

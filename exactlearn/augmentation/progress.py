@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
@@ -11,6 +13,12 @@ from numpy.typing import NDArray
 from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.unproven import Ledger, Unproven
 from exactlearn.solvers.result import Event, OnEvent
+
+GRACE = 1.0
+"""Seconds beyond the time limit in which a first pair may still be found."""
+
+STEADY = 0.2
+"""Seconds after which the listener hears of a search again between two blocks of its work."""
 
 ROUNDING = 1e-12
 """Relative difference of scores that is none."""
@@ -44,7 +52,9 @@ class Incumbent:
     nodes: int = 0
     trace: list[tuple[float, float, float]] = field(default_factory=list)
     stopped: bool = False
+    hurry: float = inf
     ledger: Ledger | None = None
+    _told: float = -inf
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
@@ -69,9 +79,31 @@ class Incumbent:
         """Whether the limit is reached, or the search was told to stop."""
         return self.stopped or self.remaining == 0.0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether a search is to end: while there is no pair, a grace beyond the limit."""
+        limit = inf if self.time_limit is None else self.time_limit
+        if self.parents is None:
+            return self.seconds >= limit + GRACE
+        return self.stopped or self.seconds >= min(limit, self.hurry)
+
+    @contextmanager
+    def hurried(self, share: float) -> Iterator[None]:
+        """Let what is inside end, once there is a pair, after a share of the time that is left."""
+        if self.remaining is not None:
+            self.hurry = self.seconds + share * self.remaining
+        try:
+            yield
+        finally:
+            self.hurry = inf
+
     def stop(self) -> None:
         """Tell the searches in all threads to stop at their next look at the clock."""
         self.stopped = True
+
+    def resume(self) -> None:
+        """Let other searches begin after those that were told to stop have ended."""
+        self.stopped = False
 
     def count_nodes(self, nodes: int) -> None:
         """Add the nodes of a finished search tree."""
@@ -109,10 +141,11 @@ class Incumbent:
         return pair.score >= self.score - ROUNDING * max(1.0, abs(pair.score))
 
     def prove(self, bound: float) -> None:
-        """Keep a bound if it is the tightest so far."""
+        """Keep a bound if it is the tightest so far; it is told once there is a pair."""
         if bound < self.bound:
             self.bound = bound
-            self._report()
+            if self.parents is not None:
+                self._report()
 
     def tick(self, nodes: int) -> None:
         """Pass on that a solver inside is alive, at a number of nodes beyond those counted.
@@ -128,11 +161,23 @@ class Incumbent:
             with self._lock:
                 self.on_event(self._event(self.nodes + nodes))
 
+    def look(self) -> None:
+        """Pass on that a search is alive, unless that was done a moment ago.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            As :meth:`tick`.
+        """
+        if self.stopped or time.monotonic() - self._told >= STEADY:
+            self.tick(0)
+
     def _report(self) -> None:
         self.trace.append((self.seconds, self.score, self.bound))
         if self.on_event is not None:
             self.on_event(self._event(self.nodes))
 
     def _event(self, nodes: int) -> Event:
+        self._told = time.monotonic()
         values = () if self.parents is None else tuple(self.values.tolist())
         return Event(self.seconds, self.score, self.bound, nodes, self.parents, values)

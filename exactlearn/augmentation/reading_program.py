@@ -23,6 +23,7 @@ from exactlearn.solvers.clusters import Counted, Support
 from exactlearn.solvers.counted_search import counted_clusters
 from exactlearn.solvers.linear_program import LinearProgram
 from exactlearn.solvers.multipliers import Multipliers
+from exactlearn.solvers.progress import Pause, no_pause
 
 MOST_CLUSTERS = 20
 """Clusters that enter between two linear programs."""
@@ -229,10 +230,13 @@ class Agreement:
         for number in self.anchor:
             self.add(optimism.read_as(number, common))
 
-    def solve(self) -> Solved:
-        """Return an optimum over the readings that are allowed."""
+    def solve(self, pause: Pause = no_pause) -> Solved:
+        """Return an optimum over the readings that are allowed.
+
+        What ``pause`` raises now and then passes through.
+        """
         # fewer steps than the primal simplex takes, though columns enter
-        optimum, values, duals = self._lp.solve(dual=True)
+        optimum, values, duals = self._lp.solve(dual=True, pause=pause)
         n, h, most = self._shape
         prices = Prices(
             self._duals(n, self._links, duals),

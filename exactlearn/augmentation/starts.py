@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.network_search import good_network
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.task import Task, between_blocks
 from exactlearn.data import Dataset
 from exactlearn.evaluation.completing import most_probable_completion
 from exactlearn.parameters.complete import fit_complete
+from exactlearn.solvers.progress import Pause, no_pause
 
 EFFORT = 10**6
 """Candidates that the search for a first DAG looks at, about."""
@@ -73,7 +74,9 @@ def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
     return modes[dataset.missing_cells[:, 1]]
 
 
-def fitted_completion(task: Task, values: NDArray[np.int64]) -> NDArray[np.int64]:
+def fitted_completion(
+    task: Task, values: NDArray[np.int64], pause: Pause = no_pause
+) -> NDArray[np.int64]:
     """Fill each row with its most probable states in a network fitted to another completion.
 
     Parameters
@@ -82,10 +85,13 @@ def fitted_completion(task: Task, values: NDArray[np.int64]) -> NDArray[np.int64
         The table, the score and the rules.
     values
         The completion from which a good DAG and its parameters are learned.
+    pause
+        Called between blocks of work; what it raises passes through.
     """
-    problem = task.families(values)
+    problem = task.families(values, pause=pause)
     problem.require_feasible()
     parents, _ = good_network(problem, None, effort=EFFORT, shakes=1, seed=task.seed)
+    pause()
     network = fit_complete(task.dataset.complete(values), parents)
     return most_probable_completion(network, task.dataset)
 
@@ -105,7 +111,7 @@ def settled_completion(
     seen: set[bytes] = set()
     while len(seen) < ROUNDS and values.tobytes() not in seen and not incumbent.out_of_time:
         seen.add(values.tobytes())
-        values = fitted_completion(task, values)
+        values = fitted_completion(task, values, between_blocks(incumbent))
     return values
 
 

@@ -22,9 +22,13 @@ from exactlearn.augmentation.growth import term
 from exactlearn.data import Dataset
 from exactlearn.kernel import kernel
 from exactlearn.scores import BAYESIAN, Score
+from exactlearn.solvers.progress import Pause, no_pause
 
 MOST_TERMS = 2**24
 """Tabulated terms, 8 bytes each, beyond which all are evaluated when needed."""
+
+BLOCK = 2**24
+"""Table cells that a kernel looks at, at most, between two pauses, about."""
 
 MOST_CELLS = 2**25
 """Cells of all tables together, 8 bytes each."""
@@ -97,7 +101,7 @@ def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
     return float(of_size.sum())
 
 
-def tabulate(rows: Rows, members: NDArray[np.int32], score: Score) -> Sets:
+def tabulate(rows: Rows, members: NDArray[np.int32], score: Score, pause: Pause = no_pause) -> Sets:
     """Count the tables of sets of variables.
 
     Parameters
@@ -108,6 +112,8 @@ def tabulate(rows: Rows, members: NDArray[np.int32], score: Score) -> Sets:
         The sets, see :class:`Sets`; the first is empty.
     score
         The score.
+    pause
+        Called between blocks of sets; what it raises passes through.
     """
     kind, a, b = score.compiled(float(rows.weights.sum()))
     sizes = _sizes(rows.cardinalities, members)
@@ -130,7 +136,11 @@ def tabulate(rows: Rows, members: NDArray[np.int32], score: Score) -> Sets:
         alphas=a / distinct,
         terms=_terms(kind, a, distinct, rows.weights),
     )
-    _count(sets, np.ascontiguousarray(rows.codes.T), rows.weights)
+    columns, n_sets = np.ascontiguousarray(rows.codes.T), len(members)
+    step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))
+    for begin in range(0, n_sets, step):
+        _count(sets, columns, rows.weights, begin, min(begin + step, n_sets))
+        pause()
     return sets
 
 
@@ -205,12 +215,14 @@ def _rise(
 
 
 @kernel
-def _count(sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64]) -> None:
-    """Count all rows, given by variable, and fill in the sets' values."""
+def _count(
+    sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64], begin: int, end: int
+) -> None:
+    """Count all rows, given by variable, and fill in the values of some sets."""
     members, strides, first, cells = sets.members, sets.strides, sets.first, sets.cells
     values, terms = sets.values, sets.terms
     place = np.empty(len(weights), np.int64)
-    for s in range(len(values)):
+    for s in range(begin, end):
         for u in range(len(place)):
             place[u] = first[s]
         for p in range(members.shape[1]):

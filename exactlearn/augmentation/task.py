@@ -15,6 +15,7 @@ from exactlearn.data import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scores import Score
 from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.progress import Pause, no_pause
 from exactlearn.solvers.result import Event
 
 
@@ -55,10 +56,16 @@ class Task:
         """Return the same task on another table."""
         return replace(self, dataset=dataset, start=start)
 
-    def families(self, values: NDArray[np.int64], *, budget: Budget | None = None) -> Problem:
+    def families(
+        self,
+        values: NDArray[np.int64],
+        *,
+        budget: Budget | None = None,
+        pause: Pause = no_pause,
+    ) -> Problem:
         """Return the candidate parent sets of the table completed with some values.
 
-        With a budget, those that a search so long identifies.
+        With a budget, those that a search so long identifies. The pause is called between blocks.
         """
         return candidate_parent_sets(
             self.dataset.complete(values),
@@ -67,7 +74,22 @@ class Task:
             required=self.rules.required,
             forbidden=self.rules.forbidden,
             budget=budget,
+            on_progress=lambda done, of: pause(),
         )
+
+    def sparsest(self, values: NDArray[np.int64]) -> Pair:
+        """Return a completion with the network of the required arcs alone.
+
+        Raises
+        ------
+        InfeasibleError
+            When they close a cycle.
+        """
+        n, required = self.dataset.n_variables, self.rules.required
+        parents = tuple(tuple(sorted(p for p, c in required if c == v)) for v in range(n))
+        alone = Problem.from_candidates(self.dataset.names, [{own: 0.0} for own in parents])
+        replace(alone, required=required).require_feasible()
+        return self.pair(parents, values)
 
     def pair(self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]) -> Pair:
         """Score a DAG with a completion."""
@@ -111,8 +133,22 @@ def require_proof(result: Result) -> None:
         raise LimitReachedError("interrupted" if result.status == "interrupted" else "feasible")
 
 
+def between_blocks(incumbent: Incumbent) -> Pause:
+    """Return what does as :func:`pause` does, but lets the listener hear of us now and then only.
+
+    So it may be called between blocks of work of any size.
+    """
+
+    def look() -> None:
+        incumbent.look()
+        if incumbent.is_over:
+            raise LimitReachedError("feasible")
+
+    return look
+
+
 def pause(incumbent: Incumbent) -> None:
-    """Let the listener hear of us; stop at the time limit, but not before there is any pair.
+    """Let the listener hear of us; stop at the time limit, a little later without any pair.
 
     Raises
     ------
@@ -120,5 +156,5 @@ def pause(incumbent: Incumbent) -> None:
         When the time is up.
     """
     incumbent.tick(0)
-    if incumbent.parents is not None and incumbent.out_of_time:
+    if incumbent.is_over:
         raise LimitReachedError("feasible")
