@@ -48,11 +48,10 @@ Bayesian network structure using LP relaxations"; counts: Cussens 2011, "Bayesia
 with cutting planes").
 """
 
-import hashlib
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,7 +59,7 @@ from typing import Any
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.text_file import read_text
-from exactlearn.solvers.certificate_checker import KEYS, Unproven, verify
+from exactlearn.solvers.certificate_checker import KEYS, Unproven, digest, verify
 
 FORMAT = "exactlearn certificate 1"
 
@@ -153,13 +152,11 @@ def read_certificate(path: str | os.PathLike[str]) -> Certificate:
     )
 
 
-def sealed(certificate: Certificate, tables: Sequence[dict[int, Fraction]]) -> Certificate:
+def sealed(certificate: Certificate, tables: list[dict[int, Fraction]]) -> Certificate:
     """Return the certificate with its digest, which covers the candidates that are left."""
     content = asdict(certificate)
     del content["digest"]
-    scores = [sorted(map(str, table.items())) for table in tables]
-    text = json.dumps([content, scores], sort_keys=True)
-    return Certificate(**content, digest=hashlib.sha256(text.encode()).hexdigest())
+    return Certificate(**content, digest=digest(content, tables))
 
 
 def decimal(number: Fraction) -> str:
@@ -170,10 +167,12 @@ def decimal(number: Fraction) -> str:
     >>> decimal(Fraction(-5, 4)), decimal(Fraction(3))
     ('-1.25', '3')
     """
-    digits = 0
-    while (number * 10**digits).denominator != 1:
-        digits += 1
-    whole = str(abs(number * 10**digits).numerator).rjust(digits + 1, "0")
+    fives, rest = 0, number.denominator
+    while rest % 5 == 0:
+        fives, rest = fives + 1, rest // 5
+    digits = max((rest & -rest).bit_length() - 1, fives)
+    scaled = abs(number.numerator) * 10**digits // number.denominator
+    whole = str(Decimal(scaled)).rjust(digits + 1, "0")  # a whole number's own text has a limit
     sign = "-" if number < 0 else ""
     return f"{sign}{whole[:-digits]}.{whole[-digits:]}" if digits else sign + whole
 

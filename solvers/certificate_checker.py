@@ -14,13 +14,16 @@ import hashlib
 import json
 import re
 import sys
+from decimal import Decimal
 from fractions import Fraction
 from math import floor, lcm
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 KEYS = "bound clusters denominator digest format gap parents restrictions score tree variables"
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")
+ENCODED, LONGEST = b"# names are percent-encoded", 9000  # first line of scores; longest number
 BROKEN = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError)
 RULES: Any = {"required": lambda p, v: p >> v & 1, "forbidden": lambda p, v: not p >> v & 1,
               "at most": lambda p, number: p.bit_count() <= number}
@@ -34,8 +37,9 @@ def need(condition: object, reason: str) -> None:  # noqa: D103
         raise Unproven(reason)
 
 def exact(text: Any) -> Fraction:  # noqa: D103
-    need(type(text) is str and NUMBER.fullmatch(text), f"{text!r} is no decimal number")
-    return Fraction(text)
+    need(type(text) is str and len(text) <= LONGEST and NUMBER.fullmatch(text),
+         f"{str(text)[:50]!r} is no decimal number")
+    return Fraction(Decimal(text))  # which takes numbers longer than a whole number's text may be
 
 def bits(members: list[int], n: int) -> int:
     """Turn a list of variables into the bits of a whole number."""
@@ -45,7 +49,10 @@ def bits(members: list[int], n: int) -> int:
 
 def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
     """Return the score of each parent set of each variable, numbered as in names."""
-    rows = iter([row for row in map(str.split, text.splitlines()) if row and row[0][0] != "#"])
+    lines = text.encode().splitlines()  # bytes, which are split at ASCII white space only
+    plain = unquote if lines[:1] == [ENCODED] else str
+    told = (line.split() for line in lines if line.lstrip(b" \t")[:1] != b"#")
+    rows = iter([[plain(field.decode()) for field in row] for row in told if row])
     index, tables = {name: v for v, name in enumerate(names)}, dict[str, dict[int, Fraction]]()
     need([str(len(names))] == next(rows), "the scores are of another number of variables")
     for _ in names:
@@ -112,15 +119,20 @@ def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> No
                 stack.append((near, claim))
     need(not stack, "the tree ends before its last leaf")
 
+def digest(content: dict[str, Any], tables: list[dict[int, Fraction]]) -> str:  # noqa: D103
+    said = [sorted(f"({Decimal(p)}, Fraction({Decimal(s.numerator)}, {Decimal(s.denominator)}))"
+                   for p, s in table.items()) for table in tables]
+    return hashlib.sha256(json.dumps([content, said], sort_keys=True).encode()).hexdigest()
+
 def check(content: dict[str, Any], scores: str) -> dict[str, Any]:
     """Check a certificate's content against the text of a .jkl file; return what it proves."""
     seal, names, unit = content.pop("digest"), content["variables"], content["denominator"]
     need(content["format"] == "exactlearn certificate 1" and type(unit) is int, "another format")
     tables, n = read_scores(scores, names), len(names)
     for rule, number, v in content["restrictions"]:
+        need(type(number) is int and bits([v] if rule == "at most" else [number, v], n), "a rule")
         tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
-    text = json.dumps([content, [sorted(map(str, t.items())) for t in tables]], sort_keys=True)
-    need(seal == hashlib.sha256(text.encode()).hexdigest(), "certificate or scores were changed")
+    need(seal == digest(content, tables), "certificate or scores were changed")
     chosen = [bits(parents, n) for parents in content["parents"]]
     need(all(p in t for p, t in zip(chosen, tables, strict=True)), "a parent set is no candidate")
     need(placeable({v: [(0, p)] for v, p in enumerate(chosen)}), "the network has a cycle")
@@ -144,7 +156,8 @@ def verify(certificate: str, scores: str) -> dict[str, Any]:
 if __name__ == "__main__":
     try:
         raw = [Path(path).read_bytes() for path in sys.argv[1:]]
-        print(verify(*((gzip.decompress(r) if r[:1] == b"\x1f" else r).decode() for r in raw)))
+        raw = [gzip.decompress(r) if r[:1] == b"\x1f" else r for r in raw]
+        print(verify(*(r.decode("utf-8-sig") for r in raw)))
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(5 if isinstance(error, Unproven) else 2)

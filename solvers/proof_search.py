@@ -149,7 +149,7 @@ class Proof:
 
     def aim(self, score: int, slack: int) -> float:
         """Return the bound at which a linear program is good enough: no gap, if none is asked."""
-        return (score + max(0, slack - self.tolerance) + 0.5) / self.grid
+        return (2 * (score + max(0, slack - self.tolerance)) + 1) / (2 * self.grid)
 
     def ends(self) -> bool:
         """Tell whether time or nodes have run out."""

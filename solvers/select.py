@@ -39,6 +39,7 @@ def solve(
     threads: int | None = None,
     memory_limit: int | None = None,
     certify: bool = False,
+    scores: str | None = None,
 ) -> Result:
     """Choose one candidate parent set for each variable, acyclic and of maximal total score.
 
@@ -74,6 +75,9 @@ def solve(
         Whether to build a certificate of the bound, which a short program verifies with exact
         fractions (:mod:`exactlearn.solvers.certificate`). It is a proof of its own, by cluster
         inequalities, built when the solver is done; of a time limit it gets half.
+    scores
+        Text of the ``.jkl`` file that the problem was read from, for the certificate: its decimals
+        may be more exact than floating point.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def solve(
         progress.note("the certificate was not begun")
     elif certify and progress.parents is not None:
         progress.deadline = inf if time_limit is None else progress.begun + time_limit
-        certificate, interrupted = _certificate(strategy, progress.parents)
+        certificate, interrupted = _certificate(strategy, progress.parents, scores)
         status = "interrupted" if interrupted else status
     result = _answer(strategy, status, time_limit, certificate)
     result.check(problem)
@@ -184,6 +188,8 @@ def _check_options(
             "a certificate covers parent sets and their arcs only, no choices and no constraints "
             "on the whole network: solve without a certificate"
         )
+    if certify and "" in problem.names:
+        raise OptionError("a certificate needs a name for every variable, but one has none")
 
 
 def _beginning(
@@ -251,7 +257,7 @@ def _first_orders(
 
 
 def _certificate(
-    strategy: Strategy, parents: tuple[tuple[int, ...], ...]
+    strategy: Strategy, parents: tuple[tuple[int, ...], ...], scores: str | None
 ) -> tuple[Certificate | None, bool]:
     """Return the proof as far as it was built, and whether it was interrupted.
 
@@ -277,6 +283,7 @@ def _certificate(
             found = certify(
                 progress.problem,
                 parents,
+                scores=scores,
                 clusters=strategy.clusters,
                 gap=strategy.gap,
                 pause=pause,

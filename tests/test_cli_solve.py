@@ -23,6 +23,7 @@ from exactlearn.formats import atomic
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.scores_file import read_scores
 from exactlearn.solvers import Result
+from exactlearn.solvers.certificate_checker import verify
 from tests.command_line import (
     PATIENCE,
     fails,
@@ -203,6 +204,19 @@ class TestCertificate:
         record = run_json("solve", scores, "--certificate", proof)
         assert record["certificate"] == str(proof)
         assert proof.read_text() == "proven"
+
+    def test_names_with_blanks_are_proven(self, tmp_path):
+        table, proof, scores = (tmp_path / name for name in ("t.csv", "c.json", "s.jkl"))
+        table.write_text("a b,#c\n1,x\n2,y\n1,x\n2,y\n2,x\n")
+        run("solve", table, "--certificate", proof, "-o", scores)
+        assert "Proven" in run("verify", proof, scores)
+        assert verify(proof.read_text(), scores.read_text())["restrictions"] == []
+
+    def test_decimals_beyond_floating_point_are_proven(self, tmp_path):
+        scores, proof = tmp_path / "s.jkl", tmp_path / "c.json"
+        scores.write_text(f"2\na 2\n-1.{'0' * 99}1 0\n-1 1 b\nb 1\n-3e-4000 0\n")
+        run("solve", scores, "--certificate", proof)
+        assert "no network scores more" in run("verify", proof, scores)
 
     def test_where_there_is_none_that_is_told(self, scores, tmp_path, certified):
         certified.certificate = None

@@ -191,10 +191,15 @@ def test_unreadable_files_are_refused(tmp_path):
         read_jkl(tmp_path / "noise.jkl")
 
 
-@pytest.mark.parametrize("name", ["two words", "", "#a", "a\n"])
-def test_names_that_the_format_cannot_hold_are_refused(name):
-    with pytest.raises(OptionError, match="rename"):
-        format_jkl(Problem.from_candidates([name], [{(): 0.0}]))
+@pytest.mark.parametrize("name", ["two words", "#a", "a\n", "a\0%20", "\xa0\u2028"])
+def test_names_with_blanks_are_encoded(name):
+    problem = Problem.from_candidates([name, "b%20"], [{(): 0.0}, {(0,): 0.0}])
+    assert parse_jkl(format_jkl(problem)).names == problem.names
+
+
+def test_a_variable_without_a_name_is_refused():
+    with pytest.raises(OptionError, match="without a name"):
+        format_jkl(Problem.from_candidates([""], [{(): 0.0}]))
 
 
 def test_choices_are_refused():

@@ -45,6 +45,15 @@ def test_the_answer_is_written(files, tmp_path):
     assert json.loads((tmp_path / "verdict.json").read_text())["valid"] is True
 
 
+def test_the_smallest_gap_is_one(files):
+    certificate, scores = files
+    text = f"2\na 2\n-1 0\n-1.{'0' * 400}1 1 b\nb 1\n-2 0\n"
+    scores.write_text(text)
+    certify(parse_jkl(text), [[1], []], scores=text).write(certificate)
+    assert "the bound holds" in run(*files).stdout
+    assert json.loads(run(*files, "--json").stdout)["gap"] > 0
+
+
 def test_restrictions_are_named(files):
     certificate, _ = files
     plain = parse_jkl(SCORES)

@@ -30,6 +30,7 @@ from exactlearn.report import Learned, learning_record, learning_tables
 from exactlearn.runs import Criterion, Reading, Search
 from exactlearn.solvers import Problem, Result
 from exactlearn.solvers.enumeration import Enumeration
+from exactlearn.solvers.prover import score_text
 from exactlearn.solvers.result import OnEvent
 
 
@@ -70,6 +71,8 @@ def command(
             path, source, criterion, reading, search, narration.stage, listing.wanted
         )
         more = solving.options(problem.names)
+        if solving.certificate is not None and data is None:
+            more["scores"] = score_text(path)
         if output.path is not None and suffix_of(output.path) in SCORES:
             writable_problem(problem)
         output.detail(

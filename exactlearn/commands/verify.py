@@ -1,6 +1,8 @@
 """``exactlearn verify``: check the proof of an optimum, with exact numbers."""
 
+import math
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,7 @@ def _record(told: Certificate) -> dict[str, Any]:
         "valid": True,
         "bound": float(told.bound),
         "score": float(told.score),
-        "gap": float(told.gap),
+        "gap": float(told.gap) or (0.0 if Fraction(told.gap) == 0 else math.ulp(0.0)),
         "leaves": kinds["leaf"],
         "clusters": len(told.clusters),
         "restrictions": told.restrictions_told(),
@@ -57,7 +59,7 @@ def _record(told: Certificate) -> dict[str, Any]:
 
 def _sentences(told: Certificate, record: dict[str, Any]) -> list[Any]:
     """Return the verdict and its facts; exact numbers as they stand in the certificate."""
-    optimal = record["gap"] == 0.0
+    optimal = Fraction(told.gap) == 0
     verdict = "no network scores more than the one given" if optimal else "the bound holds"
     given = record["restrictions"]
     if given:

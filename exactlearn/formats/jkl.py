@@ -10,15 +10,18 @@
 
 Each variable has one header line, followed by its candidates in any order, at least one. Lines
 that begin with ``#`` and blank lines may stand anywhere. Scores are maximised, and written with as
-many digits as it takes to read the same number again.
+many digits as it takes to read the same number again. Where a name has blanks or begins with ``#``,
+the first line is ``# names are percent-encoded``, and all names are, as in a URL: ``blood%20type``.
 """
 
 import os
 import re
+import string
 from dataclasses import dataclass
 from itertools import repeat
 from math import inf
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +30,14 @@ from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.score_table import Fault, ScoreTable, writable_problem
 from exactlearn.formats.text_file import read_lines
+from exactlearn.solvers.certificate_checker import ENCODED, LONGEST, NUMBER
 from exactlearn.solvers.problem import Problem, offsets
 
 LONGEST_COUNT = 9
 """Most digits of a count; a longer one can only be a mistake."""
+
+_KEPT = "".join(set(string.punctuation) - set("#%"))
+"""Letters beside letters and digits that stay as they are where names are encoded."""
 
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
 
@@ -76,7 +83,7 @@ def write_jkl(problem: Problem, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     problem
-        A problem without choices, whose variable names have no blanks.
+        A problem without choices.
     path
         File to write; compressed when its name ends in ``.gz``.
 
@@ -93,23 +100,27 @@ def write_jkl(problem: Problem, path: str | os.PathLike[str]) -> None:
 def format_jkl(problem: Problem) -> str:
     """Return the text that :func:`write_jkl` writes."""
     kept = writable_problem(problem)
-    for name in kept.names:
-        if not name or name.startswith("#") or name.split() != [name] or "\0" in name:
-            raise OptionError(
-                f"a score file cannot hold the variable name {name!r}: names must have no blanks "
-                "and not begin with '#'; rename the variable, or write .parquet"
-            )
-    parents = [kept.names[p] for p in kept.members.tolist()]
+    if "" in kept.names:
+        raise OptionError("a score file cannot hold a variable without a name; give it one")
+    plain = all(map(_is_plain, kept.names))
+    names = kept.names if plain else [quote(name, safe=_KEPT) for name in kept.names]
+    parents = [names[p] for p in kept.members.tolist()]
     ends = kept.member_first.tolist()
     candidates = [
         " ".join([repr(score), str(end - start), *parents[start:end]])
         for score, start, end in zip(kept.scores.tolist(), ends[:-1], ends[1:], strict=True)
     ]
-    lines = [str(kept.n_variables)]
+    lines = [str(kept.n_variables)] if plain else [ENCODED.decode(), str(kept.n_variables)]
     first = kept.first.tolist()
-    for name, start, end in zip(kept.names, first[:-1], first[1:], strict=True):
+    for name, start, end in zip(names, first[:-1], first[1:], strict=True):
         lines += [f"{name} {end - start}", *candidates[start:end]]
     return "\n".join(lines) + "\n"
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name can stand in a line as it is."""
+    text = name.encode()
+    return text.split() == [text] and not name.startswith("#") and "\0" not in name
 
 
 class _BrokenOffError(Exception):
@@ -151,6 +162,7 @@ class _Reader:
 
     def __init__(self, source: str, data: bytes) -> None:
         self.source = source
+        self.is_encoded = data.split(b"\n", 1)[0] == ENCODED
         self.data = _COMMENT.sub(b"", data) if b"#" in data else data
         self.fields = self.data.split()
         text = np.frombuffer(self.data, np.uint8)
@@ -235,7 +247,11 @@ class _Reader:
         lines = np.delete(np.arange(1, headers.end), heads - 1)
         begins, widths = self.begins[lines], np.diff(self.begins)[lines]
         fields = self.fields
-        scores = _numbers([fields[k] for k in begins.tolist()])
+        told = [fields[k] for k in begins.tolist()]
+        scores = _numbers(told)
+        for k in np.flatnonzero(scores == 0.0).tolist():  # as exponents beyond all bounds make it
+            if not NUMBER.fullmatch(told[k].decode()):
+                scores[k] = inf
         seconds = begins + np.minimum(widths - 1, 1)
         sizes = _counts([fields[k] for k in seconds.tolist()])
         sizes[widths == 1] = -1
@@ -244,7 +260,7 @@ class _Reader:
         texts = [fields[k] for k in places.tolist()]
         parents = np.fromiter(map(headers.index.get, texts, repeat(-1)), np.int64, len(texts))
         table = ScoreTable(
-            tuple(name.decode() for name in headers.index),
+            tuple(map(self._name, headers.index)),
             np.repeat(np.arange(len(heads)), counts),
             scores,
             found,
@@ -254,6 +270,9 @@ class _Reader:
         if headers.broken is None:
             faults += _unknown(parents, found, texts) + table.faults()
         return table, lines, faults
+
+    def _name(self, text: bytes) -> str:
+        return unquote(text.decode()) if self.is_encoded else text.decode()
 
     def _error(self, line: int, field: int, message: str) -> FormatError:
         """Return the error at a field of a line that is not blank, or at the end of the file."""
@@ -286,7 +305,7 @@ def _numbers(texts: list[bytes]) -> NDArray[np.float64]:
 
 
 def _number(text: bytes) -> float:
-    if b"_" in text:  # which Python's numbers may have
+    if b"_" in text or len(text) > LONGEST:  # Python's numbers may have underscores
         raise ValueError
     return float(text)
 
