@@ -71,12 +71,12 @@ def settings_told(how: Learning) -> str:
     """Return in words how the methods were set, and which of the settings were chosen."""
     return (
         f"Settings: networks by structural EM, score {how.score}, at most {how.max_parents} "
-        f"parents, smoothing {how.alpha:g}, starts {how.starts}; 'averaged' and 'averaged-mnar' take "
-        f"{how.networks} networks from bootstrap samples. These are the defaults of 'impute', but "
-        "for its mode; they, and 'averaged-mnar' as the method under test, were chosen on a few "
-        "tables with other seeds. The baselines' settings were not chosen: 'mode' has none, and "
-        f"'knn', 'iterative' and 'forest' have scikit-learn's defaults ({NEIGHBOURS} neighbours, "
-        f"{ROUNDS} rounds, {TREES} trees)."
+        f"parents, smoothing {how.alpha:g}, starts {how.starts}; 'averaged' and 'averaged-mnar' "
+        f"take {how.networks} networks from bootstrap samples. These are the defaults of 'impute', "
+        "but for its mode; they, and 'averaged-mnar' as the method under test, were chosen on a "
+        "few tables with other seeds. The baselines' settings were not chosen: 'mode' has none, "
+        f"and 'knn', 'iterative' and 'forest' have scikit-learn's defaults ({NEIGHBOURS} "
+        f"neighbours, {ROUNDS} rounds, {TREES} trees)."
     )
 
 
