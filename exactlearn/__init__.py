@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from exactlearn.candidate_identification import Budget
     from exactlearn.candidates import candidate_parent_sets
     from exactlearn.data import Dataset
-    from exactlearn.discretise import discretise
+    from exactlearn.discretisation import discretise
     from exactlearn.errors import ExactlearnError
     from exactlearn.evaluation.completing import (
         draw_completions,
@@ -82,7 +82,7 @@ _HOME = {
     "candidate_parent_sets": "exactlearn.candidates",
     "classify": "exactlearn.evaluation.table_queries",
     "compile_network": "exactlearn.pdg.compile",
-    "discretise": "exactlearn.discretise",
+    "discretise": "exactlearn.discretisation",
     "draw_completions": "exactlearn.evaluation.completing",
     "entropy": "exactlearn.evaluation.information",
     "enumerate_classes": "exactlearn.solvers.enumeration",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exactlearn.codes import MISSING, code_type, repeated
 from exactlearn.column import Column, ordered
-from exactlearn.discretise import discretise, parse_rule
+from exactlearn.discretisation import discretise, parse_rule
 from exactlearn.errors import DataError, OptionError
 from exactlearn.lookup import find_states
 from exactlearn.refusals import MANY, Place, drop_it, refuse_many, summary, too_few

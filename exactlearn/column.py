@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.codes import MISSING, SMALL
-from exactlearn.discretise import interval_start
+from exactlearn.discretisation import interval_start
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from exactlearn.column import number
-from exactlearn.discretise import interval
+from exactlearn.discretisation import interval
 from exactlearn.errors import OptionError
 from exactlearn.suggestion import suggestion
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exactlearn.discretise import (
+from exactlearn.discretisation import (
     bin_codes,
     discretise,
     interval_names,

@@ -1,6 +1,7 @@
 """The repository layout and the installed package say the same."""
 
 import multiprocessing as mp
+import pkgutil
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -55,6 +56,13 @@ def test_public_names():
     assert set(exactlearn.__all__) <= set(dir(exactlearn))
     with pytest.raises(AttributeError, match="has no attribute 'solv'"):
         _ = exactlearn.solv
+
+
+def test_no_module_takes_the_place_of_a_public_name():
+    modules = {module.name for module in pkgutil.iter_modules(exactlearn.__path__)}
+    assert modules & set(exactlearn.__all__) == set()
+    import_module("exactlearn.frame")
+    assert exactlearn.discretise([1.0, 2.0], "width", 2)[2] == ("<=1.5", ">1.5")
 
 
 def test_one_version():

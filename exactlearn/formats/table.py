@@ -67,7 +67,7 @@ def read_dataset(
         Names of columns to leave out.
     discretise
         Bins of numeric columns, by name: ``"frequency:5"`` or ``"width:5"``, as
-        :func:`exactlearn.discretise.discretise` explains. The name ``"*"`` stands for every
+        :func:`exactlearn.discretise` explains. The name ``"*"`` stands for every
         numeric column with more than 20 different values.
     names
         Names to use instead of the header's or the generated ones.
