@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.candidate_identification import Budget, Identification
 from exactlearn.data import Dataset
@@ -25,6 +26,7 @@ LISTED_LIMIT = 2**25
 """Most families that may be returned when none is dropped."""
 
 
+@checked_arguments()
 def candidate_parent_sets(
     dataset: Dataset,
     score: Score,

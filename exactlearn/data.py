@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import as_frame, as_names, as_rules, as_states, checked_arguments, listed
 from exactlearn.codes import (
     MISSING,
     MISSING_SYMBOLS,
@@ -65,7 +66,8 @@ class Dataset:
 
     def __post_init__(self) -> None:
         """Check every field, and keep the codes in their smallest type."""
-        names, states = tuple(self.names), tuple(tuple(s) for s in self.states)
+        names = tuple(listed(self.names))
+        states = tuple(tuple(listed(s)) for s in self.states)
         check_names(names)
         check_states(names, states)
         object.__setattr__(self, "names", names)
@@ -76,6 +78,7 @@ class Dataset:
         object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
 
     @classmethod
+    @checked_arguments(frame=as_frame, states=as_states, missing=as_names, discretise=as_rules)
     def from_frame(
         cls,
         frame: "pd.DataFrame",
@@ -111,6 +114,7 @@ class Dataset:
         return cls(*code_frame(frame, states=states, missing=missing, discretise=discretise))
 
     @classmethod
+    @checked_arguments(names=as_names, states=as_states, missing=as_names)
     def from_array(
         cls,
         array: NDArray[Any],

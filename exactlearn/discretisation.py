@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import DataError, OptionError
 from exactlearn.suggestion import suggestion
 
@@ -39,6 +40,7 @@ def parse_rule(rule: str) -> tuple[Method, int]:
     return _checked(method, int(bins))
 
 
+@checked_arguments()
 def discretise(
     values: ArrayLike, method: str, bins: int
 ) -> tuple[NDArray[np.int16], tuple[float, ...], tuple[str, ...]]:

@@ -6,6 +6,7 @@
     ├── DataError         (ValueError)         a table or a value in it is unusable
     │   └── FormatError                        a file does not follow its format
     ├── OptionError       (ValueError)         an option, a run file key or a name is wrong
+    ├── ArgumentError     (TypeError)          an argument is of a kind that a function cannot use
     ├── TooLargeError     (ValueError)         the exact method would enumerate too much
     ├── InfeasibleError   (ValueError)         the constraints exclude every network
     ├── MissingExtraError (ImportError)        an optional dependency is not installed
@@ -74,6 +75,10 @@ class FormatError(DataError):
 
 class OptionError(ExactlearnError, ValueError):
     """Raised when an option, a key of a run file, a variable or a state name is wrong."""
+
+
+class ArgumentError(ExactlearnError, TypeError):
+    """Raised when an argument is of the wrong kind; says what to pass instead."""
 
 
 class TooLargeError(ExactlearnError, ValueError):

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import as_spec, checked_arguments
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -20,6 +21,7 @@ _STEEPNESS = 3.0
 """How many times likelier MAR hides a cell at the driver's last state than at its first."""
 
 
+@checked_arguments(spec=as_spec)
 def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Dataset:
     """Hide cells of a table; :mod:`exactlearn.missingness_spec` explains the mechanisms.
 

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from exactlearn.alignment import aligned_codes
+from exactlearn.arguments import checked_arguments
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.lookup import state_index, variable_index
 from exactlearn.parameters.ascent import ascend
 
 SMOOTHING = 0.1
@@ -62,6 +64,40 @@ class NaiveBayes:
     parameters: NDArray[np.float64]
 
     @property
+    def n_variables(self) -> int:
+        """Number of variables, the latent one left out."""
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """Return the index of a variable.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variable; the message suggests near names.
+        """
+        return variable_index(name, self._index)
+
+    def state_index(self, variable: int, state: str) -> int:
+        """Return the code of a state of the variable with this index.
+
+        Raises
+        ------
+        OptionError
+            When the variable has no such state; the message lists near or all states.
+        """
+        return state_index(state, self.states[variable], self.names[variable])
+
+    @property
     def n_components(self) -> int:
         """Number of components."""
         return len(self.prior)
@@ -76,6 +112,7 @@ class NaiveBayes:
         """Number of free parameters, THESIS (3.60)."""
         return self.n_components - 1 + self.effective_size
 
+    @checked_arguments()
     def log_likelihood_rows(self, dataset: Dataset) -> NDArray[np.float64]:
         """Return the log-likelihood of the observed cells of each row, shape (rows,).
 
@@ -88,7 +125,33 @@ class NaiveBayes:
         rows: NDArray[np.float64] = logsumexp(_joint(cells, self.prior, self.parameters), axis=1)
         return np.where(rows > _IMPOSSIBLE / 2, rows, -np.inf)
 
+    def posterior(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return posterior marginals, and the logarithm of the expected product of the weights.
 
+        Parameters
+        ----------
+        weights
+            What the evidence weighs each state of each variable with, shape (states,); 1 without.
+
+        Returns
+        -------
+        posterior, log_probability
+            Shape (states,), all zero where the evidence is impossible; and ``-inf`` then.
+        """
+        weighted = weights[:, None] * self.parameters
+        starts = np.cumsum([0, *self.cardinalities])[:-1]
+        masses = np.add.reduceat(weighted, starts)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.prior) + np.log(masses).sum(axis=0)
+        log_probability = float(logsumexp(logs))
+        if log_probability == -np.inf:
+            return np.zeros(len(weights)), log_probability
+        totals = np.repeat(masses, self.cardinalities, axis=0)
+        shares = np.divide(weighted, totals, out=np.zeros_like(weighted), where=totals > 0)
+        return shares @ np.exp(logs - log_probability), log_probability
+
+
+@checked_arguments()
 def learn_naive_bayes(
     dataset: Dataset,
     *,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes, refuse_missing
+from exactlearn.arguments import checked_arguments
 from exactlearn.codes import repeated
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -134,6 +135,7 @@ class BayesianNetwork:
             _check_family(self, variable)
         _ = self.order
 
+    @checked_arguments()
     def aligned_codes(self, dataset: Dataset) -> NDArray[np.int16]:
         """Return a table's codes in this network's order, shape (rows, variables).
 
@@ -146,6 +148,7 @@ class BayesianNetwork:
         """
         return aligned_codes(dataset, self.names, self.states)
 
+    @checked_arguments()
     def log_likelihood_rows(self, dataset: Dataset) -> NDArray[np.float64]:
         """Return the natural log probability of each row, weights ignored.
 
@@ -173,6 +176,7 @@ class BayesianNetwork:
             total += logs[tuple(codes[:, j] for j in (*family, i))]
         return total
 
+    @checked_arguments()
     def log_likelihood(self, dataset: Dataset) -> float:
         """Return the natural log-likelihood of complete rows: a total, rows counted by weight.
 
@@ -183,6 +187,7 @@ class BayesianNetwork:
         """
         return dataset.total(self.log_likelihood_rows(dataset))
 
+    @checked_arguments()
     def sample(self, rows: int, rng: np.random.Generator) -> Dataset:
         """Draw independent complete rows by forward sampling.
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from exactlearn.arguments import checked_arguments, family
 from exactlearn.counts import family_counts, n_configurations, total_weight
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -191,6 +192,7 @@ def family_score(counts: NDArray[np.float64], kind: int, a: float, b: float) -> 
     return observed_family_score(counts, float(counts.shape[0]), kind, a, b)
 
 
+@checked_arguments(parents=family)
 def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
     """Score one family of complete data, in plain numpy.
 
@@ -207,6 +209,8 @@ def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Sc
     ------
     DataError
         When a cell is missing.
+    OptionError
+        When there is no variable of an index.
 
     Examples
     --------
@@ -214,6 +218,11 @@ def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Sc
     >>> round(score_family(data, 0, (), AIC()), 6) == round(2 * math.log(0.5) - 1, 6)
     True
     """
+    if not all(0 <= v < dataset.n_variables for v in (child, *parents)):
+        raise OptionError(
+            f"family {child} given {list(parents)}: expected indices from 0 to "
+            f"{dataset.n_variables - 1}"
+        )
     counts = family_counts(dataset, child, parents)
     q, r = n_configurations(dataset, parents), counts.shape[1]
     kind, a, b = score.compiled(total_weight(dataset))

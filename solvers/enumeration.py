@@ -17,6 +17,7 @@ from math import inf, isfinite, log
 from time import monotonic
 from typing import Any, NamedTuple
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.equivalence import pattern, skeleton, v_structures
 from exactlearn.errors import OptionError
 from exactlearn.interrupts import interruptible
@@ -82,6 +83,7 @@ class Enumeration:
         )
 
 
+@checked_arguments()
 def enumerate_networks(
     problem: Problem,
     *,
@@ -128,6 +130,7 @@ def enumerate_networks(
     )
 
 
+@checked_arguments()
 def enumerate_classes(
     problem: Problem,
     *,

@@ -7,6 +7,7 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.graph import topological_order
 from exactlearn.interrupts import interruptible, stopped_by_interrupt
@@ -27,6 +28,7 @@ SOLVERS = ("auto", "scip", "order-graph", "dynamic", "ordering")
 Start = Result | Sequence[Sequence[int]]
 
 
+@checked_arguments()
 def solve(
     problem: Problem,
     *,

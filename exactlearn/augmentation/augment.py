@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.exact import (
     augment_branching,
@@ -33,6 +34,7 @@ EXACT_STARTS = 3
 """Starts of the climber that gives the exact methods their first incumbent."""
 
 
+@checked_arguments()
 def augment(
     dataset: Dataset,
     score: Score,
@@ -129,6 +131,7 @@ def _matching(
     return np.asarray(start, np.int64)
 
 
+@checked_arguments()
 def gadget_problem(
     dataset: Dataset,
     score: Score,

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.augmentation.answers import TOLERANCE
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.completions import FamilyRules
@@ -66,6 +67,7 @@ class Profile:
         return np.maximum(0.0, self.best.score - self.bounds)
 
 
+@checked_arguments()
 def profile(
     dataset: Dataset,
     score: Score,
@@ -96,7 +98,8 @@ def profile(
     Raises
     ------
     OptionError
-        When there is no best pair, or its method is ``mode``, which never changes its mind.
+        When there is no best pair, it belongs to another table, or its method is ``mode``, which
+        never changes its mind.
 
     Examples
     --------
@@ -110,6 +113,11 @@ def profile(
         raise OptionError(
             "a profile needs a pair that a search has found: use the method 'branching', or "
             "'t-local' on large tables"
+        )
+    if len(best.values) != len(dataset.missing_cells):
+        raise OptionError(
+            f"the best pair fills {len(best.values)} cells, but {len(dataset.missing_cells)} are "
+            "missing: pass the table that it was found for"
         )
     begun = monotonic()
     asked = {

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branching import branch
@@ -46,6 +47,7 @@ class Ranking:
     seconds: float
 
 
+@checked_arguments()
 def best_pairs(
     dataset: Dataset,
     score: Score,

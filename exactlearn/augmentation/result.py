@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.pair import total_score
 from exactlearn.augmentation.progress import Incumbent
@@ -105,6 +106,7 @@ class Augmentation:
             return inf
         return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
 
+    @checked_arguments()
     def completed(self, dataset: Dataset) -> Dataset:
         """Return the table with its missing cells filled."""
         return dataset.complete(self.values)

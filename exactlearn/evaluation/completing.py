@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.bucket_layout import buckets, flat_tables
 from exactlearn.bucket_rows import expect_families, fill_cells
 from exactlearn.bucket_space import space_for
@@ -20,6 +21,7 @@ from exactlearn.pdg.passes import NO_COUNTS
 from exactlearn.suggestion import suggestion
 
 
+@checked_arguments()
 def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.float64]:
     """Return the posterior distribution of each missing cell given the observed ones of its row.
 
@@ -75,6 +77,7 @@ def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.fl
     return np.minimum(posterior, 1.0, out=posterior)  # rounding may leave 1.0000000000000002
 
 
+@checked_arguments()
 def most_probable_completion(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.int64]:
     """Return the jointly most probable states of each row's missing cells (MPE).
 
@@ -105,6 +108,7 @@ def most_probable_completion(network: BayesianNetwork, dataset: Dataset) -> NDAr
     return task.fill(parts.codes, parts.of_cell, np.empty((0, 0)))
 
 
+@checked_arguments()
 def draw_completions(
     network: BayesianNetwork, dataset: Dataset, draws: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:

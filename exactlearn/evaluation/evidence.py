@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from exactlearn.column import label_of
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.compiled_once import compiled_once
+from exactlearn.naive_bayes import NaiveBayes
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
@@ -42,7 +43,7 @@ class Findings(NamedTuple):
     codes: NDArray[np.int16]
     soft: dict[int, NDArray[np.float64]]
 
-    def weights(self, model: Model) -> NDArray[np.float64]:
+    def weights(self, model: Model | NaiveBayes) -> NDArray[np.float64]:
         """Return the weight of each state, variable after variable."""
         parts = []
         for v, r in enumerate(model.cardinalities.tolist()):
@@ -51,7 +52,7 @@ class Findings(NamedTuple):
         return np.concatenate(parts)
 
 
-def findings(model: Model, evidence: Evidence | None) -> Findings:
+def findings(model: Model | NaiveBayes, evidence: Evidence | None) -> Findings:
     """Return evidence in numbers.
 
     Raises
@@ -89,11 +90,22 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
         If a network's decision graph would be too large.
     """
     found = findings(model, evidence)
-    graph = model if isinstance(model, DecisionGraph) else compiled_once(model)
+    graph = as_graph(model)
     given, log_probability = condition(graph, found.weights(graph))
     if log_probability == -np.inf:
         refuse_evidence(evidence or {})
     return given, log_probability
+
+
+def as_graph(model: Model) -> DecisionGraph:
+    """Return a decision graph as it is, and that of a network, made once.
+
+    Raises
+    ------
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    return model if isinstance(model, DecisionGraph) else compiled_once(model)
 
 
 def refuse_evidence(evidence: Evidence) -> None:
@@ -134,7 +146,9 @@ def with_observations(
     return extended, Findings(np.append(found.codes, np.zeros(len(variables), np.int16)), {})
 
 
-def _weights(model: Model, variable: int, told: Mapping[str, float]) -> NDArray[np.float64]:
+def _weights(
+    model: Model | NaiveBayes, variable: int, told: Mapping[str, float]
+) -> NDArray[np.float64]:
     weights = np.zeros(int(model.cardinalities[variable]))
     given: dict[int, str] = {}
     for state, weight in told.items():

@@ -14,6 +14,7 @@ from math import exp, inf, log
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.evaluation.evidence import Evidence, Model, conditional
 from exactlearn.pdg.best_rows import best_rows
@@ -64,6 +65,7 @@ class MapAnswer:
     nodes: int
 
 
+@checked_arguments()
 def most_probable_explanations(
     model: Model, evidence: Evidence | None = None, k: int = 1
 ) -> list[Explanation]:
@@ -98,9 +100,10 @@ def most_probable_explanations(
     ]
 
 
+@checked_arguments()
 def most_probable_states(
     model: Model,
-    variables: Sequence[str],
+    variables: str | Sequence[str],
     evidence: Evidence | None = None,
     *,
     node_limit: int = 1_000_000,

@@ -11,16 +11,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.divergence import expected_log_probability
-from exactlearn.evaluation.evidence import Evidence, Model, conditional
+from exactlearn.evaluation.evidence import Evidence, Model, as_graph, conditional
 from exactlearn.evaluation.queries import joint_posterior
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.pdg.flows import expected_counts
 
 
+@checked_arguments()
 def entropy(
-    model: Model, variables: Sequence[str] | None = None, evidence: Evidence | None = None
+    model: Model, variables: str | Sequence[str] | None = None, evidence: Evidence | None = None
 ) -> float:
     """Return the entropy of some variables given the evidence, in nats.
 
@@ -44,11 +46,12 @@ def entropy(
     return -float(reach @ _log(graph.parameters))
 
 
+@checked_arguments()
 def mutual_information(
     model: Model,
-    first: Sequence[str],
-    second: Sequence[str],
-    given: Sequence[str] = (),
+    first: str | Sequence[str],
+    second: str | Sequence[str],
+    given: str | Sequence[str] = (),
     evidence: Evidence | None = None,
 ) -> float:
     """Return the mutual information of two sets of variables, in nats.
@@ -78,8 +81,11 @@ def mutual_information(
     return max(0.0, information)
 
 
-def kl_divergence(p: DecisionGraph, q: DecisionGraph) -> float:
+@checked_arguments()
+def kl_divergence(p: Model, q: Model) -> float:
     """Return the exact divergence of ``q`` from ``p``, in nats; infinite where ``q`` has zeros.
+
+    Networks are compiled, each once.
 
     Over the same forest any two graphs can be compared, at the cost of the pairs of nodes that
     rows reach together. Over different forests the nodes that a row reaches in both are followed
@@ -88,18 +94,20 @@ def kl_divergence(p: DecisionGraph, q: DecisionGraph) -> float:
     Raises
     ------
     OptionError
-        If the graphs do not have the same variables and states in the same order.
+        If the models do not have the same variables and states in the same order.
     TooLargeError
-        If the forests differ and the tables would have more than a hundred million cells.
+        If the forests differ and the tables would have more than a hundred million cells, or a
+        network's decision graph would be too large.
     """
     if p.names != q.names or p.states != q.states:
         raise OptionError(
-            "the divergence of two decision graphs needs the same variables and states in the same"
+            "the divergence of two models needs the same variables and states in the same"
             " order: convert both from the same network or learn both from the same table"
         )
-    if np.array_equal(p.forest, q.forest):
-        return max(0.0, _along_forest(p, q))
-    return max(0.0, -entropy(p) - expected_log_probability(p, q))
+    ours, others = as_graph(p), as_graph(q)
+    if np.array_equal(ours.forest, others.forest):
+        return max(0.0, _along_forest(ours, others))
+    return max(0.0, -entropy(ours) - expected_log_probability(ours, others))
 
 
 def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:

@@ -8,6 +8,7 @@ from math import exp, inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import any_model, checked_arguments
 from exactlearn.bucket_space import LARGEST_ROW
 from exactlearn.d_separation import ancestors
 from exactlearn.errors import OptionError, TooLargeError
@@ -22,6 +23,7 @@ from exactlearn.evaluation.evidence import (
     refuse_evidence,
     with_observations,
 )
+from exactlearn.naive_bayes import NaiveBayes
 from exactlearn.network import BayesianNetwork
 from exactlearn.pdg.condition import condition
 from exactlearn.pdg.decision_graph import DecisionGraph
@@ -53,8 +55,11 @@ class Answer:
     log_probability_of_evidence: float
 
 
+@checked_arguments(model=any_model)
 def query(
-    model: Model, evidence: Evidence | None = None, targets: Sequence[str] | None = None
+    model: Model | NaiveBayes,
+    evidence: Evidence | None = None,
+    targets: str | Sequence[str] | None = None,
 ) -> Answer:
     """Return the exact posterior marginals of the targets given the evidence.
 
@@ -64,12 +69,12 @@ def query(
         A network is asked by elimination along its clique tree. Where that is large, only what the
         targets and the evidence descend from is asked, and compiled, once, if it is large itself;
         so is a network of which many queries have been asked. Compile it yourself to ask all of
-        them faster.
+        them faster. Of a naive Bayes model the observed variables are asked.
     evidence
         For each observed variable its state, or, as soft evidence, a weight for each state. A
         number stands for the state of that name, or for the bin that holds it.
     targets
-        Variables asked for; all without evidence when left out.
+        Variables asked for, or one; all without evidence when left out.
 
     Raises
     ------
@@ -97,8 +102,9 @@ def query(
     return Answer(answers, exp(log_probability), log_probability)
 
 
+@checked_arguments()
 def joint_posterior(
-    model: Model, variables: Sequence[str], evidence: Evidence | None = None
+    model: Model, variables: str | Sequence[str], evidence: Evidence | None = None
 ) -> NDArray[np.float64]:
     """Return the exact joint distribution of some variables given the evidence.
 
@@ -145,12 +151,14 @@ def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.fl
 
 
 def _posterior(
-    model: Model, found: Findings, wanted: Sequence[int]
+    model: Model | NaiveBayes, found: Findings, wanted: Sequence[int]
 ) -> tuple[NDArray[np.float64], float]:
     """Return posterior marginals and the log-probability of evidence, by the cheapest way.
 
     The marginals of variables that are not wanted may be missing.
     """
+    if isinstance(model, NaiveBayes):
+        return model.posterior(found.weights(model))
     graph = model if isinstance(model, DecisionGraph) else asked_often(model)
     if graph is not None:
         return _of_graph(graph, found)

@@ -13,6 +13,7 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.evidence import Evidence, findings, refuse_evidence
 from exactlearn.pdg.condition import condition
@@ -50,6 +51,7 @@ class Sensitivity:
         return (self.a * self.d - self.b * self.c) / below**2 if below > 0 else float("nan")
 
 
+@checked_arguments()
 def sensitivity(
     graph: DecisionGraph,
     node: int,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes
+from exactlearn.arguments import checked_arguments
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, TooLargeError
@@ -90,10 +91,11 @@ class Classification:
             return -float(np.log(given).mean())
 
 
+@checked_arguments()
 def query_rows(
     model: Model,
     dataset: Dataset,
-    targets: Sequence[str] | None = None,
+    targets: str | Sequence[str] | None = None,
     *,
     threads: int | None = None,
 ) -> TableAnswer:
@@ -125,6 +127,7 @@ def query_rows(
     )
 
 
+@checked_arguments()
 def classify(
     model: Model, dataset: Dataset, name: str, *, threads: int | None = None
 ) -> Classification:

@@ -31,6 +31,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif_reader import NetworkReader
@@ -47,6 +48,7 @@ from exactlearn.formats.text_file import read_text
 from exactlearn.network import BayesianNetwork
 
 
+@checked_arguments()
 def read_bif(path: str | os.PathLike[str]) -> BayesianNetwork:
     """Read a network from a BIF file.
 
@@ -87,6 +89,7 @@ def parse_bif(text: str, source: str = "BIF text") -> BayesianNetwork:
         raise FormatError(f"{source}: {error}") from error
 
 
+@checked_arguments()
 def write_bif(
     network: BayesianNetwork,
     path: str | os.PathLike[str],

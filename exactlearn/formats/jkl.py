@@ -26,6 +26,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.score_table import Fault, ScoreTable, writable_problem
@@ -42,6 +43,7 @@ _KEPT = "".join(set(string.punctuation) - set("#%"))
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*", re.MULTILINE)
 
 
+@checked_arguments()
 def read_jkl(path: str | os.PathLike[str]) -> Problem:
     """Read candidate parent sets with their scores.
 
@@ -77,6 +79,7 @@ def parse_jkl(text: str, source: str = "score text") -> Problem:
     return _Reader(source, text.encode()).problem()
 
 
+@checked_arguments()
 def write_jkl(problem: Problem, path: str | os.PathLike[str]) -> None:
     """Write the candidates that the problem's constraints allow, in one step.
 

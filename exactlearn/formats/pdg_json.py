@@ -49,6 +49,7 @@ from typing import Any
 
 import numpy as np
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.json_file import read_json
@@ -60,6 +61,7 @@ VERSION = 1
 _KEYS = ("variables", "nodes", "parameters", "successors")
 
 
+@checked_arguments()
 def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
     """Write a decision graph, in one step.
 
@@ -78,6 +80,7 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
     atomic_write(path, json.dumps(_to_json(pdg), separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
+@checked_arguments()
 def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
     """Read a decision graph and check it.
 

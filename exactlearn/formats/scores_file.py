@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import TypeVar
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import OptionError
 from exactlearn.formats.jkl import read_jkl, write_jkl
 from exactlearn.formats.parquet_scores import (
@@ -38,6 +39,7 @@ _BEGINNING = re.compile(rb"\s*\d+[ \t]*\n\s*\S+[ \t]+\d+[ \t]*\n")
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*\n", re.MULTILINE)
 
 
+@checked_arguments()
 def read_scores(path: str | os.PathLike[str]) -> Problem:
     """Read candidate parent sets with their scores from a file of any known format.
 
@@ -63,6 +65,7 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     return _by_suffix(_READERS, path)(path)
 
 
+@checked_arguments()
 def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     """Write the candidates that the problem's constraints allow, in one step.
 

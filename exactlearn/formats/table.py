@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import as_names, as_rules, as_states, as_text, checked_arguments
 from exactlearn.codes import MISSING_SYMBOLS, repeated
 from exactlearn.coding import check_known, code_columns
 from exactlearn.column import Column
@@ -29,6 +30,9 @@ TABLES = (*_SEPARATORS, _PARQUET)
 """Suffixes of tables that are written."""
 
 
+@checked_arguments(
+    missing=as_names, states=as_states, drop=as_names, discretise=as_rules, names=as_names
+)
 def read_dataset(
     path: str | os.PathLike[str],
     *,
@@ -114,6 +118,7 @@ def read_dataset(
     return Dataset(*coded)
 
 
+@checked_arguments(missing=as_text, weights=as_text)
 def write_dataset(
     dataset: Dataset,
     path: str | os.PathLike[str],

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.alignment import aligned_codes
+from exactlearn.arguments import checked_arguments
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.pair import total_score
 from exactlearn.data import Dataset
@@ -102,6 +103,7 @@ class Imputer:
         if self.network is not None:
             self._asked = Asked((self.network,))
 
+    @checked_arguments()
     def fit(self, dataset: Dataset) -> Self:
         """Learn the network, unless one was given.
 
@@ -130,6 +132,7 @@ class Imputer:
             )
         return self
 
+    @checked_arguments()
     def learn(self, dataset: Dataset) -> Imputed:
         """Do what :meth:`fit` does; tell what was found, even if that is no network.
 
@@ -150,6 +153,7 @@ class Imputer:
         self._learned = (dataset, found)
         return found
 
+    @checked_arguments()
     def transform(self, dataset: Dataset) -> Dataset:
         """Return a table with its missing cells filled; the first one of several.
 
@@ -170,10 +174,12 @@ class Imputer:
         """
         return self.transform_all(dataset)[0]
 
+    @checked_arguments()
     def fit_transform(self, dataset: Dataset) -> Dataset:
         """Learn from a table and complete it."""
         return self.fit(dataset).transform(dataset)
 
+    @checked_arguments()
     def transform_all(self, dataset: Dataset) -> tuple[Dataset, ...]:
         """Return all completed tables: ``draws`` of them for ``multiple``, else one.
 
@@ -194,6 +200,7 @@ class Imputer:
             values = likeliest(self._asked.posterior(table))
         return (table.complete(values),)
 
+    @checked_arguments()
     def imputed(self, dataset: Dataset) -> Imputed:
         """Return the values of the missing cells with their posterior distributions.
 

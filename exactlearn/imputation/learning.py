@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from exactlearn.arguments import as_score
 from exactlearn.augmentation import augment
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
@@ -87,7 +88,8 @@ class Learning:
     on_event: OnEvent | None = None
 
     def __post_init__(self) -> None:
-        """Refuse to average over no network."""
+        """Take a score by its name, and refuse to average over no network."""
+        object.__setattr__(self, "score", as_score(self.score))
         if self.networks < 1:
             raise OptionError(f"networks must be at least 1, found {self.networks}")
 

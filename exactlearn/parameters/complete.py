@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.alignment import refuse_missing
+from exactlearn.arguments import checked_arguments
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.network import LARGEST_TABLE, BayesianNetwork
 
 
+@checked_arguments()
 def fit_complete(
     dataset: Dataset, parents: Sequence[Sequence[int]], *, alpha: float = 1.0
 ) -> BayesianNetwork:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import as_network, checked_arguments
 from exactlearn.bucket_layout import flat_tables
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
@@ -62,6 +63,7 @@ class EMResult:
         return len(self.log_likelihoods) - 1
 
 
+@checked_arguments(start=as_network)
 def fit_em(
     dataset: Dataset,
     parents: Sequence[Sequence[int]],

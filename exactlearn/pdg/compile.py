@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.cliques import CliqueTree, clique_tree
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graph import moral_graph
@@ -64,6 +65,7 @@ class Compilation:
     finished: bool = True
 
 
+@checked_arguments()
 def compile_network(
     network: BayesianNetwork,
     *,

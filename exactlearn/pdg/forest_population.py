@@ -11,6 +11,7 @@ half goes: larger ones would keep the forests that tell nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from exactlearn.arguments import as_graphs, checked_arguments
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.interrupts import interruptible
@@ -42,6 +43,7 @@ class LearntGraphs:
     finished: bool
 
 
+@checked_arguments(starts=as_graphs)
 def learn_pdg(
     dataset: Dataset,
     *,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.counts import require_complete
 from exactlearn.data import Dataset
 from exactlearn.errors import OptionError
@@ -79,6 +80,7 @@ class HybridGraphs:
         return sum(StructureScore(m.lambda_).of(m.graph, m.log_likelihood) for m in self.models)
 
 
+@checked_arguments()
 def learn_hybrid(
     network: BayesianNetwork,
     dataset: Dataset,
@@ -179,6 +181,7 @@ class SmallestHybrid(NamedTuple):
     collapsed_size: int
 
 
+@checked_arguments()
 def smallest_as_likely(
     network: BayesianNetwork, dataset: Dataset, least: float, *, seed: int = 0
 ) -> SmallestHybrid:

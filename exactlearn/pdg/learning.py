@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.data import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.pdg.approximation import MergeSequence
@@ -89,6 +90,7 @@ class LearntGraph:
             raise CheckError(f"log-likelihood, score and nodes {told} are {found} by recomputation")
 
 
+@checked_arguments()
 def learn_on_forest(
     dataset: Dataset,
     forest: ArrayLike,

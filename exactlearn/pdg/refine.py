@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn.alignment import aligned_codes
+from exactlearn.arguments import checked_arguments
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.parameters.ascent import STARTS, best_ascent
@@ -185,6 +186,7 @@ def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np
         yield _relative(graph, rng.exponential(size=len(possible)) * possible, graph.parameters)
 
 
+@checked_arguments()
 def refine(
     pdg: DecisionGraph,
     dataset: Dataset,

@@ -3,11 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.errors import OptionError
 from exactlearn.pdg.decision_graph import DecisionGraph
 from exactlearn.sampling import draw
 
 
+@checked_arguments()
 def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> NDArray[np.int16]:
     """Draw independent complete rows.
 

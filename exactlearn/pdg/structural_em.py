@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exactlearn.arguments import as_graph, checked_arguments
 from exactlearn.codes import MISSING
 from exactlearn.data import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -78,6 +79,7 @@ class StructuralEMGraph:
         return self.states[-1].score
 
 
+@checked_arguments(start=as_graph)
 def structural_em_graph(
     dataset: Dataset,
     *,

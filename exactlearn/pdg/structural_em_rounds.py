@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.data import Dataset
 from exactlearn.interrupts import interruptible
 from exactlearn.pdg.decision_graph import DecisionGraph
@@ -26,6 +27,7 @@ ROUNDS = 3
 """Most networks that are learnt."""
 
 
+@checked_arguments()
 def structural_em_rounds(
     dataset: Dataset,
     *,

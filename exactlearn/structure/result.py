@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.augmentation.pair import total_score
 from exactlearn.augmentation.result import TOLERANCE
 from exactlearn.data import Dataset
@@ -77,6 +78,7 @@ class StructuralEM:
         """Infinite: structural EM proves no bound on any score."""
         return inf
 
+    @checked_arguments()
     def completed(self, dataset: Dataset) -> Dataset:
         """Return the table with its missing cells filled."""
         return dataset.complete(self.values)

@@ -19,6 +19,7 @@ completions.
 
 from collections.abc import Iterable
 
+from exactlearn.arguments import checked_arguments
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.task import Task
@@ -35,6 +36,7 @@ VARIANTS: tuple[Variant, ...] = ("expected", "hard")
 """What the E-step completes rows by: all completions weighted, or the most probable one."""
 
 
+@checked_arguments()
 def structural_em(
     dataset: Dataset,
     score: Score,

@@ -1,0 +1,161 @@
+"""What public functions accept beside the types they name, and how they refuse the rest."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import exactlearn as el
+from exactlearn.errors import ArgumentError, ExactlearnError, OptionError
+
+YES_NO = ("no", "yes")
+NETWORK = el.BayesianNetwork(
+    ("v1", "v4"),
+    (YES_NO, YES_NO),
+    ((), (0,)),
+    (np.array([0.4, 0.6]), np.array([[0.1, 0.9], [0.7, 0.3]])),
+)
+OTHER = el.BayesianNetwork(
+    ("v1", "v4"), (YES_NO, YES_NO), ((1,), ()), (np.full((2, 2), 0.5), np.full(2, 0.5))
+)
+FRAME = pd.DataFrame({"v1": ["no", "yes", "yes", None], "v4": ["yes", "no", "no", np.nan]})
+TABLE = el.Dataset.from_frame(FRAME)
+COMPLETE = el.Dataset.from_frame(FRAME.iloc[:3])
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return el.compile_network(NETWORK, steps=0)
+
+
+@pytest.fixture(scope="module")
+def naive_bayes():
+    return el.learn_naive_bayes(NETWORK.sample(60, np.random.default_rng(3)))
+
+
+def test_one_name_stands_for_a_list_of_it(graph):
+    assert el.query(NETWORK, targets="v4") == el.query(NETWORK, targets=["v4"])
+    assert el.joint_posterior(graph, "v4") == pytest.approx(el.joint_posterior(graph, ["v4"]))
+    assert el.entropy(graph, "v4") == el.entropy(graph, ["v4"])
+    assert el.mutual_information(graph, "v1", "v4") == (
+        el.mutual_information(graph, ["v1"], ["v4"])
+    )
+    assert el.mutual_information(graph, "v1", "v4", given=()) > 0
+    best = el.most_probable_states(graph, "v4").best
+    assert best == el.most_probable_states(graph, ["v4"]).best
+    assert el.query_rows(graph, TABLE, "v4").names == ("v4",)
+    assert el.Dataset.from_array(np.array([["a"], ["b"], ["NA"]]), "v4", missing="NA").names == (
+        "v4",
+    )
+    with pytest.raises(OptionError, match="no variable 'v5'"):
+        el.query(NETWORK, targets="v5")
+
+
+def test_one_symbol_or_column_is_no_list_of_letters(tmp_path):
+    (tmp_path / "t.csv").write_text("ab,id\nN,1\nA,2\nNA,3\n")
+    table = el.read_dataset(tmp_path / "t.csv", missing="NA", drop="id")
+    assert table.names == ("ab",)
+    assert table.states == (("A", "N"),)
+    assert table.codes.ravel().tolist() == [1, 0, -1]
+
+
+def test_frames_and_names_of_scores_are_taken():
+    expected = el.augment(TABLE, el.BDeu(), max_parents=1).score
+    assert el.augment(FRAME, "bdeu", max_parents=1).score == expected
+    assert el.Augmentation.completed(el.augment(FRAME, "BIC", max_parents=1), FRAME).is_complete
+    complete = FRAME.iloc[:3]
+    problem = el.candidate_parent_sets(complete, "aic", max_parents=1)
+    assert problem.names == ("v1", "v4")
+    assert el.score_family(complete, 1, [0], "bdeu") == (
+        el.score_family(COMPLETE, 1, [0], el.BDeu())
+    )
+    assert el.fit_complete(complete, [(), (0,)]).names == ("v1", "v4")
+    assert NETWORK.log_likelihood(complete) == NETWORK.log_likelihood(COMPLETE)
+    assert el.Learning(score="bic").score == el.BIC()
+    with pytest.raises(OptionError, match="unknown score 'bdue'"):
+        el.augment(FRAME, "bdue")
+
+
+def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_bayes):
+    latent = el.BayesianNetwork(
+        (*naive_bayes.names, "latent"),
+        (*naive_bayes.states, tuple(map(str, range(naive_bayes.n_components)))),
+        (*[(2,)] * 2, ()),
+        (
+            *(np.ascontiguousarray(p.T) for p in np.split(naive_bayes.parameters, 2)),
+            naive_bayes.prior,
+        ),
+    )
+    for evidence in ({}, {"v1": "yes"}, {"v1": {"no": 0.2, "yes": 0.5}}):
+        ours = el.query(naive_bayes, evidence)
+        theirs = el.query(latent, evidence, list(ours.posterior))
+        assert ours.log_probability_of_evidence == (
+            pytest.approx(theirs.log_probability_of_evidence)
+        )
+        assert ours.posterior == {n: pytest.approx(p) for n, p in theirs.posterior.items()}
+    with pytest.raises(OptionError, match="no variable 'v5'"):
+        el.query(naive_bayes, {"v5": "yes"})
+    with pytest.raises(ArgumentError, match="expected a BayesianNetwork or a DecisionGraph"):
+        el.entropy(naive_bayes)
+
+
+def test_impossible_evidence_on_naive_bayes_is_refused():
+    model = type(el.learn_naive_bayes(COMPLETE))(
+        ("a",), (YES_NO,), np.array([1.0]), np.array([[1.0], [0.0]])
+    )
+    with pytest.raises(el.ExactlearnError, match="a=yes has probability zero"):
+        el.query(model, {"a": "yes"})
+
+
+def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
+    p = NETWORK.tables[0][:, None] * NETWORK.tables[1]
+    expected = float((p * np.log(p / 0.25)).sum())
+    assert el.kl_divergence(NETWORK, OTHER) == pytest.approx(expected)
+    assert el.kl_divergence(graph, OTHER) == pytest.approx(expected)
+    assert el.kl_divergence(NETWORK, graph) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: el.augment("t.csv", "bdeu"), r"'dataset': expected a Dataset .* read_dataset"),
+        (lambda: el.augment(None, "bdeu"), "'dataset': expected .*, found None"),
+        (lambda: el.augment(np.eye(2), "bdeu"), r"of type ndarray; .*from_array\(array\)"),
+        (lambda: el.augment(TABLE, el.BDeu), "found the class BDeu; pass BDeu"),
+        (lambda: el.augment(TABLE, 1), "'score': expected a score, found '1', of type int"),
+        (lambda: el.augment(TABLE, "bdeu", required=["v1->v4"]), "arcs as pairs of indices"),
+        (lambda: el.augment(TABLE, "bdeu", time_limit="1"), "'time_limit': expected a number"),
+        (lambda: el.query("asia.bif"), "'model': .*found 'asia.bif', of type str; .*read_bif"),
+        (lambda: el.query(NETWORK, ["v1"]), r"'evidence': expected a mapping"),
+        (lambda: el.query(NETWORK, targets=[4]), "'targets': .* found '4', of type int"),
+        (lambda: el.query(el.fit_em(TABLE, [(), ()])), r"of type EMResult; pass its \.network"),
+        (lambda: el.joint_posterior(NETWORK, None), "'variables': .* found None"),
+        (lambda: el.refine(NETWORK, TABLE), "of type BayesianNetwork; .*compile_network"),
+        (
+            lambda: el.solve(TABLE),
+            "expected a Problem, found an object of type Dataset; .*candidate_parent",
+        ),
+        (lambda: el.fit_complete(TABLE, None), "'parents': .* found None; pass the .parents of"),
+        (lambda: el.read_bif(None), "'path': expected the path of a file, found None"),
+        (lambda: el.hide(COMPLETE, "mcar:1", 1), r"'rng': .* numpy.random.default_rng\(seed\)"),
+        (lambda: el.hide(COMPLETE, None, 1), "'spec': expected a specification"),
+        (lambda: el.Dataset.from_frame([[1, 2]]), "'frame': expected a pandas DataFrame"),
+        (lambda: el.Dataset.from_frame(FRAME, discretise="width:2"), "'discretise': expected a"),
+        (lambda: el.read_dataset("t.csv", states="a=b,c"), "'states': expected the states of"),
+        (lambda: el.sensitivity(NETWORK, 0, "no", ("v1", "no")), "expected a DecisionGraph"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused_with_what_to_pass(call, message):
+    with pytest.raises(TypeError, match=message) as caught:
+        call()
+    assert isinstance(caught.value, ExactlearnError)
+
+
+def test_a_profile_belongs_to_its_table():
+    best = el.augment(FRAME, "bdeu", max_parents=1)
+    with pytest.raises(OptionError, match="fills 2 cells, but 0 are missing"):
+        el.profile(COMPLETE, "bdeu", best, max_parents=1)
+
+
+def test_a_family_has_known_indices():
+    with pytest.raises(OptionError, match="expected indices from 0 to 1"):
+        el.score_family(COMPLETE, 1, [2], "bdeu")
