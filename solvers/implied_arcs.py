@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from exactlearn.solvers.constraints import (
@@ -138,16 +138,18 @@ def _fits(problem: Problem) -> bool:
         if isinstance(c, ArcTotal) and (most < c.least or (c.most is not None and least > c.most)):
             return False
     wanted = [c for c in problem.overall_constraints if isinstance(c, RequiredAncestor)]
-    graph = _possible_arcs(problem, allowed) if wanted else None
+    if not wanted:
+        return True
+    graph = _possible_arcs(problem, allowed)
     return all(
         c.descendant in breadth_first_order(graph, c.ancestor, return_predecessors=False)
         for c in wanted
     )
 
 
-def _possible_arcs(problem: Problem, allowed: NDArray[np.bool_]) -> coo_array:
+def _possible_arcs(problem: Problem, allowed: NDArray[np.bool_]) -> csr_array:
     """Return the arcs of all allowed candidates, shape (n, n)."""
     n, owner = problem.n_variables, np.repeat(problem.child, np.diff(problem.member_first))
     kept = np.repeat(allowed, np.diff(problem.member_first))
     arcs = problem.members[kept], owner[kept]
-    return coo_array((np.ones(len(arcs[0]), np.bool_), arcs), shape=(n, n)).tocsr()
+    return csr_array((np.ones(len(arcs[0]), np.bool_), arcs), shape=(n, n))
