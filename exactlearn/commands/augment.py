@@ -69,6 +69,9 @@ def command(
     -o writes the completed table (.csv, .tsv), the network (.bif), the record (.json), a figure
     (.svg, .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl), or all but the
     last into a folder.
+
+    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
+    the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
     writable(output, with_data=True, completes=True)
     require_records(trace, "--trace")

@@ -102,6 +102,9 @@ def command(
     --network to draw from. Prints for each method imputation accuracy, score, bound, gap, seconds
     and the logarithmic loss of its probabilities, where it has these; over several tables, means
     with standard errors. -o writes the rows as .json.
+
+    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
+    the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
     require_suffix(output.path, (".json",))
     if (source is None) == (network is None):

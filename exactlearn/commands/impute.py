@@ -85,6 +85,9 @@ def command(
 
     Tells the probability of each value. -o writes the completed table (.csv, .tsv), the record
     (.json), the network (.bif), or all of them into a folder; several drawn tables need a folder.
+
+    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
+    the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
     _check(output, mode, network, train)
     given = None if network is None else read_bif(locate(network, ".bif"))

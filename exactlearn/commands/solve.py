@@ -53,7 +53,7 @@ def command(
     listing: Listing,
     smoothing: float,
 ) -> None:
-    """Learn the network that provably maximises the score of complete data.
+    """Learn the network that maximises the score of complete data, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
     .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
