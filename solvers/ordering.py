@@ -172,7 +172,10 @@ def _search(
         effort = 2**62 if limited else wanted
     spent = 0
     start, each = progress.incumbent(k), min(ROUND, effort // ISLANDS)
-    for found, work in rounds(component, start=start, seed=seed, threads=threads, effort=each):
+    searches = rounds(
+        component, start=start, seed=seed, threads=threads, effort=each, until=progress.deadline
+    )
+    for found, work in searches:
         if found is not None:
             progress.improve(k, *found)
         _take_bound(progress, k, bounding, allowance)

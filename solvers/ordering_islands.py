@@ -6,8 +6,12 @@ search stalls begins anew from a random order. How many islands there are does n
 number of threads, and rounds are bounded by counts: neither does the answer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from math import inf
+from threading import Event
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +20,7 @@ from exactlearn.solvers.components import Component
 from exactlearn.solvers.ordering_crossing import adopt, order_of
 from exactlearn.solvers.ordering_shakes import climb_with_shakes
 from exactlearn.solvers.placing import Lists, list_candidates, place_by_weight
+from exactlearn.solvers.progress import OutOfTime
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]
 """A selection and its choice values."""
@@ -56,14 +61,22 @@ class Island:
         self.score = -np.inf
         self.stalled = 0
 
-    def search(self, effort: int, best: NDArray[np.int64] | None) -> "Island":
+    def search(
+        self, effort: int, best: NDArray[np.int64] | None, is_late: Callable[[], bool]
+    ) -> "Island":
         """Search on for a round, after a look at the best selection if there is one."""
+
+        def pause() -> None:
+            if is_late():
+                raise OutOfTime
+
         if best is not None and self.chosen.min() >= 0:
             adopt(self.lists, self.order, self.values, self.chosen, best, self.rng)
-        climb_with_shakes(
-            self.lists, self.order, self.values, self.chosen, effort, EVERY_SHAKE, self.heat,
-            self.rng,
-        )  # fmt: skip
+        with suppress(OutOfTime):
+            climb_with_shakes(
+                self.lists, self.order, self.values, self.chosen, effort, EVERY_SHAKE, self.heat,
+                self.rng, pause,
+            )  # fmt: skip
         complete = self.chosen.min() >= 0
         score = float(self.lists.scores[self.chosen].sum()) if complete else -np.inf
         gained = score > self.score + 1e-9 * abs(score)
@@ -73,7 +86,13 @@ class Island:
 
 
 def rounds(
-    component: Component, *, start: Found | None, seed: int, threads: int, effort: int = ROUND
+    component: Component,
+    *,
+    start: Found | None,
+    seed: int,
+    threads: int,
+    effort: int = ROUND,
+    until: float = inf,
 ) -> Iterator[tuple[Found | None, int]]:
     """Yield the best selection after each round, without end, with the effort of the round.
 
@@ -89,6 +108,8 @@ def rounds(
         How many islands are searched at a time; the outcome does not depend on it.
     effort
         Candidates that an island looks at in a round.
+    until
+        When a round is broken off, by the monotonic clock.
     """
     lists = list_candidates(component)
     options = len(component.options)
@@ -103,13 +124,17 @@ def rounds(
         best_score = component.total(start[0])
         islands[0].values = start[1].copy()
         islands[0].begin(order_of(lists, start[0], start[1], islands[0].rng))
-    pool = ThreadPoolExecutor(threads)
+    pool, stopped = ThreadPoolExecutor(threads), Event()
+
+    def is_late() -> bool:
+        return stopped.is_set() or monotonic() >= until
+
     number = 0
     try:
         while True:
             number += 1
             guide = best[0] if best is not None and number % CROSSING == 0 else None
-            running = [pool.submit(island.search, effort, guide) for island in islands]
+            running = [pool.submit(island.search, effort, guide, is_late) for island in islands]
             for future in running:
                 island = future.result()
                 if island.score > best_score:
@@ -119,4 +144,5 @@ def rounds(
                 if island.stalled >= PATIENCE:
                     island.begin(island.rng.permutation(component.n_variables))
     finally:
+        stopped.set()
         pool.shutdown(cancel_futures=True)

@@ -317,6 +317,15 @@ def test_rounds_begin_with_what_is_known() -> None:
     assert work > ISLANDS
 
 
+def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering_shakes, "BLOCK", 50)
+    component = one_component(6, 12)
+    search = rounds(component, start=None, seed=0, threads=2, effort=10**15, until=0.0)
+    found, _ = next(search)  # which would take years
+    search.close()
+    assert found is None or component.total(found[0]) <= component.relaxation
+
+
 @pytest.mark.parametrize("choices", [False, True], ids=["plain", "choices"])
 def test_pauses_change_nothing(choices: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     component = one_component(8, 12, choices=choices)
