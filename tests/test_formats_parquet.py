@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.table import read_dataset, write_dataset
+from tests.command_line import fails
 from tests.strategies import datasets
 
 pa = pytest.importorskip("pyarrow")
@@ -122,3 +123,13 @@ def test_more_cells_than_memory_holds_are_refused(read, monkeypatch):
     assert len(read({"a": ["x", "y"], "b": ["0", "1"], "c": ["0", "1"]}).codes) == 2
     with pytest.raises(FormatError, match="at most 6 cells, found 8, in 4 rows"):
         read({"a": ["x", "y"] * 2, "b": ["0", "1"] * 2})
+
+
+@pytest.mark.parametrize("command", ["augment", "impute"])
+@pytest.mark.parametrize("target", ["found", "found.csv"])
+def test_names_that_a_text_cannot_keep_are_refused_before_the_search(tmp_path, command, target):
+    table = pa.table({"a\nb": ["x", "y", "y", None], "c": ["x", "x", "y", "y"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    message = fails(command, tmp_path / "t.parquet", "-q", "-o", tmp_path / target)
+    assert "has a line break or outer white space, which a table cannot keep" in message
+    assert not (tmp_path / target).exists()

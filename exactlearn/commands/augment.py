@@ -15,7 +15,7 @@ from exactlearn.commands.alternatives import (
     worst_end,
 )
 from exactlearn.commands.alternatives_tables import alternatives_tables
-from exactlearn.commands.findings import Findings, writable, write_trace_to
+from exactlearn.commands.findings import Findings, require_table_names, writable, write_trace_to
 from exactlearn.commands.imputing import shown
 from exactlearn.commands.learned import conclude, searched
 from exactlearn.commands.options import (
@@ -76,6 +76,7 @@ def command(
     writable(output, with_data=True, completes=True)
     require_records(trace, "--trace")
     data = load(locate(source, ".csv"), reading)
+    require_table_names(output, data)
     search = replace(search, method=method)
     output.detail(size_told(data))
     _note_few_cells(output, data, search)

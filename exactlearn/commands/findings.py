@@ -11,7 +11,7 @@ from exactlearn.drawing import Drawing, network_drawing
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
 from exactlearn.formats.bif import write_bif
 from exactlearn.formats.scores_file import SCORES, write_scores
-from exactlearn.formats.table import TABLES, write_dataset
+from exactlearn.formats.table import TABLES, require_names, write_dataset
 from exactlearn.formats.text_file import suffix_of
 from exactlearn.parameters.complete import fit_complete
 from exactlearn.plot import FIGURES, write_figure
@@ -50,6 +50,14 @@ class Findings:
     def completes(self) -> bool:
         """Whether missing cells were completed, so that there is a table to write."""
         return "completion" in self.record
+
+
+def require_table_names(output: Output, data: Dataset) -> None:
+    """Refuse a table whose names its completed table could not keep, before the search."""
+    if output.path is not None and is_folder(output.path):
+        require_names(data, output.path / "completed.csv")
+    elif output.path is not None and suffix_of(output.path) in TABLES:
+        require_names(data, output.path)
 
 
 def _write_network(found: Findings, path: Path) -> None:

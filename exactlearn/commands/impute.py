@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import click
 
+from exactlearn.commands.findings import require_table_names
 from exactlearn.commands.imputing import (
     LEARNING_DEFAULTS,
     learner_option,
@@ -93,6 +94,7 @@ def command(
     given = None if network is None else read_bif(locate(network, ".bif"))
     path = locate(source, ".csv")
     data = load(path, reading) if given is None else load_for(path, reading, given)
+    require_table_names(output, data)
     learned_from = data if train is None else load(locate(train, ".csv"), reading)
     output.detail(size_told(data))
     begun = monotonic()

@@ -10,7 +10,12 @@ from typing import Any
 import click
 import numpy as np
 
-from exactlearn.commands.findings import Findings, write_figures, write_findings
+from exactlearn.commands.findings import (
+    Findings,
+    require_table_names,
+    write_figures,
+    write_findings,
+)
 from exactlearn.commands.learned import leave, searched, tell_message
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, write_json
@@ -81,6 +86,7 @@ def command(source: str, output: Output, seed: int | None, time_limit: float | N
         _check_names(queries, data)
     folder = output.path or RESULTS / path.stem
     output = replace(output, path=_made(folder))
+    require_table_names(output, data)
     atomic_write(folder / "run.toml", to_toml(_with_tables(run, folder)))
     output.note(run.title or f"Run {path}")
     output.note(size_told(data))

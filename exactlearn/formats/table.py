@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -255,6 +256,19 @@ def _texts(codes: NDArray[np.integer], states: Sequence[str], missing: str) -> l
     # The code -1 reads the last label, the missing symbol.
     texts: list[str] = np.array(labels, dtype=object)[codes].tolist()
     return texts
+
+
+def require_names(dataset: Dataset, path: Path) -> None:
+    """Refuse, before long work, names that a table of this suffix cannot keep.
+
+    Raises
+    ------
+    DataError
+        When a name or state has a line break or outer white space, and the file is text.
+    """
+    if suffix_of(path) != _PARQUET:
+        for label in (*dataset.names, *chain.from_iterable(dataset.states)):
+            _quoted(label)
 
 
 def _quoted(label: str) -> str:
