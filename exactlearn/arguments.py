@@ -311,7 +311,7 @@ model_check = instance_of(
     "read a file with read_bif(path) or read_pdg(path)",
 )
 
-_TEXTS = "method solver variant size cases root state comment"
+_TEXTS = "method solver variant size cases root state comment separator"
 _NUMBERS = (
     "t starts k seed draws rows alpha gap tolerance lambda_ factor least iterations bins threads "
     "node_limit max_size steps rounds node child completions"

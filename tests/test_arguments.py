@@ -141,6 +141,7 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.Dataset.from_frame([[1, 2]]), "'frame': expected a pandas DataFrame"),
         (lambda: el.Dataset.from_frame(FRAME, discretise="width:2"), "'discretise': expected a"),
         (lambda: el.read_dataset("t.csv", states="a=b,c"), "'states': expected the states of"),
+        (lambda: el.read_dataset("t.csv", separator=1), "'separator': expected a text"),
         (lambda: el.sensitivity(NETWORK, 0, "no", ("v1", "no")), "expected a DecisionGraph"),
     ],
 )
