@@ -24,6 +24,9 @@ SMALL = 127
 LARGEST = 32767
 """The most states of a variable."""
 
+LARGEST_WEIGHT = 1e300
+"""The most that all rows may weigh, so that no score of their counts overflows."""
+
 
 def code_type(states: int) -> type[Any]:
     """Return the smallest type of the codes of so many states."""
@@ -107,6 +110,11 @@ def checked_weights(weights: NDArray[Any], rows: int) -> NDArray[np.float64]:
     if len(bad):
         raise DataError(
             f"row {bad[0]}: weight {checked[bad[0]]}, expected a finite number, 0 or more"
+        )
+    if rows and checked.max() > LARGEST_WEIGHT / rows:
+        raise DataError(
+            f"row {checked.argmax()}: weight {checked.max():g}, but {rows} rows may weigh at most "
+            f"{LARGEST_WEIGHT:g} together: divide the weights"
         )
     return checked
 

@@ -74,6 +74,7 @@ def pair(entry: str, mark: str, what: str, names: Sequence[str]) -> Pair:
     (1, 0)
     """
     known = list(names)
+    _refuse_marks(entry, mark, f"{what} {entry[:40]!r}", names)
     pieces = entry.split(mark)
     ends = [
         (mark.join(pieces[:k]).strip(), mark.join(pieces[k:]).strip())
@@ -103,6 +104,7 @@ def _independence(entry: str, names: Sequence[str]) -> Independence:
     what = f"independence {entry!r}"
     if entry in names or "," not in entry:
         raise OptionError(f"{what}: expected 'A, B | C, D' for A independent of B given C and D")
+    _refuse_marks(entry, "|", f"independence {entry[:40]!r}", names)
     known = list(names)
     pieces = entry.split("|")
     for k in range(1, len(pieces) + 1):
@@ -132,7 +134,17 @@ def _fields(entry: str) -> list[str]:
     """Return the names of a list, of which each may stand in double quotes."""
     if not entry.strip():
         return []
-    return [name.strip() for name in next(csv.reader([entry], skipinitialspace=True))]
+    try:
+        return [name.strip() for name in next(csv.reader([entry], skipinitialspace=True))]
+    except csv.Error as error:
+        raise OptionError(f"{entry[:40]!r}...: expected a list of names ({error})") from None
+
+
+def _refuse_marks(entry: str, mark: str, what: str, names: Sequence[str]) -> None:
+    """Refuse an entry with more marks than its own and those that the names can hold."""
+    held = sum(name.count(mark) for name in names)
+    if entry.count(mark) > 1 + 2 * held:
+        raise OptionError(f"{what}: expected one {mark!r}, found {entry.count(mark)}")
 
 
 def _index(name: str, what: str, names: Sequence[str]) -> int:

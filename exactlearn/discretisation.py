@@ -35,7 +35,7 @@ def parse_rule(rule: str) -> tuple[Method, int]:
     ('frequency', 5)
     """
     method, _, bins = rule.partition(":")
-    if not bins.isdecimal():
+    if not bins.isdecimal() or len(bins) > 9:
         raise OptionError(f"discretisation {rule!r}: {_GRAMMAR}")
     return _checked(method, int(bins))
 

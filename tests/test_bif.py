@@ -249,6 +249,14 @@ def test_a_table_beyond_memory_is_refused_before_it_is_made():
         parse_bif(text)
 
 
+def test_tables_beyond_memory_together_are_refused(monkeypatch):
+    monkeypatch.setattr("exactlearn.formats.bif_table.LARGEST_TABLE", 7)
+    declared = "".join(f"variable {v} {{ type discrete [ 2 ] {{ a, b }}; }}" for v in "xyz")
+    first = "probability ( x ) { table 1 0; } probability ( y | x ) { default 1 0; }"
+    with pytest.raises(FormatError, match="'z' the network has 8 entries, expected at most 7"):
+        parse_bif(f"{declared} {first} probability ( z ) {{ table 1 0; }}")
+
+
 def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(OptionError, match=r"cannot read .*: there is no file"):
         read_bif(tmp_path / "none.bif")

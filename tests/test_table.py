@@ -163,6 +163,21 @@ def test_star_spares_columns_with_few_values(read):
 
 NUMBERS = "id,x\n" + "".join(f"{k},{k % 2}\n" for k in range(30))
 
+
+def test_a_wide_table_is_read_as_a_narrow_one(read, monkeypatch):
+    text = "".join(",".join(f"{k % 3}{row}" for k in range(40)) + "\n" for row in "abxab")
+    narrow = read(text, header=False)
+    monkeypatch.setattr("exactlearn.formats.delimited._WIDE", 39)
+    wide = read(text, header=False)
+    assert wide.states == narrow.states
+    assert wide.codes.tolist() == narrow.codes.tolist()
+
+
+def test_weights_whose_scores_overflow_are_refused(read):
+    with pytest.raises(DataError, match="row 0: weight 1e.308, .*divide the weights"):
+        read("a,w\n0,1e308\n1,1e308\n", weights="w")
+
+
 REFUSALS = {
     "empty": ("", {}, FormatError, "the file is empty"),
     "blank": (" \n\n", {}, FormatError, "the file is empty"),
@@ -188,6 +203,18 @@ REFUSALS = {
     "binary": (b"a,b\n1,\0\n", {}, FormatError, "line 2: a zero byte"),
     "damaged gzip": (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], {}, FormatError, "damaged gzip"),
     "twice": ("a,b,a\n1,2,3\n", {}, FormatError, "columns 1 and 3 are all named 'a'"),
+    "twice and again": (
+        ",".join("a" * 2000) + "\n" + ",".join("1" * 2000) + "\n",
+        {},
+        FormatError,
+        "2000 columns, first 1, 2, 3, .*, 12, are named 'a'",
+    ),
+    "long rule": (
+        "a\n1\n2\n",
+        {"discretise": {"a": "width:" + "9" * 5000}},
+        OptionError,
+        "METHOD:",
+    ),
     "no name": (",a\n0,x\n1,y\n", {}, FormatError, "column 1 of 2 has no name"),
     "constant": ("a,b\n1,2\n1,3\n", {}, DataError, "'a': constant, every cell is '1'.*--drop 'a'"),
     "constant but holes": ("a,b\n1,2\n,3\n", {}, DataError, "every observed cell is '1'"),

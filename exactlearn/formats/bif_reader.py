@@ -32,6 +32,7 @@ class NetworkReader:
         self.index: dict[str, int] = {}
         self.parents: dict[str, tuple[int, ...]] = {}
         self.tables: dict[str, NDArray[np.float64]] = {}
+        self.entries = 0
 
     def read(self) -> BayesianNetwork:
         """Return the network."""
@@ -168,8 +169,9 @@ class NetworkReader:
         family = [*parents, child]
         self.parents[child] = tuple(self.index[name] for name in parents)
         self.tables[child] = TableReader(
-            self.tokens, family, [self.states[name] for name in family]
+            self.tokens, family, [self.states[name] for name in family], self.entries
         ).read()
+        self.entries += self.tables[child].size
         self.tokens.take("}")
 
     def _family(self) -> list[str]:

@@ -24,10 +24,16 @@ class TableReader:
         Text, its next token just past the opening brace.
     names, states
         The family: parents in table order, then the variable itself.
+    entries
+        How many entries the tables before have, which count against the limit, too.
     """
 
     def __init__(
-        self, tokens: Tokens, names: Sequence[str], states: Sequence[Sequence[str]]
+        self,
+        tokens: Tokens,
+        names: Sequence[str],
+        states: Sequence[Sequence[str]],
+        entries: int,
     ) -> None:
         self.tokens, self.names, self.states = tokens, names, states
         self.codes = [{state: k for k, state in enumerate(s)} for s in states[:-1]]
@@ -35,6 +41,12 @@ class TableReader:
         if (size := math.prod(self.shape)) > LARGEST_TABLE:
             raise tokens.error(
                 f"the table of {names[-1]!r} given {len(self.codes)} parents has {size} entries, "
+                f"expected at most {LARGEST_TABLE}: give it fewer parents",
+                tokens.at,
+            )
+        if entries + size > LARGEST_TABLE:
+            raise tokens.error(
+                f"with the table of {names[-1]!r} the network has {entries + size} entries, "
                 f"expected at most {LARGEST_TABLE}: give it fewer parents",
                 tokens.at,
             )

@@ -20,6 +20,9 @@ from exactlearn.formats.separator import WHITE_SPACE, records, separator_of
 from exactlearn.formats.text_file import read_lines
 from exactlearn.kernel import kernel
 
+_WIDE = 1000
+"""Columns beyond which cells are read as texts: pandas takes a millisecond per categorical one."""
+
 
 def read_delimited(
     path: str | os.PathLike[str], *, header: bool, separator: str | None
@@ -158,7 +161,7 @@ def _parse(path: Path, data: bytes, separator: str, rows: int, fields: int) -> t
             sep=r"\s+" if separator == WHITE_SPACE else separator,
             header=None,
             index_col=False,
-            dtype="category",
+            dtype="category" if fields <= _WIDE else object,
             na_filter=False,
             skipinitialspace=True,
             low_memory=False,
@@ -170,8 +173,15 @@ def _parse(path: Path, data: bytes, separator: str, rows: int, fields: int) -> t
             f"{path}: {rows} lines of {fields} fields became {len(frame) - 1} rows of "
             f"{frame.shape[1]}; check the quotes"
         )
+    if fields > _WIDE:
+        return tuple(map(_factorised, frame.to_numpy(object)[1:].T))
     return tuple(_column(frame[j]) for j in frame.columns)
 
 
 def _column(series: "pd.Series[Any]") -> Column:
     return Column("", tuple(series.cat.categories), np.asarray(series.cat.codes)[1:])
+
+
+def _factorised(cells: NDArray[np.object_]) -> Column:
+    codes, labels = pd.factorize(cells)
+    return Column("", tuple(labels), codes)

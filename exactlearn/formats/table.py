@@ -218,6 +218,8 @@ def _times(twice: Sequence[str], names: Sequence[str]) -> str:
     name = twice[0]
     places = [str(k) for k, other in enumerate(names, 1) if other == name]
     more = f" (and {len(twice) - 1} more names)" if len(twice) > 1 else ""
+    if len(places) > 12:
+        return f"{len(places)} columns, first {', '.join(places[:12])}, are named {name!r}{more}"
     return f"columns {', '.join(places[:-1])} and {places[-1]} are all named {name!r}{more}"
 
 
