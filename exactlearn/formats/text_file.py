@@ -146,7 +146,7 @@ def _read(path: Path) -> bytes:
         return _bounded(path, file, _LARGEST_PLAIN)
 
 
-def _bounded(path: Path, content: BinaryIO, usual: int) -> bytes:
+def _bounded(path: Path, content: BinaryIO | gzip.GzipFile, usual: int) -> bytes:
     """Return what a stream holds, or refuse as soon as it is more than the limit."""
     limit, size, chunks = _limit(usual), 0, []
     while chunk := content.read(2**20):
