@@ -4,8 +4,10 @@ import errno
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -38,34 +40,17 @@ with ``_`` for ``-``."""
 class LazyGroup(click.Group):
     """Import a command's module only when the command is called, and tell errors in one line."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
         with terminated_as_interrupted():
-            if not standalone_mode:
-                return super().main(*args, standalone_mode=False, **extra)
+            standalone = extra.pop("standalone_mode", True)
+            run: Callable[..., Any] = super().main
+            if not standalone:
+                return run(*args, standalone_mode=False, **extra)
             _open_streams()
-            status = self._exit_status(*args, **extra)
+            status = _exit_status(lambda: run(*args, standalone_mode=False, **extra))
             _drop_unwritten()
             sys.exit(status)
-
-    def _exit_status(self, *args: Any, **extra: Any) -> int:
-        """Run the command line and return its exit status, whatever becomes of its streams."""
-        try:
-            try:
-                return super().main(*args, standalone_mode=False, **extra) or ExitStatus.DONE
-            except click.ClickException as error:
-                error.message = shortened(error.message)
-                error.show()
-                return error.exit_code
-            except (click.Abort, KeyboardInterrupt):
-                click.echo("Interrupted.", err=True)
-                return ExitStatus.INTERRUPTED
-        except (BrokenPipeError, SystemExit):  # into which click and rich turn a broken pipe
-            return ExitStatus.UNREAD
-        except OSError as error:
-            with suppress(OSError):
-                click.echo(f"Error: {_told(error)[0]}", err=True)
-            return ExitStatus.MISTAKE
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the overview."""
@@ -110,14 +95,37 @@ class LazyGroup(click.Group):
             raise click.exceptions.Exit(exit_status) from error
 
 
-def _open_streams() -> None:
-    """Let each standard stream that is closed lead nowhere.
+def _exit_status(run: Callable[[], Any]) -> int:
+    """Run the command line and return its exit status, whatever becomes of its streams."""
+    try:
+        try:
+            return run() or ExitStatus.DONE
+        except click.ClickException as error:
+            vars(error)["message"] = shortened(error.message)
+            error.show()
+            return error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("Interrupted.", err=True)
+            return ExitStatus.INTERRUPTED
+    except (BrokenPipeError, SystemExit):  # into which click and rich turn a broken pipe
+        return ExitStatus.UNREAD
+    except OSError as error:
+        with suppress(OSError):
+            click.echo(f"Error: {_told(error)[0]}", err=True)
+        return ExitStatus.MISTAKE
 
-    Python has no object for it, and the next file would get its number, to which libraries write.
+
+def _open_streams() -> None:
+    """Let each standard stream that is closed lead nowhere, and output take every character.
+
+    Python has no object for one that is closed, and the next file would get its number, to which
+    libraries write.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    if isinstance(sys.stdout, TextIOWrapper):  # names that its encoding lacks are written escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _drop_unwritten() -> None:
@@ -137,6 +145,8 @@ def _told(error: Exception) -> tuple[str, ExitStatus]:
         full = error.errno == errno.ENOSPC  # of a file that is full, writing tells the name
         place = error.filename or ("standard output" if full else "")
         return f"{place}{': ' if place else ''}{error.strerror or error}", ExitStatus.MISTAKE
+    if isinstance(error, MemoryError):
+        return f"not enough memory for so much: {error}; ask for less", ExitStatus.MISTAKE
     return (
         f"unexpected {type(error).__name__}: {error}. This is a fault of exactlearn, not of your "
         "input; run again with --debug and report the traceback.",

@@ -49,14 +49,15 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         files = self._cache_file
         base = Path(files._index_name).stem
-        self._cache_file = _CheckedFiles(files._cache_path, base, files._source_stamp)
+        self._files = _CheckedFiles(files._cache_path, base, files._source_stamp)
+        self._cache_file = self._files
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the machine code for a signature, or nothing when it must be compiled."""
         try:
             return super().load_overload(signature, target_context)
         except Exception:  # unpickling garbage raises anything
-            self._cache_file.remove()
+            self._files.remove()
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
@@ -64,6 +65,6 @@ class KernelCache(FunctionCache):
         try:
             super().save_overload(signature, data)
         except Exception:
-            self._cache_file.remove()
+            self._files.remove()
             with suppress(OSError):
                 super().save_overload(signature, data)

@@ -595,6 +595,29 @@ class TestStreams:
 
 
 class TestMessages:
+    def test_a_folder_in_place_of_the_output_is_refused_before_the_work(self, tmp_path):
+        (tmp_path / "x.pdg.json").mkdir()
+        told = fails("compile", "asia", "-o", tmp_path / "x.pdg.json")
+        assert told.endswith("expected a file, found a folder; name a file in it\n")
+
+    def test_names_print_where_the_terminal_has_no_such_characters(self, tmp_path):
+        model = folder() / "cancer.bif"
+        text = model.read_text(encoding="utf-8").replace("Smoker", "\u5438\u70df")
+        file = tmp_path / "model.bif"
+        file.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "exactlearn", "query", file],
+            env={**ENVIRONMENT, "PYTHONIOENCODING": "ascii"},
+            text=True,
+            capture_output=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert r"\u5438\u70df" in done.stdout
+
+    def test_too_much_for_the_memory_is_no_fault_of_ours(self, tmp_path):
+        words = ("simulate", "asia", "--rows", 99_999_999_999, "-o", tmp_path / "x.csv")
+        assert "not enough memory" in fails(*words)
+
     @pytest.mark.parametrize("text", [100_000 * "x", 10_000 * "many words "])
     @pytest.mark.parametrize(
         "words",

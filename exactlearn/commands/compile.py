@@ -1,6 +1,6 @@
 """``exactlearn compile``: a network as a probabilistic decision graph."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -224,7 +224,7 @@ def _changed(
     )
 
 
-def _write(compiled: Compilation, added: Mapping[str, Any], path: Path) -> None:
+def _write(compiled: Compilation, added: dict[str, Any], path: Path) -> None:
     """Write the graph, its record with what is added to it, or its figure."""
     if suffix_of(path) == ".pdg.json":
         write_pdg(compiled.graph, path)

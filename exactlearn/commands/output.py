@@ -104,7 +104,9 @@ def require_records(path: Path | None, option: str) -> None:
 
 
 def require_parent(path: Path, option: str = "--output") -> None:
-    """Refuse, before any work is done, a file in a folder that does not exist."""
+    """Refuse, before any work is done, a file that is a folder, or in one that does not exist."""
+    if path.is_dir():
+        raise OptionError(f"{option} {path}: expected a file, found a folder; name a file in it")
     if not path.parent.is_dir():
         raise OptionError(f"{option} {path}: there is no folder {path.parent}; make it first")
 
