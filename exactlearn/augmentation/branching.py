@@ -148,11 +148,10 @@ def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multiplier
     """Return bounds and prices of the families that may be part of a better network."""
     incumbent = answers.incumbent
     families = OpenFamilies.of(task, between_blocks(incumbent))
-    optimism = Optimism.of(families, Holes.of(task.dataset), FIRST_EFFORT)
+    optimism = Optimism.of(families, Holes.of(task.dataset), FIRST_EFFORT, incumbent.prove_families)
     optimism.most_nodes = EFFORT
     optimism.fresh[:] = False
     problem = families.problem(optimism.upper)
-    incumbent.prove(float(optimism.upper[families.tops(optimism.upper)].sum()))
     multipliers = cluster_multipliers(problem, lambda: pause(incumbent))
     incumbent.prove(multipliers.bound(problem))
     program = _program(families, optimism, incumbent)

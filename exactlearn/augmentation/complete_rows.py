@@ -7,6 +7,7 @@ rows* in :mod:`exactlearn.augmentation`.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.augmentation.task import Task
 from exactlearn.candidates import candidate_parent_sets
@@ -35,14 +36,17 @@ class _OfAllRows:
         return self.score.compiled(self.total)
 
 
-def bound_without_rows(task: Task) -> float:
-    """Return what no pair scores more than, whatever the rows are: the penalties alone."""
+def bounds_without_rows(task: Task) -> NDArray[np.float64]:
+    """Return what no family of each variable scores more than, whatever the rows are.
+
+    That is the penalty alone, shape (variables,).
+    """
     _, _, b = task.score.compiled(float(task.dataset.row_weights.sum()))
-    return 0.0 - b * float((task.dataset.cardinalities - 1).sum())
+    return 0.0 - b * (task.dataset.cardinalities - 1)
 
 
-def bound_by_complete_rows(task: Task, pause: Pause = no_pause) -> float:
-    """Return the sum over the variables of the best score that a family has in the complete rows.
+def bounds_by_complete_rows(task: Task, pause: Pause = no_pause) -> NDArray[np.float64]:
+    """Return the best score that a family of each variable has in the complete rows, shape (n,).
 
     Parameters
     ----------
@@ -59,7 +63,7 @@ def bound_by_complete_rows(task: Task, pause: Pause = no_pause) -> float:
     dataset = task.dataset
     kept = ~(dataset.codes == MISSING).any(axis=1)
     if not kept.any():
-        return bound_without_rows(task)
+        return bounds_without_rows(task)
     weights = dataset.row_weights
     problem = candidate_parent_sets(
         replace(dataset, codes=dataset.codes[kept], weights=weights[kept]),
@@ -69,4 +73,5 @@ def bound_by_complete_rows(task: Task, pause: Pause = no_pause) -> float:
         forbidden=task.rules.forbidden,
         on_progress=lambda done, of: pause(),
     )
-    return float(np.maximum.reduceat(problem.scores, problem.first[:-1]).sum())
+    best: NDArray[np.float64] = np.maximum.reduceat(problem.scores, problem.first[:-1])
+    return best

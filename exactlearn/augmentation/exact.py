@@ -13,7 +13,7 @@ from exactlearn.augmentation.columns import (
     merge_rows,
     place_values,
 )
-from exactlearn.augmentation.complete_rows import bound_by_complete_rows, bound_without_rows
+from exactlearn.augmentation.complete_rows import bounds_by_complete_rows, bounds_without_rows
 from exactlearn.augmentation.completions import completion_problem, require_enumerable
 from exactlearn.augmentation.gadget import (
     artificial_names,
@@ -138,8 +138,8 @@ def _run(
 
 def _begin(task: Task, incumbent: Incumbent, starts: int) -> None:
     """Find a bound that costs little, then a good pair; the limit leaves time for better bounds."""
-    incumbent.prove(bound_without_rows(task))
-    incumbent.prove(bound_by_complete_rows(task, between_blocks(incumbent)))
+    incumbent.prove_families(bounds_without_rows(task))
+    incumbent.prove_families(bounds_by_complete_rows(task, between_blocks(incumbent)))
     try:
         with incumbent.hurried(CLIMBING):
             incumbent.confirm(best_climb(task, incumbent, starts, None))

@@ -4,8 +4,9 @@ Bounds are renewed only where they matter: at other prices a bound still holds w
 became cheaper by is added to it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -95,9 +96,24 @@ class Optimism:
     most_nodes: int
 
     @classmethod
-    def of(cls, families: OpenFamilies, holes: Holes, most_nodes: int) -> "Optimism":
-        """Bound all families."""
-        free = families.bounds(np.arange(len(families)), holes, most_nodes)
+    def of(
+        cls,
+        families: OpenFamilies,
+        holes: Holes,
+        most_nodes: int,
+        on_tops: Callable[[NDArray[np.float64]], None] | None = None,
+    ) -> "Optimism":
+        """Bound all families, child by child.
+
+        ``on_tops`` is called after each with the best bounds so far, infinite where there is none,
+        shape (n,).
+        """
+        free, tops = np.empty(len(families)), np.full(families.n_variables, np.inf)
+        for child, (begin, end) in enumerate(pairwise(families.first)):
+            free[begin:end] = families.bounds(np.arange(begin, end), holes, most_nodes)
+            tops[child] = free[begin:end].max()
+            if on_tops is not None:
+                on_tops(tops)
         return cls(families, holes, free, free.copy(), np.ones(len(families), np.bool_), most_nodes)
 
     def price(self, prices: Prices) -> None:

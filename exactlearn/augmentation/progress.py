@@ -49,6 +49,7 @@ class Incumbent:
     working_values: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     score: float = -inf
     bound: float = inf
+    tops: NDArray[np.float64] = field(default_factory=lambda: np.full(1, inf))
     nodes: int = 0
     trace: list[tuple[float, float, float]] = field(default_factory=list)
     stopped: bool = False
@@ -146,6 +147,11 @@ class Incumbent:
             self.bound = bound
             if self.parents is not None:
                 self._report()
+
+    def prove_families(self, tops: NDArray[np.float64]) -> None:
+        """Keep bounds on the best family of each variable, shape (n,), and what they prove."""
+        self.tops = np.minimum(self.tops, tops)
+        self.prove(float(self.tops.sum()))
 
     def tick(self, nodes: int) -> None:
         """Pass on that a solver inside is alive, at a number of nodes beyond those counted.
