@@ -149,6 +149,7 @@ class FamilyStore:
         tables = np.diff(sets.holding_first) * (sets.members.shape[1] + 1)
         held = np.diff(families.holding_first)
         each = int((tables + held).max(initial=0)) * int(self.rows.cardinalities.max(initial=1))
+        each += len(families.child)  # of which a changed cell asks for the best
         step = max(1, BLOCK // max(1, each))
         return [changes[at : at + step] for at in range(0, len(changes), step)]
 

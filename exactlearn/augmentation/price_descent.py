@@ -95,6 +95,7 @@ class PriceDescent:
         tops = optimism.families.tops(adjusted.scores)
         readings = tuple(optimism.read(number) for number in tops.tolist())
         slopes = self._slopes(readings)
+        optimism.families.pause()
         self._read.move(slopes.read, size * self._scale)
         self._sink.move(slopes.sink, size * self._scale)
         self._weights.move(clusters.counts - program.met(tops).sum(axis=1), size)
