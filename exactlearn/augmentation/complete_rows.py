@@ -42,7 +42,7 @@ def bounds_without_rows(task: Task) -> NDArray[np.float64]:
     That is the penalty alone, shape (variables,).
     """
     _, _, b = task.score.compiled(float(task.dataset.row_weights.sum()))
-    return 0.0 - b * (task.dataset.cardinalities - 1)
+    return np.asarray(0.0 - b * (task.dataset.cardinalities - 1), np.float64)
 
 
 def bounds_by_complete_rows(task: Task, pause: Pause = no_pause) -> NDArray[np.float64]:
