@@ -25,12 +25,12 @@ import numpy as np
 
 from benchmarks.measuring import machine
 from exactlearn.augmentation import METHODS, Augmentation, augment
-from exactlearn.data import Dataset
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness import hide
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.table import read_dataset
-from exactlearn.missingness import hide
-from exactlearn.network import BayesianNetwork
-from exactlearn.scores import BDeu
+from exactlearn.scoring.scores import BDeu
 from exactlearn.solvers.result import Event
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import least_seconds
-from exactlearn.evaluation.queries import query
-from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import posteriors
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.pdg.inference.flows import posteriors
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.posteriors import query
 
 LONG = 0.05
 """Seconds of an update from which on it is timed once, not several times."""

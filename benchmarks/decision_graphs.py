@@ -14,18 +14,18 @@ import numpy as np
 
 from benchmarks.belief_updates import updates
 from benchmarks.measuring import least_seconds, machine
-from exactlearn.cliques import clique_tree
+from exactlearn._runtime.threads import n_threads
+from exactlearn.bayesnet.cliques import clique_tree
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.pruning import normalised, relevant
+from exactlearn.data.missingness import hide
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
-from exactlearn.missingness import hide
-from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.compile import compile_and_check, compile_network
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.edge_counts import expected_edge_counts
-from exactlearn.pdg.flows import expected_counts, log_likelihood_rows, posteriors
-from exactlearn.pdg.structural_em import structural_em_graph
-from exactlearn.relevance import normalised, relevant
-from exactlearn.threads import n_threads
+from exactlearn.pdg.compile.compile import compile_and_check, compile_network
+from exactlearn.pdg.inference.edge_counts import expected_edge_counts
+from exactlearn.pdg.inference.flows import expected_counts, log_likelihood_rows, posteriors
+from exactlearn.pdg.learn.structural_em import structural_em_graph
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 NETWORKS = {
     "asia": 42,

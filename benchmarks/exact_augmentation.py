@@ -18,12 +18,12 @@ import numpy as np
 
 from benchmarks.measuring import machine
 from exactlearn.augmentation import augment
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
-from exactlearn.plot import painted
-from exactlearn.scores import BDeu
+from exactlearn.reporting.plot import painted
+from exactlearn.scoring.scores import BDeu
 
 METHODS = ("gadget", "exact", "branching")
 

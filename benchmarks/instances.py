@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactlearn.candidates import candidate_parent_sets
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.instances import locate
-from exactlearn.scores import BDeu
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import BDeu
 from exactlearn.solvers import Problem
 
 PUBLISHED = ("A*", "CPBayes", "GOBNILP 1.4.1", "GOBNILP 1.6.2")

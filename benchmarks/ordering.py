@@ -25,13 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import machine
+from exactlearn._runtime.kernel import kernel
 from exactlearn.formats.jkl import read_jkl
-from exactlearn.kernel import kernel
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.ordering import OrderSearch
-from exactlearn.solvers.ordering_moves import State, choose_again, move
-from exactlearn.solvers.placing import (
+from exactlearn.solvers.ordering.decoding import (
     Lists,
     choose_along,
     list_candidates,
@@ -39,6 +37,8 @@ from exactlearn.solvers.placing import (
     score_of,
     total_of,
 )
+from exactlearn.solvers.ordering.moves import State, choose_again, move
+from exactlearn.solvers.ordering.solver import OrderSearch
 
 INSTANCES = ("link", "pigs", "diabetes", "munin1", "pathfinder", "synthetic")
 
@@ -158,7 +158,7 @@ def search_at(revision: str) -> type[OrderSearch]:
         text = subprocess.run(
             ["git", "show", f"{revision}:{path}"], capture_output=True, text=True, check=True
         ).stdout
-        text = text.replace("exactlearn.solvers.placing", "baseline_placing")
+        text = text.replace("exactlearn.solvers.ordering.decoding", "baseline_placing")
         (folder / f"baseline_{name}.py").write_text(text)
     loaded = [load(folder / f"baseline_{name}.py") for name in ("placing", "ordering")]
     found: type[OrderSearch] = loaded[-1].OrderSearch

@@ -31,11 +31,11 @@ import click
 import numpy as np
 
 from benchmarks.measuring import least_seconds, machine
-from exactlearn.candidate_identification import Budget
-from exactlearn.candidates import candidate_parent_sets, n_families
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.formats.bif import read_bif
-from exactlearn.scores import BIC, BDeu, Score
+from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidates import candidate_parent_sets, n_families
+from exactlearn.scoring.scores import BIC, BDeu, Score
 from exactlearn.solvers import solve
 
 

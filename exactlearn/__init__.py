@@ -11,114 +11,114 @@ if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation, augment, gadget_problem
     from exactlearn.augmentation.profile import Profile, profile
     from exactlearn.augmentation.ranking import Ranking, best_pairs
-    from exactlearn.candidate_identification import Budget
-    from exactlearn.candidates import candidate_parent_sets
-    from exactlearn.data import Dataset
-    from exactlearn.discretisation import discretise
-    from exactlearn.errors import ExactlearnError
-    from exactlearn.evaluation.completing import (
+    from exactlearn.bayesnet.complete_data import fit_complete
+    from exactlearn.bayesnet.em import EMResult, fit_em
+    from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
+    from exactlearn.bayesnet.network import BayesianNetwork
+    from exactlearn.bayesnet.row_completion import (
         draw_completions,
         most_probable_completion,
         posterior_cells,
     )
-    from exactlearn.evaluation.explanations import most_probable_explanations, most_probable_states
-    from exactlearn.evaluation.information import entropy, kl_divergence, mutual_information
-    from exactlearn.evaluation.queries import Answer, joint_posterior, query
-    from exactlearn.evaluation.sensitivity import sensitivity
-    from exactlearn.evaluation.table_queries import classify, query_rows
+    from exactlearn.data.dataset import Dataset
+    from exactlearn.data.discretisation import discretise
+    from exactlearn.data.missingness import hide
+    from exactlearn.errors import ExactlearnError
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
     from exactlearn.formats.scores_file import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
     from exactlearn.imputation import Imputer, Learning
-    from exactlearn.missingness import hide
-    from exactlearn.naive_bayes import learn_naive_bayes
-    from exactlearn.network import BayesianNetwork
-    from exactlearn.parameters.complete import fit_complete
-    from exactlearn.parameters.em import EMResult, fit_em
-    from exactlearn.pdg.compile import compile_network
-    from exactlearn.pdg.decision_graph import DecisionGraph
-    from exactlearn.pdg.forest_population import learn_pdg
-    from exactlearn.pdg.hybrid_learning import learn_hybrid, smallest_as_likely
-    from exactlearn.pdg.learning import learn_on_forest
-    from exactlearn.pdg.refine import Refinement, refine
-    from exactlearn.pdg.sample import sample_rows
-    from exactlearn.pdg.structural_em import structural_em_graph
-    from exactlearn.pdg.structural_em_rounds import structural_em_rounds
-    from exactlearn.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+    from exactlearn.pdg.compile.compile import compile_network
+    from exactlearn.pdg.inference.sample import sample_rows
+    from exactlearn.pdg.learn.forest_population import learn_pdg
+    from exactlearn.pdg.learn.hybrid_learning import learn_hybrid, smallest_as_likely
+    from exactlearn.pdg.learn.learning import learn_on_forest
+    from exactlearn.pdg.learn.refine import Refinement, refine
+    from exactlearn.pdg.learn.structural_em import structural_em_graph
+    from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
+    from exactlearn.pdg.model.decision_graph import DecisionGraph
+    from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
+    from exactlearn.queries.information import entropy, kl_divergence, mutual_information
+    from exactlearn.queries.posteriors import Answer, joint_posterior, query
+    from exactlearn.queries.sensitivity import sensitivity
+    from exactlearn.queries.table_queries import classify, query_rows
+    from exactlearn.scoring.candidate_identification import Budget
+    from exactlearn.scoring.candidates import candidate_parent_sets
+    from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
     from exactlearn.solvers import Problem, Result, solve
-    from exactlearn.solvers.certificate import Certificate
-    from exactlearn.solvers.enumeration import enumerate_classes, enumerate_networks
+    from exactlearn.solvers.certificates.certificate import Certificate
+    from exactlearn.solvers.enumeration.networks import enumerate_classes, enumerate_networks
     from exactlearn.structure.result import StructuralEM
     from exactlearn.structure.structural_em import structural_em
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "AIC": "exactlearn.scores",
-    "Answer": "exactlearn.evaluation.queries",
+    "AIC": "exactlearn.scoring.scores",
+    "Answer": "exactlearn.queries.posteriors",
     "Augmentation": "exactlearn.augmentation",
-    "BDeu": "exactlearn.scores",
-    "BIC": "exactlearn.scores",
-    "BayesianNetwork": "exactlearn.network",
-    "Budget": "exactlearn.candidate_identification",
-    "Certificate": "exactlearn.solvers.certificate",
-    "Dataset": "exactlearn.data",
-    "DecisionGraph": "exactlearn.pdg.decision_graph",
-    "EMResult": "exactlearn.parameters.em",
+    "BDeu": "exactlearn.scoring.scores",
+    "BIC": "exactlearn.scoring.scores",
+    "BayesianNetwork": "exactlearn.bayesnet.network",
+    "Budget": "exactlearn.scoring.candidate_identification",
+    "Certificate": "exactlearn.solvers.certificates.certificate",
+    "Dataset": "exactlearn.data.dataset",
+    "DecisionGraph": "exactlearn.pdg.model.decision_graph",
+    "EMResult": "exactlearn.bayesnet.em",
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
     "Learning": "exactlearn.imputation",
-    "PenalisedLikelihood": "exactlearn.scores",
+    "PenalisedLikelihood": "exactlearn.scoring.scores",
     "Problem": "exactlearn.solvers",
     "Profile": "exactlearn.augmentation.profile",
     "Ranking": "exactlearn.augmentation.ranking",
-    "Refinement": "exactlearn.pdg.refine",
+    "Refinement": "exactlearn.pdg.learn.refine",
     "Result": "exactlearn.solvers",
     "StructuralEM": "exactlearn.structure.result",
     "augment": "exactlearn.augmentation",
     "best_pairs": "exactlearn.augmentation.ranking",
-    "candidate_parent_sets": "exactlearn.candidates",
-    "classify": "exactlearn.evaluation.table_queries",
-    "compile_network": "exactlearn.pdg.compile",
-    "discretise": "exactlearn.discretisation",
-    "draw_completions": "exactlearn.evaluation.completing",
-    "entropy": "exactlearn.evaluation.information",
-    "enumerate_classes": "exactlearn.solvers.enumeration",
-    "enumerate_networks": "exactlearn.solvers.enumeration",
-    "fit_complete": "exactlearn.parameters.complete",
-    "fit_em": "exactlearn.parameters.em",
+    "candidate_parent_sets": "exactlearn.scoring.candidates",
+    "classify": "exactlearn.queries.table_queries",
+    "compile_network": "exactlearn.pdg.compile.compile",
+    "discretise": "exactlearn.data.discretisation",
+    "draw_completions": "exactlearn.bayesnet.row_completion",
+    "entropy": "exactlearn.queries.information",
+    "enumerate_classes": "exactlearn.solvers.enumeration.networks",
+    "enumerate_networks": "exactlearn.solvers.enumeration.networks",
+    "fit_complete": "exactlearn.bayesnet.complete_data",
+    "fit_em": "exactlearn.bayesnet.em",
     "gadget_problem": "exactlearn.augmentation",
-    "hide": "exactlearn.missingness",
-    "joint_posterior": "exactlearn.evaluation.queries",
-    "kl_divergence": "exactlearn.evaluation.information",
-    "learn_hybrid": "exactlearn.pdg.hybrid_learning",
-    "learn_naive_bayes": "exactlearn.naive_bayes",
-    "learn_on_forest": "exactlearn.pdg.learning",
-    "learn_pdg": "exactlearn.pdg.forest_population",
-    "most_probable_completion": "exactlearn.evaluation.completing",
-    "most_probable_explanations": "exactlearn.evaluation.explanations",
-    "most_probable_states": "exactlearn.evaluation.explanations",
-    "mutual_information": "exactlearn.evaluation.information",
-    "posterior_cells": "exactlearn.evaluation.completing",
+    "hide": "exactlearn.data.missingness",
+    "joint_posterior": "exactlearn.queries.posteriors",
+    "kl_divergence": "exactlearn.queries.information",
+    "learn_hybrid": "exactlearn.pdg.learn.hybrid_learning",
+    "learn_naive_bayes": "exactlearn.bayesnet.naive_bayes",
+    "learn_on_forest": "exactlearn.pdg.learn.learning",
+    "learn_pdg": "exactlearn.pdg.learn.forest_population",
+    "most_probable_completion": "exactlearn.bayesnet.row_completion",
+    "most_probable_explanations": "exactlearn.queries.explanations",
+    "most_probable_states": "exactlearn.queries.explanations",
+    "mutual_information": "exactlearn.queries.information",
+    "posterior_cells": "exactlearn.bayesnet.row_completion",
     "profile": "exactlearn.augmentation.profile",
-    "query": "exactlearn.evaluation.queries",
-    "query_rows": "exactlearn.evaluation.table_queries",
+    "query": "exactlearn.queries.posteriors",
+    "query_rows": "exactlearn.queries.table_queries",
     "read_bif": "exactlearn.formats.bif",
     "read_dataset": "exactlearn.formats.table",
     "read_jkl": "exactlearn.formats.jkl",
     "read_pdg": "exactlearn.formats.pdg_json",
     "read_scores": "exactlearn.formats.scores_file",
-    "refine": "exactlearn.pdg.refine",
-    "sample_rows": "exactlearn.pdg.sample",
-    "score_family": "exactlearn.scores",
-    "sensitivity": "exactlearn.evaluation.sensitivity",
-    "smallest_as_likely": "exactlearn.pdg.hybrid_learning",
+    "refine": "exactlearn.pdg.learn.refine",
+    "sample_rows": "exactlearn.pdg.inference.sample",
+    "score_family": "exactlearn.scoring.scores",
+    "sensitivity": "exactlearn.queries.sensitivity",
+    "smallest_as_likely": "exactlearn.pdg.learn.hybrid_learning",
     "solve": "exactlearn.solvers",
     "structural_em": "exactlearn.structure.structural_em",
-    "structural_em_graph": "exactlearn.pdg.structural_em",
-    "structural_em_rounds": "exactlearn.pdg.structural_em_rounds",
+    "structural_em_graph": "exactlearn.pdg.learn.structural_em",
+    "structural_em_rounds": "exactlearn.pdg.learn.structural_em_rounds",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",

@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from exactlearn import __version__
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.interrupts import interruptible, terminated_as_interrupted
 from exactlearn.errors import ExactlearnError, ExitStatus, shortened
-from exactlearn.interrupts import interruptible, terminated_as_interrupted
-from exactlearn.suggestion import suggestion
 
 COMMANDS = {
     "run": "Run a declared pipeline: data, network, decision graph, queries.",

@@ -3,8 +3,8 @@
 from importlib.resources import files
 from pathlib import Path
 
+from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.errors import OptionError
-from exactlearn.suggestion import suggestion
 
 SUFFIXES = (".bif", ".csv", ".toml")
 

@@ -1,7 +1,7 @@
 """Which candidates a condition leaves, and what is then the most that a network can score.
 
-The bound is that of :mod:`exactlearn.solvers.multipliers`; it takes a sum per variable, so that the
-effect of one more condition costs a look at one variable's candidates.
+The bound is that of :mod:`exactlearn.solvers.lp.multipliers`; it takes a sum per variable, so that
+the effect of one more condition costs a look at one variable's candidates.
 
 Where the number of arcs is limited, a price per arc is taken off every score and paid back for the
 arcs that are allowed: also a bound, by weak duality (Everett 1963, "Generalized Lagrange multiplier
@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers.components import WORD, bit_sets
-from exactlearn.solvers.conditions import Condition
-from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.problem import Problem
+from .components import WORD, bit_sets
+from .conditions import Condition
+from .lp.multipliers import Multipliers
+from .problem import Problem
 
 SLACK = 1e-9
 """Share of a bound by which candidates at the edge are kept."""

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from exactlearn.kernel import kernel
-from exactlearn.solvers.problem import Problem
+from exactlearn._runtime.kernel import kernel
+
+from .problem import Problem
 
 WORD = 64
 """Bits in one word of a bit set."""

@@ -1,8 +1,8 @@
 """The best network under constraints that concern the whole network, with any solver.
 
 Constraints on single parent sets only drop candidates. The others are enforced by taking the set of
-all networks apart (:mod:`exactlearn.solvers.partition`): every bound on the way is valid, so that a
-limit leaves the best network so far with an honest gap.
+all networks apart (:mod:`exactlearn.solvers.enumeration.partition`): every bound on the way is
+valid, so that a limit leaves the best network so far with an honest gap.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.interrupts import interruptible
-from exactlearn.solvers.conflict import minimal_conflict
-from exactlearn.solvers.constraints import ArcTotal
-from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
-from exactlearn.solvers.partition import OutOfChances, Partition, Solver
-from exactlearn.solvers.problem import Problem, Requirement
-from exactlearn.solvers.progress import OutOfTime
-from exactlearn.solvers.result import TOLERANCE, OnEvent, Result, Status
+from exactlearn._runtime.interrupts import interruptible
+
+from .conflict import minimal_conflict
+from .constraints import ArcTotal
+from .enumeration.partition import OutOfChances, Partition, Solver
+from .implied_arcs import simple_network, with_implied_arcs
+from .problem import Problem, Requirement
+from .progress import OutOfTime
+from .result import TOLERANCE, OnEvent, Result, Status
 
 CONFLICT = 2.0
 """Seconds after which constraints in conflict are named though fewer might be."""

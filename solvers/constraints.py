@@ -3,16 +3,18 @@
 Each constraint names the arcs it rules out at once, and answers for a network that violates it
 with a *clause*: conditions on single parent sets, at least one of which holds in every network that
 satisfies the constraint and none of which holds in this one. Branching on the clause excludes the
-network and no other that is wanted. :mod:`exactlearn.solvers.partition` does so around any solver.
+network and no other that is wanted. :mod:`exactlearn.solvers.enumeration.partition` does so around
+any solver.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from exactlearn.d_separation import active_trail, ancestors, directed_path
 from exactlearn.errors import OptionError
-from exactlearn.graph import children
-from exactlearn.solvers.conditions import Clause, Condition
+from exactlearn.graphs.d_separation import active_trail, ancestors, directed_path
+from exactlearn.graphs.dag import children
+
+from .conditions import Clause, Condition
 
 Arc = tuple[int, int]
 Parents = Sequence[Collection[int]]

@@ -11,9 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
-from exactlearn.kernel import kernel
-from exactlearn.solvers.components import Component
+
+from .components import Component
 
 LIMIT = 22
 """Most variables of one component: 22 take 0.2 GB and some seconds, each further one doubles it."""

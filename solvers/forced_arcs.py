@@ -7,7 +7,7 @@ candidate with a parent of which its variable is an ancestor is out. That may fo
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
+from exactlearn._runtime.kernel import kernel
 
 
 @kernel

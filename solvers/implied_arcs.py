@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from exactlearn.solvers.constraints import (
+from .constraints import (
     ArcTotal,
     ForbiddenAncestor,
     RequiredAdjacency,
     RequiredAncestor,
 )
-from exactlearn.solvers.parts import Parents
-from exactlearn.solvers.problem import Arc, Problem
+from .enumeration.subproblems import Parents
+from .problem import Arc, Problem
 
 Relation = NDArray[np.bool_]
 """Which variables are in relation to which, shape (k, k)."""

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import InfeasibleError, OptionError
-from exactlearn.solvers.conflict import minimal_conflict
-from exactlearn.solvers.constraints import Constraint, MaxParents, validate
+
+from .conflict import minimal_conflict
+from .constraints import Constraint, MaxParents, validate
 
 Arc = tuple[int, int]
 """An arc ``(parent, child)`` of variable indices."""

@@ -7,9 +7,9 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers.components import Component, bits_to_matrix, split
-from exactlearn.solvers.problem import Problem
-from exactlearn.solvers.result import Event, OnEvent
+from .components import Component, bits_to_matrix, split
+from .problem import Problem
+from .result import Event, OnEvent
 
 STEADY = 0.4
 """Seconds after which a running solver is heard of even when nothing improves."""

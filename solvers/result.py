@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import CheckError
-from exactlearn.solvers.problem import Problem
+
+from .problem import Problem
 
 if TYPE_CHECKING:
-    from exactlearn.solvers.certificate import Certificate
+    from .certificates.certificate import Certificate
 
 Status = Literal["optimal", "feasible", "infeasible", "interrupted"]
 
@@ -77,7 +78,7 @@ class Result:
     gap_limit
         Relative gap at which the selection was to count as optimal.
     certificate
-        The proof of the bound, which :mod:`exactlearn.solvers.certificate_checker` verifies with
+        The proof of the bound, which :mod:`exactlearn.solvers.certificates.checker` verifies with
         exact fractions; ``None`` unless it was asked for.
     """
 

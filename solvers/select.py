@@ -7,20 +7,21 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.interrupts import interruptible, stopped_by_interrupt
 from exactlearn.errors import InfeasibleError, OptionError
-from exactlearn.graph import topological_order
-from exactlearn.interrupts import interruptible, stopped_by_interrupt
-from exactlearn.solvers import dynamic
-from exactlearn.solvers.certificate import Certificate
-from exactlearn.solvers.components import split
-from exactlearn.solvers.constrained import solve_constrained
-from exactlearn.solvers.ordering import OrderSearch
-from exactlearn.solvers.problem import Problem
-from exactlearn.solvers.progress import OutOfTime, Progress
-from exactlearn.solvers.result import OnEvent, Result, Status
-from exactlearn.solvers.strategy import Strategy, climb, diligence, end_of_climbing, explanation
-from exactlearn.suggestion import suggestion
+from exactlearn.graphs.dag import topological_order
+
+from . import dynamic
+from .certificates.certificate import Certificate
+from .components import split
+from .constrained import solve_constrained
+from .ordering.solver import OrderSearch
+from .problem import Problem
+from .progress import OutOfTime, Progress
+from .result import OnEvent, Result, Status
+from .strategy import Strategy, climb, diligence, end_of_climbing, explanation
 
 SOLVERS = ("auto", "scip", "order-graph", "dynamic", "ordering")
 """Names that :func:`solve` takes."""
@@ -75,8 +76,8 @@ def solve(
         given.
     certify
         Whether to build a certificate of the bound, which a short program verifies with exact
-        fractions (:mod:`exactlearn.solvers.certificate`). It is a proof of its own, by cluster
-        inequalities, built when the solver is done; of a time limit it gets half.
+        fractions (:mod:`exactlearn.solvers.certificates.certificate`). It is a proof of its own, by
+        cluster inequalities, built when the solver is done; of a time limit it gets half.
     scores
         Text of the ``.jkl`` file that the problem was read from, for the certificate: its decimals
         may be more exact than floating point.
@@ -265,7 +266,7 @@ def _certificate(
 
     A first Ctrl-C ends it with the bound it has, a second one at once.
     """
-    from exactlearn.solvers.prover import certify  # it reads score files, whose module needs us
+    from .certificates.prover import certify  # it reads score files, whose module needs us
 
     progress = strategy.progress
     interrupts: list[None] = []

@@ -14,15 +14,18 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.solvers import dynamic, order_graph, ordering, scip
-from exactlearn.solvers.clusters import Counted
-from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.multipliers import Multipliers
-from exactlearn.solvers.order_graph_rows import WORD
-from exactlearn.solvers.ordering import OrderSearch
-from exactlearn.solvers.progress import Progress
-from exactlearn.solvers.result import Status
-from exactlearn.solvers.root import solve_root
+from . import dynamic
+from .components import Component, split
+from .lp.clusters import Counted
+from .lp.multipliers import Multipliers
+from .lp.root import solve_root
+from .order_graph import solver as order_graph
+from .order_graph.rows import WORD
+from .ordering import solver as ordering
+from .ordering.solver import OrderSearch
+from .progress import Progress
+from .result import Status
+from .scip import solver as scip
 
 FASTEST_DYNAMIC = 18
 """Variables of a component up to which dynamic programming surely takes a fraction of a second."""

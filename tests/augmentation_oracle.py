@@ -6,8 +6,8 @@ from itertools import combinations, product
 import numpy as np
 
 from exactlearn.augmentation import FamilyRules
-from exactlearn.data import Dataset
-from exactlearn.scores import Score, score_family
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.scores import Score, score_family
 
 
 @cache

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 
 
 def parity(n=5):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork
 
 
 def random_network(

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.forest import forest_children
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import forest_children
 
 BINARY = ("0", "1")
 

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from exactlearn.data import Dataset
-from exactlearn.scores import score_family
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.scores import score_family
 
 
 def make(codes, cardinalities, weights=None):

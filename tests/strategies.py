@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 
 awkward_names = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zl", "Zp")),

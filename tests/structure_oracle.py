@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 
-from exactlearn.pdg.decision_graph import assemble
-from exactlearn.pdg.forest import forest_children, forest_order
+from exactlearn.pdg.model.decision_graph import assemble
+from exactlearn.pdg.model.forest import forest_children, forest_order
 from tests.pdg_oracle import reached
 
 

@@ -37,13 +37,13 @@ the configuration raise m alone; g is convex, so the change falls. Earlier rows 
 both by d; the change does not fall, because ``f' (n + w) - f'(n) >= g'(m + w) - g'(m)``: for
 BDeu f' and g' are digamma functions at ``n + ess / (q r)`` and ``m + ess / q``, of which the former
 argument is the smaller, and digamma's increments over w fall with the argument; for the likelihood
-scores both are ``a (1 + log n)``. (:mod:`exactlearn.augmentation.family_bounds`;
+scores both are ``a (1 + log n)``. (:mod:`exactlearn.augmentation.branch_and_bound.family_bounds`;
 ``tests/test_branching.py``: ``test_rows_are_placed_as_the_best_completion_does``.)
 
 **Exchange.** *Of rows that can be placed into the same cells and weigh the same, placements that
 exchanging two rows makes cheaper are not needed, nor, where rows pay the same everywhere, any but
 the one in the order of the cells.* An exchange leaves the table as it is, and the rows differ in
-what they pay only. (:mod:`exactlearn.augmentation.family_bounds`; the same test.)
+what they pay only. (:mod:`exactlearn.augmentation.branch_and_bound.family_bounds`; the same test.)
 
 **Prices.** *For prices p, q >= 0, let the family of i pay p(i, c, v) for reading hole c as state v,
 and besides q(T, c, v) for each set T with the column of c in it of which i is the sink: T is i and
@@ -54,7 +54,7 @@ pays ``p(i, c, Z_c)`` once. A set has one sink at most in a DAG: of two, each wo
 the other. So what is paid is at most the sum of all prices of ``(c, Z_c)``, and that is at most
 what is given back. Filling a hole makes its reading certain, so that its prices may be dropped. At
 other prices the bracket rises by at most the sum, over holes and those who pay, of the most that a
-state became cheaper by. (:mod:`exactlearn.augmentation.agreement`;
+state became cheaper by. (:mod:`exactlearn.augmentation.branch_and_bound.lagrangian_dual`;
 ``test_prices_bound_every_pair_and_close_much_of_the_gap``,
 ``test_bounds_stay_valid_at_other_prices_and_in_filled_holes``.)
 
@@ -66,11 +66,11 @@ better network, at this node or below it. (``tests/test_branching.py``:
 
 **Changes near a completion.** *Multipliers of clusters found for one completion bound the networks
 of another*, because the Lagrangian bound holds for any local scores
-(:mod:`exactlearn.solvers.multipliers`). Families without the changed variable keep their scores.
+(:mod:`exactlearn.solvers.lp.multipliers`). Families without the changed variable keep their scores.
 For a group of changes, giving each family its best score after any of them bounds all at once; the
 multipliers' bound of that is the sum over the children of the highest value that any of the changes
 gives a child, so that changes which raise the same families go together.
-(:mod:`exactlearn.augmentation.change_search`; ``tests/test_local_scale.py``:
+(:mod:`exactlearn.augmentation.local_search.move_search`; ``tests/test_local_scale.py``:
 ``test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network``,
 ``test_an_envelope_is_each_familys_best_score_after_one_of_the_changes``,
 ``test_a_groups_bound_is_the_sum_of_the_highest_values``.)
@@ -85,8 +85,8 @@ a pair of score L is known, may fill all holes of which other states are known t
 from exactlearn.augmentation.augment import METHODS, augment, gadget_problem
 from exactlearn.augmentation.check import check
 from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.local_search.unproven import Unproven
 from exactlearn.augmentation.result import Augmentation
-from exactlearn.augmentation.unproven import Unproven
 
 __all__ = [
     "METHODS",

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from math import inf
 
-from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.solution import Pair
 
 TOLERANCE = 1e-9
 """Relative difference of a bound and the answers below which no better one is looked for."""

@@ -5,25 +5,25 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.exact import (
+from exactlearn.augmentation.enumeration.exact import (
     augment_branching,
     augment_exact,
     augment_gadget,
     reduction,
 )
-from exactlearn.augmentation.local import augment_local, augment_mode
+from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.scores import Score
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
-from exactlearn.suggestion import suggestion
 
 METHODS = ("branching", "exact", "gadget", "t-local", "mode")
 """What :func:`augment` can do, from the strongest to the weakest claim."""

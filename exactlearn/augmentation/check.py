@@ -1,14 +1,14 @@
 """The proof, found anew, of what an augmentation claims."""
 
 from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.neighbourhood import better_pair
-from exactlearn.augmentation.pair import Pair
+from exactlearn.augmentation.local_search.neighbourhood import better_pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation
+from exactlearn.augmentation.solution import Pair
 from exactlearn.augmentation.task import Task
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.scores import Score
+from exactlearn.scoring.scores import Score
 
 
 def check(augmentation: Augmentation, dataset: Dataset, score: Score, rules: FamilyRules) -> None:

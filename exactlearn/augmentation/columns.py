@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.option_ranks import Options
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.task import Task
-from exactlearn.candidates import candidate_parent_sets
-from exactlearn.codes import MISSING
-from exactlearn.scores import Score
+from exactlearn.data.codes import MISSING
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers.progress import Pause, no_pause
 
 

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.columns import Columns
-from exactlearn.augmentation.families import Table, score_completions
-from exactlearn.augmentation.growth import growth
+from exactlearn.augmentation.enumeration.families import Table, score_completions
 from exactlearn.augmentation.option_ranks import combinations_at
+from exactlearn.augmentation.score_increments import growth
 from exactlearn.augmentation.subsets import parent_sets
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.scores import Score
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc, Problem, offsets
 
 MAX_COMPLETIONS = 20_000_000

@@ -6,9 +6,9 @@ Taking the subset in their place makes no cycle, and satisfies every cluster tha
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.set_families import SetFamilies
-from exactlearn.colexicographic import binomials
-from exactlearn.kernel import kernel
+from exactlearn._runtime.kernel import kernel
+from exactlearn.augmentation.local_search.set_families import SetFamilies
+from exactlearn.data.colexicographic import binomials
 
 
 def smaller_sets(members: NDArray[np.int32], n: int) -> NDArray[np.int32]:

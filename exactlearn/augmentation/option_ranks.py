@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.kernel import kernel
+from exactlearn._runtime.kernel import kernel
 
 
 class Options(NamedTuple):

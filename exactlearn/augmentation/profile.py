@@ -16,18 +16,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.answers import TOLERANCE
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.local import best_climb
+from exactlearn.augmentation.local_search.hill_climber import best_climb
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import LimitReachedError, Task
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.interrupts import interruptible
-from exactlearn.scores import Score
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 
@@ -103,7 +103,7 @@ def profile(
 
     Examples
     --------
-    >>> from exactlearn.scores import BDeu
+    >>> from exactlearn.scoring.scores import BDeu
     >>> table = Dataset(np.array([[0, 0], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
     >>> best = augment(table, BDeu(1.0), method="branching")
     >>> profile(table, BDeu(1.0), best).loss.round(3).tolist()

@@ -10,8 +10,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.pair import Pair
-from exactlearn.augmentation.unproven import Ledger, Unproven
+from exactlearn.augmentation.local_search.unproven import Ledger, Unproven
+from exactlearn.augmentation.solution import Pair
 from exactlearn.solvers.result import Event, OnEvent
 
 GRACE = 1.0

@@ -4,24 +4,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.augment import augment
-from exactlearn.augmentation.branching import branch
+from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.columns import merge_rows
 from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.pair import Pair
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
+from exactlearn.augmentation.solution import Pair
 from exactlearn.augmentation.task import LimitReachedError, Task
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.interrupts import interruptible
-from exactlearn.scores import Score
-from exactlearn.solvers.enumeration import enumerate_networks
+from exactlearn.scoring.scores import Score
+from exactlearn.solvers.enumeration.networks import enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
-from exactlearn.suggestion import suggestion
 
 Distinct = Literal["pairs", "completions"]
 """What two answers must differ in."""
@@ -94,7 +94,7 @@ def best_pairs(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactlearn.scores import BDeu
+    >>> from exactlearn.scoring.scores import BDeu
     >>> table = Dataset(np.array([[0, 0], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
     >>> ranked = best_pairs(table, BDeu(1.0), 2, distinct="completions")
     >>> [(round(pair.score, 3), pair.values.tolist()) for pair in ranked.pairs]

@@ -8,15 +8,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.pair import total_score
+from exactlearn.augmentation.local_search.unproven import Unproven
 from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.unproven import Unproven
-from exactlearn.data import Dataset
+from exactlearn.augmentation.solution import total_score
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.graph import topological_order
-from exactlearn.scores import Score
+from exactlearn.graphs.dag import topological_order
+from exactlearn.scoring.scores import Score
 
 Method = Literal["exact", "branching", "gadget", "t-local", "mode"]
 AugmentationStatus = Literal[

@@ -13,12 +13,12 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.network_search import good_network
+from exactlearn.augmentation.primal_heuristic import good_network
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.task import Task, between_blocks
-from exactlearn.data import Dataset
-from exactlearn.evaluation.completing import most_probable_completion
-from exactlearn.parameters.complete import fit_complete
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.row_completion import most_probable_completion
+from exactlearn.data.dataset import Dataset
 from exactlearn.solvers.progress import Pause, no_pause
 
 EFFORT = 10**6

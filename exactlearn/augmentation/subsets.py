@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.colexicographic import binomials, next_subset
-from exactlearn.kernel import kernel
+from exactlearn._runtime.kernel import kernel
+from exactlearn.data.colexicographic import binomials, next_subset
 
 
 class ParentSets(NamedTuple):

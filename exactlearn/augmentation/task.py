@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.pair import Pair, total_score
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import AugmentationStatus
-from exactlearn.candidate_identification import Budget
-from exactlearn.candidates import candidate_parent_sets
-from exactlearn.data import Dataset
+from exactlearn.augmentation.solution import Pair, total_score
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
-from exactlearn.scores import Score
+from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.progress import Pause, no_pause
 from exactlearn.solvers.result import Event

@@ -9,14 +9,14 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.commands.options import F, option_group
-from exactlearn.data import Dataset
+from exactlearn.commands.pipeline import incomplete_options, load
+from exactlearn.commands.runs import Criterion, Reading, Search
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.interrupts import interruptible
-from exactlearn.pipeline import incomplete_options, load
-from exactlearn.report import completion_record, named_parents
-from exactlearn.runs import Criterion, Reading, Search
+from exactlearn.reporting.report import completion_record, named_parents
 from exactlearn.solvers.result import OnEvent
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from exactlearn.commands.imputing import shown
-from exactlearn.report import number, plain_table
+from exactlearn.reporting.report import number, plain_table
 
 
 def alternatives_tables(record: Mapping[str, Any]) -> list[Any]:

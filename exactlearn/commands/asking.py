@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.evidence import Evidence, Model, conditional
-from exactlearn.evaluation.explanations import (
+from exactlearn.formats.model import read_model
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.inference.sample import sample_rows
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import Evidence, Model, conditional
+from exactlearn.queries.explanations import (
     Explanation,
     most_probable_explanations,
     most_probable_states,
 )
-from exactlearn.evaluation.information import entropy, kl_divergence, mutual_information
-from exactlearn.evaluation.queries import joint_posterior
-from exactlearn.evaluation.sensitivity import slopes
-from exactlearn.formats.model import read_model
-from exactlearn.pdg.compile import compile_network
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.sample import sample_rows
-from exactlearn.report import facts, plain_table
+from exactlearn.queries.information import entropy, kl_divergence, mutual_information
+from exactlearn.queries.posteriors import joint_posterior
+from exactlearn.queries.sensitivity import slopes
+from exactlearn.reporting.report import facts, plain_table
 
 MOST_SLOPES = 20
 """Parameters that a sensitivity analysis tells, the steepest first."""

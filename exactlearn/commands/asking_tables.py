@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.text_file import suffix_of
 from exactlearn.commands.output import Output, write_json
-from exactlearn.data import Dataset
+from exactlearn.commands.pipeline import load
+from exactlearn.commands.runs import Reading
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.frame import generated_names
 from exactlearn.errors import DataError
-from exactlearn.evaluation.evidence import Model
-from exactlearn.evaluation.table_queries import Classification, classify, query_rows
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.delimited import read_delimited
 from exactlearn.formats.parquet_table import read_parquet_table
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.frame import generated_names
-from exactlearn.pipeline import load
-from exactlearn.report import facts, number, percent, plain_table
-from exactlearn.runs import Reading
+from exactlearn.queries.evidence import Model
+from exactlearn.queries.table_queries import Classification, classify, query_rows
+from exactlearn.reporting.report import facts, number, percent, plain_table
 
 SHOWN = 20
 """Rows that are printed; all go into the file or the JSON object."""

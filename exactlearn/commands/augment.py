@@ -25,10 +25,11 @@ from exactlearn.commands.options import (
     trace_option,
 )
 from exactlearn.commands.output import Output, require_records
-from exactlearn.data import Dataset
+from exactlearn.commands.pipeline import arc_constraints, learn_incomplete, load, score_of
+from exactlearn.commands.runs import Criterion, MethodName, Reading, Search
+from exactlearn.data.dataset import Dataset
 from exactlearn.instances import locate
-from exactlearn.pipeline import arc_constraints, learn_incomplete, load, score_of
-from exactlearn.report import (
+from exactlearn.reporting.report import (
     Learned,
     completion_record,
     completion_table,
@@ -36,7 +37,6 @@ from exactlearn.report import (
     learning_tables,
     size_told,
 )
-from exactlearn.runs import Criterion, MethodName, Reading, Search
 
 
 @click.command("augment")

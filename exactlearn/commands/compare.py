@@ -6,11 +6,16 @@ from dataclasses import replace
 import click
 import numpy as np
 
+from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.commands.comparing import Pair, Plan
 from exactlearn.commands.imputing import learner_option, networks_option
 from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.data import Dataset
+from exactlearn.commands.pipeline import load, load_truth
+from exactlearn.commands.runs import Criterion, Reading, Search
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.lookup import variable_index
+from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.imputation.classifiers import class_variable
@@ -18,11 +23,6 @@ from exactlearn.imputation.learning import Learner
 from exactlearn.imputation.library import require_library
 from exactlearn.imputation.methods import CLASSIFIERS, METHODS, NETWORK_METHODS
 from exactlearn.instances import locate
-from exactlearn.lookup import variable_index
-from exactlearn.missingness import hide
-from exactlearn.pipeline import load, load_truth
-from exactlearn.runs import Criterion, Reading, Search
-from exactlearn.suggestion import suggestion
 
 DEFAULT_METHODS = "branching,t-local,mode"
 """What is compared when nothing is said: the default of ``augment``, and what is quicker."""

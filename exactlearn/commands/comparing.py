@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from exactlearn.commands.imputing import learning
 from exactlearn.commands.learned import leave
 from exactlearn.commands.output import Output, write_json
-from exactlearn.data import Dataset
+from exactlearn.commands.runs import Criterion, Search
+from exactlearn.data.dataset import Dataset
 from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
 from exactlearn.imputation.learning import Learner
 from exactlearn.imputation.methods import METHODS
-from exactlearn.report import number, percent, plain_table
-from exactlearn.runs import Criterion, Search
+from exactlearn.reporting.report import number, percent, plain_table
 
 T = TypeVar("T")
 

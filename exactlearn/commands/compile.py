@@ -9,27 +9,27 @@ from typing import Any
 import click
 import numpy as np
 
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.options import output_options, reading_options, seed_option
 from exactlearn.commands.output import Output, require_records, require_suffix, write_json
-from exactlearn.drawing import decision_graph_drawing
+from exactlearn.commands.pipeline import load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.runs import Reading
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import write_pdg
-from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
-from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.agreement import max_error
-from exactlearn.pdg.approximation import MergeSequence, rate_of
-from exactlearn.pdg.compile import MAX_SIZE, Compilation, compile_and_check
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.frontier import write_frontier
-from exactlearn.pdg.hybrid import data_merges
-from exactlearn.pdg.rational import compile_exactly
-from exactlearn.pipeline import load_for
-from exactlearn.plot import FIGURES, write_figure
-from exactlearn.progress import Checkpoint
-from exactlearn.report import compilation_record, compilation_table
-from exactlearn.runs import Reading
+from exactlearn.pdg.compile.agreement import max_error
+from exactlearn.pdg.compile.approximation import MergeSequence, rate_of
+from exactlearn.pdg.compile.compile import MAX_SIZE, Compilation, compile_and_check
+from exactlearn.pdg.compile.rational import compile_exactly
+from exactlearn.pdg.learn.hybrid import data_merges
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.drawing import decision_graph_drawing
+from exactlearn.reporting.frontier import write_frontier
+from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.report import compilation_record, compilation_table
 
 
 @click.command("compile")

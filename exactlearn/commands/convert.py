@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from exactlearn._runtime.text_file import suffix_of
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
@@ -12,18 +13,17 @@ from exactlearn.commands.options import (
     solver_options,
 )
 from exactlearn.commands.output import Output, is_folder, require_parent
-from exactlearn.drawing import decision_graph_drawing, network_drawing
+from exactlearn.commands.pipeline import learning_problem, load
+from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores, write_scores
 from exactlearn.formats.table import TABLES, write_dataset
-from exactlearn.formats.text_file import suffix_of
 from exactlearn.instances import locate
-from exactlearn.pdg.compile import compile_network
-from exactlearn.pipeline import learning_problem, load
-from exactlearn.plot import FIGURES, write_figure
-from exactlearn.runs import Criterion, Reading, Search
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
+from exactlearn.reporting.plot import FIGURES, write_figure
 
 
 @click.command("convert")

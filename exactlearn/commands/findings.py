@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
-from exactlearn.data import Dataset
-from exactlearn.drawing import Drawing, network_drawing
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
 from exactlearn.formats.bif import write_bif
 from exactlearn.formats.scores_file import SCORES, write_scores
 from exactlearn.formats.table import TABLES, require_names, write_dataset
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.parameters.complete import fit_complete
-from exactlearn.plot import FIGURES, write_figure
+from exactlearn.reporting.drawing import Drawing, network_drawing
+from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.trace import Traced, write_trace
 from exactlearn.solvers import Problem
-from exactlearn.trace import Traced, write_trace
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,21 +7,21 @@ from typing import Any
 
 import click
 
+from exactlearn.bayesnet.complete_data import available_rows, fit_available_cases
+from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, EMResult
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.options import output_options, reading_options
 from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.refining import fitted_network, refined
-from exactlearn.data import Dataset
+from exactlearn.commands.runs import GraphParameters, NetworkParameters, Reading
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExitStatus, OptionError
-from exactlearn.evaluation.table_queries import query_rows
 from exactlearn.formats.model import Model, read_model, write_model
 from exactlearn.instances import locate
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import available_rows, fit_available_cases
-from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, EMResult
-from exactlearn.pdg.refine import Refinement
-from exactlearn.pipeline import load_for
-from exactlearn.report import facts, number, plain_table
-from exactlearn.runs import GraphParameters, NetworkParameters, Reading
+from exactlearn.pdg.learn.refine import Refinement
+from exactlearn.queries.table_queries import query_rows
+from exactlearn.reporting.report import facts, number, plain_table
 
 
 @click.command("fit")

@@ -8,6 +8,8 @@ from typing import Any, get_args
 
 import click
 
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.findings import require_table_names
 from exactlearn.commands.imputing import (
     LEARNING_DEFAULTS,
@@ -20,16 +22,15 @@ from exactlearn.commands.imputing import (
 from exactlearn.commands.learned import leave
 from exactlearn.commands.options import incomplete_options, output_options, reading_options
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
-from exactlearn.data import Dataset
+from exactlearn.commands.pipeline import load, load_for
+from exactlearn.commands.runs import Criterion, Reading, Search
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.table import TABLES, write_dataset
-from exactlearn.formats.text_file import suffix_of
 from exactlearn.imputation import Imputed, Imputer, Learner, Missingness, Mode
 from exactlearn.instances import locate
-from exactlearn.network import BayesianNetwork
-from exactlearn.pipeline import load, load_for
-from exactlearn.report import (
+from exactlearn.reporting.report import (
     completion_record,
     facts,
     named_parents,
@@ -37,7 +38,6 @@ from exactlearn.report import (
     plain_table,
     size_told,
 )
-from exactlearn.runs import Criterion, Reading, Search
 
 
 @click.command("impute", context_settings={"default_map": LEARNING_DEFAULTS})

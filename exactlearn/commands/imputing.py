@@ -5,10 +5,10 @@ from typing import Any, get_args
 
 import click
 
-from exactlearn.data import Dataset
+from exactlearn.commands.pipeline import incomplete_options
+from exactlearn.commands.runs import Criterion, Search
+from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.learning import ESS, Learner, Learning, Missingness
-from exactlearn.pipeline import incomplete_options
-from exactlearn.runs import Criterion, Search
 from exactlearn.solvers.result import OnEvent
 
 SHOWN_CELLS = 40
@@ -62,7 +62,7 @@ def learning(
     Raises
     ------
     OptionError, InfeasibleError
-        As :func:`~exactlearn.pipeline.incomplete_options`.
+        As :func:`~exactlearn.commands.pipeline.incomplete_options`.
     """
     options = incomplete_options(dataset, criterion, search)
     return Learning(

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
+from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output
 from exactlearn.errors import OptionError
 from exactlearn.instances import bundled
-from exactlearn.report import plain_table
-from exactlearn.suggestion import suggestion
+from exactlearn.reporting.report import plain_table
 
 KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}
 

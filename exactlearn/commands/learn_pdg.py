@@ -7,25 +7,25 @@ from time import monotonic
 
 import click
 
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.learnt_graphs import model_row, models_tables, write_model
 from exactlearn.commands.options import output_options, reading_options, seed_option
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.data import Dataset
+from exactlearn.commands.pipeline import load, load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.runs import Reading
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
-from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import log_likelihood
-from exactlearn.pdg.frontier import write_frontier
-from exactlearn.pdg.learning_methods import Keep, Request, keep_first, learn_by
-from exactlearn.pdg.network_starts import learnt_network
-from exactlearn.pdg.structure_score import SIZES, Size
-from exactlearn.pipeline import load, load_for
-from exactlearn.plot import FIGURES
-from exactlearn.progress import Checkpoint
-from exactlearn.records_file import RECORDS
-from exactlearn.runs import Reading
+from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.learn.learning_methods import Keep, Request, keep_first, learn_by
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.learn.structure_score import SIZES, Size
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.frontier import write_frontier
+from exactlearn.reporting.plot import FIGURES
+from exactlearn.reporting.records_file import RECORDS
 
 LEARNT = "learnt"
 """In place of a network's file."""

@@ -7,10 +7,10 @@ import click
 
 from exactlearn.commands.findings import Findings, write_figures, write_findings, write_incumbent
 from exactlearn.commands.output import Output, is_folder
-from exactlearn.drawing import network_drawing
+from exactlearn.commands.progress import Incumbent, Narration
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
-from exactlearn.progress import Incumbent, Narration
-from exactlearn.report import Learned, learning_record, learning_tables
+from exactlearn.reporting.drawing import network_drawing
+from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.solvers.result import Event, OnEvent, Result
 
 L = TypeVar("L", bound=Learned)

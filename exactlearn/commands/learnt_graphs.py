@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.text_file import suffix_of
 from exactlearn.commands.output import write_json
-from exactlearn.data import Dataset
-from exactlearn.drawing import decision_graph_drawing
+from exactlearn.data.dataset import Dataset
 from exactlearn.formats.pdg_json import write_pdg
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import log_likelihood
-from exactlearn.plot import write_figure
-from exactlearn.report import facts, number, plain_table
+from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.drawing import decision_graph_drawing
+from exactlearn.reporting.plot import write_figure
+from exactlearn.reporting.report import facts, number, plain_table
 
 
 def model_row(

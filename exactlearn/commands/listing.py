@@ -8,15 +8,19 @@ from typing import Any, TypeVar
 
 import click
 
-from exactlearn.arc_support import arc_support, support_record, write_support
 from exactlearn.commands.options import option_group
 from exactlearn.commands.output import Output, is_folder, require_records
-from exactlearn.equivalence import pattern
+from exactlearn.commands.runs import Search
 from exactlearn.errors import MissingExtraError, OptionError
-from exactlearn.report import facts, learning_tables, named_parents, number, plain_table
-from exactlearn.runs import Search
+from exactlearn.graphs.equivalence import pattern
+from exactlearn.reporting.arc_support import arc_support, support_record, write_support
+from exactlearn.reporting.report import facts, learning_tables, named_parents, number, plain_table
 from exactlearn.solvers import Problem
-from exactlearn.solvers.enumeration import Enumeration, enumerate_classes, enumerate_networks
+from exactlearn.solvers.enumeration.networks import (
+    Enumeration,
+    enumerate_classes,
+    enumerate_networks,
+)
 from exactlearn.solvers.result import OnEvent
 
 F = TypeVar("F", bound=Any)

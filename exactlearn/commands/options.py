@@ -12,12 +12,9 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from exactlearn.codes import MISSING_SYMBOLS
+from exactlearn._runtime.compilation_notice import on_compilation
 from exactlearn.commands.output import Output
-from exactlearn.compilation_notice import on_compilation
-from exactlearn.errors import OptionError
-from exactlearn.refusals import MANY
-from exactlearn.runs import (
+from exactlearn.commands.runs import (
     Criterion,
     CriterionName,
     NetworkParameters,
@@ -25,6 +22,9 @@ from exactlearn.runs import (
     Search,
     SolverName,
 )
+from exactlearn.data.codes import MISSING_SYMBOLS
+from exactlearn.data.validation import MANY
+from exactlearn.errors import OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])
 

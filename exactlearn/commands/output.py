@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.commands.progress import Narration
 from exactlearn.errors import OptionError
-from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.plot import require_matplotlib
-from exactlearn.progress import Narration
-from exactlearn.records_file import RECORDS
-from exactlearn.report import console, strict
+from exactlearn.reporting.plot import require_matplotlib
+from exactlearn.reporting.records_file import RECORDS
+from exactlearn.reporting.report import console, strict
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,13 +16,13 @@ from exactlearn.commands.options import (
     seed_option,
 )
 from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.runs import Reading
 from exactlearn.errors import OptionError
-from exactlearn.evaluation.evidence import Evidence
-from exactlearn.evaluation.queries import query
 from exactlearn.formats.model import read_model
 from exactlearn.instances import locate
-from exactlearn.report import facts, posterior_table
-from exactlearn.runs import Reading
+from exactlearn.queries.evidence import Evidence
+from exactlearn.queries.posteriors import query
+from exactlearn.reporting.report import facts, posterior_table
 
 
 def question_options(command: Any) -> Any:

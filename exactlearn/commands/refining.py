@@ -7,20 +7,20 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.ascent import best_so_far
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, EMResult, fit_em
+from exactlearn.bayesnet.em_steps import EMState
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
-from exactlearn.data import Dataset
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.runs import GraphParameters, NetworkParameters
+from exactlearn.data.dataset import Dataset
 from exactlearn.formats.bif import write_bif
 from exactlearn.formats.pdg_json import write_pdg
-from exactlearn.interrupts import interruptible
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.ascent import best_so_far
-from exactlearn.parameters.em import MOST_ITERATIONS, TOLERANCE, EMResult, fit_em
-from exactlearn.parameters.network_em import EMState
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.refine import Refinement, RefinementState, refine
-from exactlearn.progress import Checkpoint
-from exactlearn.report import number
-from exactlearn.runs import GraphParameters, NetworkParameters
+from exactlearn.pdg.learn.refine import Refinement, RefinementState, refine
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.report import number
 
 S = TypeVar("S", RefinementState, EMState)
 R = TypeVar("R", Refinement, EMResult)
@@ -131,8 +131,8 @@ def told(
 ) -> tuple[R, bool]:
     """Run EM and tell how it goes; return its result, and whether it ended by itself.
 
-    What is reached is written as often as a :class:`~exactlearn.progress.Checkpoint` allows, so
-    that not even a kill loses it.
+    What is reached is written as often as a :class:`~exactlearn.commands.progress.Checkpoint`
+    allows, so that not even a kill loses it.
 
     Parameters
     ----------

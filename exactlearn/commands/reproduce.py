@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.interrupts import interruptible
 from exactlearn.commands.learned import leave
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, write_json
@@ -14,14 +16,12 @@ from exactlearn.commands.reproducing_pdg import reproduce_pdg
 from exactlearn.errors import OptionError
 from exactlearn.imputation.library import require_library
 from exactlearn.imputation.methods import NETWORK_METHODS
-from exactlearn.interrupts import interruptible
-from exactlearn.report import number, percent, plain_table
+from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
 from exactlearn.reproduce.imputers import BASELINES, OURS, imputers, settings_told
 from exactlearn.reproduce.repetitions import Plan, repeat
 from exactlearn.reproduce.summary import summary, verdicts
-from exactlearn.suggestion import suggestion
 
 PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
 """What can be repeated."""

@@ -5,15 +5,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.commands.learned import leave
 from exactlearn.commands.output import Output, write_json
 from exactlearn.errors import OptionError
-from exactlearn.report import number, plain_table
+from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.contest import LANGUAGES, Match, matches
 from exactlearn.reproduce.pdg import NOTES, STUDIES
 from exactlearn.reproduce.record import Record
 from exactlearn.reproduce.study import Row, Setup
-from exactlearn.suggestion import suggestion
 
 REPETITIONS = 2
 """Tables per setting of the random graphs, of which the paper has 50."""

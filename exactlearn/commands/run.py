@@ -10,6 +10,9 @@ from typing import Any
 import click
 import numpy as np
 
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.findings import (
     Findings,
     require_table_names,
@@ -19,24 +22,7 @@ from exactlearn.commands.findings import (
 from exactlearn.commands.learned import leave, searched, tell_message
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, write_json
-from exactlearn.commands.refining import em_record, fitted_network, refined
-from exactlearn.data import Dataset
-from exactlearn.drawing import decision_graph_drawing, network_drawing
-from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
-from exactlearn.evaluation.metrics import imputation_accuracy
-from exactlearn.evaluation.queries import query
-from exactlearn.formats.atomic import atomic_write
-from exactlearn.formats.bif import write_bif
-from exactlearn.formats.pdg_json import write_pdg
-from exactlearn.formats.run_file import to_toml
-from exactlearn.instances import locate
-from exactlearn.lookup import state_index, variable_index
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import fit_complete
-from exactlearn.pdg.compile import Compilation, compile_and_check
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import log_likelihood_rows
-from exactlearn.pipeline import (
+from exactlearn.commands.pipeline import (
     learn_complete,
     learn_incomplete,
     learning_problem,
@@ -44,8 +30,23 @@ from exactlearn.pipeline import (
     load_test,
     load_truth,
 )
-from exactlearn.progress import Checkpoint
-from exactlearn.report import (
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.refining import em_record, fitted_network, refined
+from exactlearn.commands.runs import Queries, Run, read_run
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.lookup import state_index, variable_index
+from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
+from exactlearn.evaluation.metrics import imputation_accuracy
+from exactlearn.formats.bif import write_bif
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.run_file import to_toml
+from exactlearn.instances import locate
+from exactlearn.pdg.compile.compile import Compilation, compile_and_check
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.posteriors import query
+from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
+from exactlearn.reporting.report import (
     Learned,
     compilation_record,
     completion_record,
@@ -53,7 +54,6 @@ from exactlearn.report import (
     run_tables,
     size_told,
 )
-from exactlearn.runs import Queries, Run, read_run
 from exactlearn.solvers.result import OnEvent
 
 RESULTS = Path("results")

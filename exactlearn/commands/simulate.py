@@ -7,12 +7,12 @@ import numpy as np
 
 from exactlearn.commands.options import output_options, seed_option
 from exactlearn.commands.output import Output, require_suffix
+from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.instances import locate
-from exactlearn.missingness import hide
-from exactlearn.report import facts
+from exactlearn.reporting.report import facts
 
 
 @click.command("simulate")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from exactlearn._runtime.text_file import suffix_of
 from exactlearn.commands.findings import Findings, writable, write_trace_in, write_trace_to
 from exactlearn.commands.learned import conclude, search_told
 from exactlearn.commands.listing import Listing, listing_options
@@ -18,19 +19,17 @@ from exactlearn.commands.options import (
     solver_options,
 )
 from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.pipeline import constraints, learn_complete, learning_problem, load
+from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.commands.solving import Solving, solving_options
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.formats.score_table import writable_problem
-from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores
-from exactlearn.formats.text_file import suffix_of
+from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores, score_text
 from exactlearn.instances import locate
-from exactlearn.pipeline import constraints, learn_complete, learning_problem, load
-from exactlearn.report import Learned, learning_record, learning_tables
-from exactlearn.runs import Criterion, Reading, Search
+from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.solvers import Problem, Result
-from exactlearn.solvers.enumeration import Enumeration
-from exactlearn.solvers.prover import score_text
+from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.solvers.result import OnEvent
 
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import click
 
+from exactlearn._runtime.text_file import read_text
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.text_file import read_text
-from exactlearn.report import facts
-from exactlearn.solvers.certificate import Certificate, read_certificate
-from exactlearn.solvers.certificate_checker import Unproven, verify
-from exactlearn.solvers.prover import score_text
+from exactlearn.formats.certificate_file import read_certificate
+from exactlearn.formats.scores_file import score_text
+from exactlearn.reporting.report import facts
+from exactlearn.solvers.certificates.certificate import Certificate
+from exactlearn.solvers.certificates.checker import Unproven, verify
 
 
 @click.command("verify")

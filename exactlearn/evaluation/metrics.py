@@ -7,9 +7,9 @@ from math import isfinite, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.alignment import aligned_codes
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.imputation.imputed import Imputed
 

@@ -31,9 +31,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.text_file import read_text
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.bif_reader import NetworkReader
 from exactlearn.formats.bif_tokens import Tokens
 from exactlearn.formats.bif_words import (
@@ -44,8 +46,6 @@ from exactlearn.formats.bif_words import (
     true_name_property,
     variable_words,
 )
-from exactlearn.formats.text_file import read_text
-from exactlearn.network import BayesianNetwork
 
 
 @checked_arguments()

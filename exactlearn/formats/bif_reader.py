@@ -6,12 +6,12 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.codes import repeated
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import repeated
 from exactlearn.formats.bif_table import TableReader
 from exactlearn.formats.bif_tokens import Tokens, quoted, unquoted
 from exactlearn.formats.bif_words import STATES_KEY, VARIABLE_KEY
-from exactlearn.network import BayesianNetwork
-from exactlearn.suggestion import suggestion
 
 
 class NetworkReader:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE
 from exactlearn.formats.bif_tokens import Tokens, quoted, unquoted
-from exactlearn.network import LARGEST_TABLE, ROW_TOLERANCE
-from exactlearn.suggestion import suggestion
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _UNREAD = -1

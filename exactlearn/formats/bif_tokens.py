@@ -8,8 +8,8 @@ next character, and words: whatever else stands between blanks. Commas and bars 
 import re
 from itertools import islice
 
+from exactlearn._runtime.text_file import place
 from exactlearn.errors import FormatError
-from exactlearn.formats.text_file import place
 
 _WORD = r'(?:[^\s{}()\[\],;|"/]|/(?![/*]))+'
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'

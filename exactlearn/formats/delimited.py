@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from exactlearn.column import Column
+from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.text_file import read_lines
+from exactlearn.data.column import Column
 from exactlearn.errors import FormatError
 from exactlearn.formats.raw_table import RawTable
 from exactlearn.formats.separator import WHITE_SPACE, records, separator_of
-from exactlearn.formats.text_file import read_lines
-from exactlearn.kernel import kernel
 
 _WIDE = 1000
 """Columns beyond which cells are read as texts: pandas takes a millisecond per categorical one."""

@@ -26,12 +26,12 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.text_file import read_lines
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.score_table import Fault, ScoreTable, writable_problem
-from exactlearn.formats.text_file import read_lines
-from exactlearn.solvers.certificate_checker import ENCODED, LONGEST, NUMBER
+from exactlearn.solvers.certificates.checker import ENCODED, LONGEST, NUMBER
 from exactlearn.solvers.problem import Problem, offsets
 
 LONGEST_COUNT = 9

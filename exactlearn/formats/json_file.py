@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.text_file import place, read_text, too_deep
 from exactlearn.errors import FormatError
-from exactlearn.formats.text_file import place, read_text, too_deep
 
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
 _LONG_NUMBER = re.compile(rf"{_STRING}|([0-9]{{1000,}})")

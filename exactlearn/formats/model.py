@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 Model = BayesianNetwork | DecisionGraph
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.text_file import suffix_of
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.json_file import read_json
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.suggestion import suggestion
 
 
 def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -6,8 +6,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.atomic import atomic_write
 from exactlearn.errors import FormatError, MissingExtraError, OptionError
-from exactlearn.formats.atomic import atomic_write
 
 LARGEST = 2**28
 """Most cells of a file: a few bytes of it may stand for any number of equal ones."""

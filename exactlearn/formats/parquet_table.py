@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import CategoricalDtype
 
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.frame import labelled_column
 from exactlearn.errors import FormatError
 from exactlearn.formats.parquet import arrow, read_parquet, write_parquet
 from exactlearn.formats.raw_table import RawTable
-from exactlearn.frame import labelled_column
 
 
 def read_parquet_table(path: Path) -> RawTable:

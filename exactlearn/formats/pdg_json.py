@@ -49,11 +49,11 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.atomic import atomic_write
 from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.json_file import read_json
-from exactlearn.pdg.decision_graph import DecisionGraph
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 FORMAT = "exactlearn decision graph"
 VERSION = 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.column import Column
+from exactlearn.data.column import Column
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.text_file import place, read_text, too_deep
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.text_file import place, read_text, too_deep
-from exactlearn.suggestion import suggestion
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def to_toml(declared: object) -> str:
 
     Examples
     --------
-    >>> from exactlearn.runs import Queries
+    >>> from exactlearn.commands.runs import Queries
     >>> print(to_toml(Queries(targets=("lung",))))
     targets = ["lung"]
     <BLANKLINE>

@@ -10,15 +10,15 @@ import re
 from pathlib import Path
 from typing import TypeVar
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.text_file import read_lines, read_text, suffix_of
 from exactlearn.errors import OptionError
-from exactlearn.formats.jkl import read_jkl, write_jkl
+from exactlearn.formats.jkl import format_jkl, read_jkl, write_jkl
 from exactlearn.formats.parquet_scores import (
     holds_scores,
     read_parquet_scores,
     write_parquet_scores,
 )
-from exactlearn.formats.text_file import read_lines, suffix_of
 from exactlearn.solvers.problem import Problem
 
 F = TypeVar("F")
@@ -112,3 +112,21 @@ def _by_suffix(known: dict[str, F], path: str | os.PathLike[str]) -> F:
             f"('.gz' may follow a text's), found '{suffix}'"
         )
     return known[suffix]
+
+
+def score_text(path: str | os.PathLike[str]) -> str:
+    """Return the local scores in a file as the text of a ``.jkl`` file, their decimals untouched.
+
+    Parameters
+    ----------
+    path
+        A file ending in ``.jkl``, ``.scores``, ``.txt`` (these also with ``.gz``) or ``.parquet``.
+
+    Raises
+    ------
+    OptionError, FormatError
+        When the file cannot be read.
+    """
+    if suffix_of(Path(path)) == ".parquet":
+        return format_jkl(read_scores(path))
+    return read_text(Path(path))

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from exactlearn._runtime.text_file import suffix_of
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.text_file import suffix_of
 
 WHITE_SPACE = "whitespace"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}

@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import as_names, as_rules, as_states, as_text, checked_arguments
-from exactlearn.codes import MISSING_SYMBOLS, repeated
-from exactlearn.coding import check_known, code_columns
-from exactlearn.column import Column
-from exactlearn.data import Dataset
+from exactlearn._runtime.arguments import as_names, as_rules, as_states, as_text, checked_arguments
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.data.codes import MISSING_SYMBOLS, repeated
+from exactlearn.data.coding import check_known, code_columns
+from exactlearn.data.column import Column
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.frame import generated_names
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.delimited import read_delimited
 from exactlearn.formats.parquet_table import read_parquet_table, write_parquet_table
 from exactlearn.formats.raw_table import RawTable
 from exactlearn.formats.separator import MARKS
-from exactlearn.formats.text_file import suffix_of
-from exactlearn.frame import generated_names
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 

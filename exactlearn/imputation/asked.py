@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import Dataset
-from exactlearn.evaluation.completing import draw_completions, most_probable_completion
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
+from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.averaging import averaged_posterior
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.mechanism import NOTHING_TOLD, Mechanism, learned_mechanism
-from exactlearn.network import BayesianNetwork
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import Dataset
-from exactlearn.evaluation.completing import posterior_cells
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import posterior_cells
+from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.learning import Learning, learned
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.em import fit_em
 
 
 def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianNetwork, ...], str]:
@@ -60,7 +60,7 @@ def averaged_posterior(
     networks
         At least one; all over the same variables and states.
     dataset
-        As for :func:`~exactlearn.evaluation.completing.posterior_cells`.
+        As for :func:`~exactlearn.bayesnet.row_completion.posterior_cells`.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def averaged_posterior(
     Raises
     ------
     DataError, TooLargeError
-        As :func:`~exactlearn.evaluation.completing.posterior_cells`.
+        As :func:`~exactlearn.bayesnet.row_completion.posterior_cells`.
     """
     total = posterior_cells(networks[0], dataset)
     for network in networks[1:]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.library import require_library, require_plain_rows

@@ -6,8 +6,8 @@ from math import inf, isfinite, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.imputation.one_hot import likeliest
-from exactlearn.network import BayesianNetwork
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,11 +7,13 @@ from typing import Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.alignment import aligned_codes
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.augmentation import METHODS
-from exactlearn.augmentation.pair import total_score
-from exactlearn.data import Dataset
+from exactlearn.augmentation.solution import total_score
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.imputation.asked import Asked
 from exactlearn.imputation.averaging import bootstrap_networks
@@ -19,8 +21,6 @@ from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.independent import independent
 from exactlearn.imputation.learning import Learning, learned
 from exactlearn.imputation.one_hot import likeliest
-from exactlearn.network import BayesianNetwork
-from exactlearn.suggestion import suggestion
 
 Mode = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
 

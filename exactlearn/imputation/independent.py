@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import smoothed
+from exactlearn.bayesnet.complete_data import smoothed
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 
 
 def independent(dataset: Dataset) -> BayesianNetwork:

@@ -11,13 +11,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from exactlearn.arguments import as_score
 from exactlearn.augmentation import augment
-from exactlearn.data import Dataset
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed
-from exactlearn.parameters.em import fit_em
-from exactlearn.scores import BDeu, Score
+from exactlearn.scoring.scores import BDeu, Score, as_score
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 from exactlearn.structure.structural_em import structural_em

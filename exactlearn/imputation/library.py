@@ -20,8 +20,8 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, MissingExtraError
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.one_hot import cell_probabilities, first_states, one_hot

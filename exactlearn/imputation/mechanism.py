@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.averaging import averaged_posterior
 from exactlearn.imputation.one_hot import first_states, one_hot
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.em import fit_em
 
 ROUNDS = 1000
 """Most rounds of EM for the distribution of a variable's missing cells."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from exactlearn.augmentation import METHODS as AUGMENTATION
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.classifiers import impute_by_labels, impute_by_svm
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer, Mode

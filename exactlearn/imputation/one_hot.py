@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.codes import MISSING
-from exactlearn.data import Dataset
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
 
 
 def first_states(cardinalities: NDArray[np.int64]) -> NDArray[np.int64]:

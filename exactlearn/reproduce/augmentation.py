@@ -25,7 +25,7 @@ from exactlearn.reproduce.sources import (
     spect,
     spread,
 )
-from exactlearn.scores import BDeu
+from exactlearn.scoring.scores import BDeu
 
 NETWORKS = ("asia", "lucas", "cancer", "earthquake", "survey")
 """Networks of Table 1; only the first is the paper's."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from exactlearn.data import Dataset
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import METHODS
-from exactlearn.network import BayesianNetwork
 
 Draw = Callable[[Path | None, np.random.Generator], tuple[Dataset, Dataset]]
 """Returns an incomplete table and its truth, from the folder of public data."""

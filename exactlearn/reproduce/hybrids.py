@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.cliques import clique_tree
-from exactlearn.data import Dataset
+from exactlearn.bayesnet.cliques import clique_tree
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.sampling import draw
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
-from exactlearn.naive_bayes import NaiveBayes
-from exactlearn.parameters.complete import fit_complete
-from exactlearn.pdg.flows import log_likelihood_rows
-from exactlearn.pdg.hybrid_learning import smallest_as_likely
-from exactlearn.pdg.network_starts import learnt_network
-from exactlearn.pdg.smoothing import tuned_smoothing
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.learn.hybrid_learning import smallest_as_likely
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.reproduce.relations import random_model
 from exactlearn.reproduce.sources import public_data
 from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import HYBRID, Pair
 from exactlearn.reproduce.thesis_row import thesis_row
 from exactlearn.reproduce.uci_tables import UCI, Split, uci_split
-from exactlearn.sampling import draw
-from exactlearn.scores import PenalisedLikelihood
+from exactlearn.scoring.scores import PenalisedLikelihood
 
 NETWORKS = ("BIC", "middle", "AIC")
 """By what a parameter must gain: half the logarithm of the number of rows; its root; 1."""

@@ -11,9 +11,9 @@ missing. Networks are learned by the defaults of
 from collections.abc import Callable
 from functools import partial
 
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.library import NEIGHBOURS, ROUNDS, TREES
-from exactlearn.network import BayesianNetwork
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
 from exactlearn.reproduce.sources import (
     Source,

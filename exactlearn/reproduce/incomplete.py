@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data import Dataset
+from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
+from exactlearn.data.dataset import Dataset
 from exactlearn.formats.table import read_dataset
-from exactlearn.naive_bayes import learn_naive_bayes
-from exactlearn.pdg.compile import compile_network
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import log_likelihood_rows
-from exactlearn.pdg.network_starts import learnt_network
-from exactlearn.pdg.structural_em import structural_em_graph
-from exactlearn.pdg.structural_em_rounds import structural_em_rounds
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.learn.structural_em import structural_em_graph
+from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce.record import finished
 from exactlearn.reproduce.sources import public_data
 from exactlearn.reproduce.study import Row, Setup

@@ -11,17 +11,17 @@ from math import log
 from time import process_time
 from typing import Any
 
-from exactlearn.cliques import clique_tree
-from exactlearn.naive_bayes import naive_bayes_models
-from exactlearn.pdg.flows import log_likelihood_rows
-from exactlearn.pdg.forest_population import learn_pdg
-from exactlearn.pdg.network_starts import learnt_network
+from exactlearn.bayesnet.cliques import clique_tree
+from exactlearn.bayesnet.naive_bayes import naive_bayes_models
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.learn.forest_population import learn_pdg
+from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.reproduce.record import finished
 from exactlearn.reproduce.study import Row, Setup
 from exactlearn.reproduce.thesis_figures import LANGUAGES
 from exactlearn.reproduce.thesis_row import thesis_row
 from exactlearn.reproduce.uci_tables import Split, uci_split
-from exactlearn.scores import PenalisedLikelihood
+from exactlearn.scoring.scores import PenalisedLikelihood
 
 RATES = (8.0, 4.0, 2.0, 1.0)
 """What a cell of size must gain, as a multiple of AIC's 1 (BIC's is half the logarithm of the

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from exactlearn.data import Dataset
-from exactlearn.pdg.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.forest import forest_children, forest_order
-from exactlearn.pdg.sample import sample_rows
+from exactlearn.data.dataset import Dataset
+from exactlearn.pdg.inference.sample import sample_rows
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import forest_children, forest_order
 
 MOST_CHILDREN, MOST_NODES = 3, 6
 """Moderate branching: most children of a variable in the tree, most nodes of a variable."""

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.data import Dataset
-from exactlearn.missingness import hide
-from exactlearn.pdg.decision_graph import DecisionGraph
-from exactlearn.pdg.flows import log_likelihood_rows
-from exactlearn.pdg.structural_em import CASES, structural_em_graph
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness import hide
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.learn.structural_em import CASES, structural_em_graph
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce import incomplete
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
 from exactlearn.reproduce.random_summary import summarised

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.interrupts import interruptible
 from exactlearn.errors import FormatError
-from exactlearn.formats.atomic import atomic_write
 from exactlearn.formats.json_file import read_json
-from exactlearn.interrupts import interruptible
-from exactlearn.report import strict
+from exactlearn.reporting.report import strict
 
 Runs = dict[str, dict[str, Any]]
 """Method to what one repetition gave: accuracy, log-loss, status, seconds ..."""

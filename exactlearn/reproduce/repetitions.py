@@ -10,7 +10,7 @@ import numpy as np
 from exactlearn.evaluation.metrics import Comparison
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import NETWORK_METHODS
-from exactlearn.report import strict
+from exactlearn.reporting.report import strict
 from exactlearn.reproduce.experiment import Experiment
 from exactlearn.reproduce.record import Done, Runs, read_record, write_record
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from exactlearn.data import Dataset
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
-from exactlearn.missingness import hide
-from exactlearn.network import BayesianNetwork
 from exactlearn.reproduce.experiment import Draw
 
 Source = Callable[[Path | None, np.random.Generator], Dataset]
@@ -73,7 +73,7 @@ def draw_of(source: Source, hidden: Hide) -> Draw:
 
 
 def spread(spec: str) -> Hide:
-    """Return what hides cells as :func:`~exactlearn.missingness.hide` does."""
+    """Return what hides cells as :func:`~exactlearn.data.missingness.hide` does."""
     return lambda table, rng: hide(table, spec, rng)
 
 

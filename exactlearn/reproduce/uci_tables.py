@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.reproduce.sources import public_data
 
 BINS = "frequency:5"

@@ -5,16 +5,16 @@ from math import inf
 
 import numpy as np
 
-from exactlearn.augmentation.pair import IMPROVEMENT, Pair
+from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.solution import IMPROVEMENT, Pair
 from exactlearn.augmentation.task import LimitReachedError, Task
-from exactlearn.candidates import candidate_parent_sets
-from exactlearn.data import Dataset
-from exactlearn.evaluation.completing import most_probable_completion
-from exactlearn.interrupts import interruptible
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import fit_complete
-from exactlearn.parameters.em import fit_em
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import most_probable_completion
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.solvers.result import Result
 from exactlearn.structure.expansion import expand
 from exactlearn.structure.fitted import FittedNetwork, Parents, complete_score

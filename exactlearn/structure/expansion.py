@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bucket_layout import Buckets, buckets, flat_tables
-from exactlearn.bucket_rows import fill_cells, list_completions
-from exactlearn.bucket_space import Space, space_for
-from exactlearn.data import Dataset
+from exactlearn._runtime.row_table import group_rows
+from exactlearn.bayesnet.bucket_layout import Buckets, buckets, flat_tables
+from exactlearn.bayesnet.bucket_rows import fill_cells, list_completions
+from exactlearn.bayesnet.bucket_space import Space, space_for
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.network import BayesianNetwork
-from exactlearn.pdg.key_table import group_rows
 
 LARGEST_EXPANSION = 2**18
 """Most completions that all rows together stand for."""

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from exactlearn.bucket_layout import flat_tables
-from exactlearn.counts import total_weight
-from exactlearn.data import Dataset
-from exactlearn.evaluation.completing import most_probable_completion
-from exactlearn.network import BayesianNetwork
-from exactlearn.parameters.complete import full_counts
-from exactlearn.parameters.network_em import NetworkEM
-from exactlearn.scores import Score, family_score
+from exactlearn.bayesnet.bucket_layout import flat_tables
+from exactlearn.bayesnet.complete_data import full_counts
+from exactlearn.bayesnet.em_steps import NetworkEM
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import most_probable_completion
+from exactlearn.data.counts import total_weight
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.scores import Score, family_score
 
 Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
@@ -66,7 +66,7 @@ class FittedNetwork:
 def complete_score(table: Dataset, parents: Parents, score: Score) -> float:
     """Return the score of a DAG on complete, perhaps weighted, rows.
 
-    What :func:`~exactlearn.augmentation.pair.total_score` returns, fast on many rows.
+    What :func:`~exactlearn.augmentation.solution.total_score` returns, fast on many rows.
     """
     counts = [full_counts(table, child, family) for child, family in enumerate(parents)]
     return _score(counts, score, total_weight(table))

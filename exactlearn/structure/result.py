@@ -7,15 +7,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.arguments import checked_arguments
-from exactlearn.augmentation.pair import total_score
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.augmentation.result import TOLERANCE
-from exactlearn.data import Dataset
+from exactlearn.augmentation.solution import total_score
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import most_probable_completion
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.evaluation.completing import most_probable_completion
-from exactlearn.graph import topological_order
-from exactlearn.network import BayesianNetwork
-from exactlearn.scores import Score
+from exactlearn.graphs.dag import topological_order
+from exactlearn.scoring.scores import Score
 
 Variant = Literal["expected", "hard"]
 StructuralStatus = Literal["converged", "feasible", "interrupted"]

@@ -19,18 +19,18 @@ completions.
 
 from collections.abc import Iterable
 
-from exactlearn.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.augmentation.completions import FamilyRules
 from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.task import Task
-from exactlearn.data import Dataset
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.scores import Score
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 from exactlearn.structure.climb import Climb
 from exactlearn.structure.result import StructuralEM, Variant
-from exactlearn.suggestion import suggestion
 
 VARIANTS: tuple[Variant, ...] = ("expected", "hard")
 """What the E-step completes rows by: all completions weighted, or the most probable one."""
@@ -106,7 +106,7 @@ def structural_em(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactlearn.scores import BDeu
+    >>> from exactlearn.scoring.scores import BDeu
     >>> rows = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [1, -1], [0, -1], [0, 0], [1, 1]])
     >>> found = structural_em(Dataset(rows, ("a", "b"), (("n", "y"),) * 2), BDeu())
     >>> found.status, found.values

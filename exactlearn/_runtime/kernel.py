@@ -1,0 +1,224 @@
+"""The one decorator for compiled kernels: numba, cached on disk, free of the interpreter lock.
+
+Numba renews a cached kernel when the kernel's own source file changes, but not when a kernel that
+it calls, in another file, does: an update could then run old machine code. So the cache of each
+kernel lies in a folder named after everything that went into it: its source file, the kernels it
+calls and the constants it reads. Of several processes that want the same kernel at once, one
+compiles it, and the others wait until it lies on the disk.
+"""
+
+import hashlib
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from time import monotonic, sleep
+from typing import IO, Any, TypeVar, cast
+
+import numba
+from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numpy.typing import NDArray
+
+from exactlearn._runtime.compilation_notice import compilation_begins
+from exactlearn._runtime.kernel_cache import KernelCache
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+"""How numba compiles a kernel: without the interpreter lock, and dividing as numpy does."""
+
+PATIENCE = 60.0
+"""For how many seconds a process waits for another one that compiles the same kernel."""
+
+_settings: Any = numba.config
+_types: Any = numba.types
+
+
+def kernel(function: F) -> F:
+    """Compile a function of arrays and scalars on first call and keep the machine code on disk.
+
+    The plain Python function stays reachable as ``.py_func``: tests run it as the kernel's twin.
+    """
+    fingerprint = _fingerprint(function)
+    with _cache_folder(function, fingerprint) as folder:
+        compiled: Any = _Kernel(function, targetoptions=_OPTIONS)
+        compiled.enable_caching()
+    compiled.fingerprint, compiled.folder = fingerprint, folder
+    compiled.lock = folder / f"{function.__name__}.lock"
+    return cast(F, compiled)
+
+
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
+    folder: Path = cast(Any, function).folder
+    return next(folder.rglob(f"*.{function.__name__}-*.nbi"), None) is not None
+
+
+class _Compilations(event.Listener):
+    """Hears numba compile what lies neither in memory nor on the disk."""
+
+    def on_start(self, event: Any) -> None:
+        """Pass on that a compilation begins."""
+        compilation_begins()
+
+    def on_end(self, event: Any) -> None:
+        """Do nothing."""
+
+
+cast(Any, event.register)("numba:compile", _Compilations())
+
+
+class _Kernel(CPUDispatcher):
+    """A compiled function that can be interrupted, and compiles once for all constants."""
+
+    lock: Path | None = None
+    """The file that a process locks while it compiles; a kernel sent to a process has none."""
+
+    def enable_caching(self) -> None:
+        """Keep the machine code on disk."""
+        self._cache = KernelCache(self.py_func)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call; Ctrl-C comes out as such.
+
+        Numba boxes several arrays by Python code that goes on after an exception, so that a
+        signal taken there would come out as a `SystemError`, which nobody expects.
+        """
+        try:
+            return super().__call__(*arguments)
+        except SystemError as error:
+            cause = error.__cause__
+            while cause is not None and not isinstance(cause, KeyboardInterrupt):
+                cause = cause.__cause__
+            if cause is None:
+                raise
+            raise cause from None
+
+    def compile(self, signature: Any) -> Any:
+        """Compile, or read from the disk what this or another process compiled.
+
+        Numba's own lock comes first: a thread that waits for another process then holds up no
+        thread of its own that this other process waits for.
+        """
+        with global_compiler_lock, _only_process(self.lock):
+            return super().compile(signature)
+
+    def get_call_template(self, types: Any, keywords: Any) -> Any:
+        """Let the type not depend on constants and widths of integers that another kernel passes.
+
+        Otherwise numba compiles once more for each constant and width.
+        """
+        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
+        return super().get_call_template(tuple(map(_widest, types)), keywords)
+
+
+def _widest(of: Any) -> Any:
+    """Return the type of a scalar or an array that a kernel is compiled for."""
+    of = _types.unliteral(of)
+    return _types.int64 if isinstance(of, _types.Integer) and of.signed else of
+
+
+@contextmanager
+def _only_process(path: Path | None) -> Iterator[None]:
+    """Wait for other processes that hold the lock of a file, then hold it.
+
+    Nothing hangs on it but time: who waits in vain, or cannot write there, compiles as well.
+    """
+    try:
+        file = path.open("ab") if path else None
+    except OSError:
+        file = None
+    if file is None:
+        yield
+        return
+    with file:
+        deadline = monotonic() + PATIENCE
+        while _is_locked(file) and monotonic() < deadline:
+            sleep(0.05)
+        yield
+
+
+def _is_locked(file: IO[bytes]) -> bool:
+    """Return whether another process holds the lock of a file; otherwise hold it until closed."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return True
+    except OSError:  # a file system without locks
+        return False
+    return False
+
+
+def _fingerprint(function: Callable[..., Any]) -> str:
+    """Hash what a kernel is compiled from: source file, kernels called, constants read."""
+    digest = hashlib.sha256(_source(inspect.getfile(function)))
+    digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
+    for name in sorted(function.__code__.co_names):
+        value = function.__globals__.get(name)
+        known = getattr(value, "fingerprint", None)
+        if known is not None:
+            digest.update(f"{name} {known}".encode())
+        elif isinstance(value, bool | int | float | str | tuple):
+            digest.update(f"{name} {value!r}".encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _source(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
+@contextmanager
+def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Path]:
+    """Let numba cache what is decorated inside in a folder of its own."""
+    before = _settings.CACHE_DIR
+    beside = Path(inspect.getfile(function)).parent / "__pycache__"
+    root = Path(before) if before else _first_writable(beside, _user_cache())
+    folder = root / "kernels" / fingerprint
+    _settings.CACHE_DIR = str(folder)
+    try:
+        yield folder
+    finally:
+        _settings.CACHE_DIR = before
+
+
+def _user_cache() -> Path:
+    base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "exactlearn"
+
+
+def _first_writable(*folders: Path) -> Path:
+    """Return the first folder that can be written, or a temporary one."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="exactlearn-"))
+
+
+@kernel
+def overwrite(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """Copy a vector into another of the same length.
+
+    Kernels call this instead of assigning to a slice, for which numba compiles several seconds'
+    worth of error messages about shapes.
+    """
+    for i in range(len(target)):
+        target[i] = source[i]

@@ -1,0 +1,80 @@
+"""Tables of integer rows with an index of them, by open addressing."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+
+
+@kernel
+def index_rows(
+    keys: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Give each different row of a table a number.
+
+    Returns
+    -------
+    The number of each row, by first appearance, shape (rows,); the first row of each number; and
+    the slots that `find_row` takes together with the table of first rows.
+    """
+    n = len(keys)
+    size = 8
+    while size < 2 * n:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    labels = np.empty(n, np.int32)
+    first = np.empty(n, np.int64)
+    groups = 0
+    for i in range(n):
+        slot = _slot(keys, i, size)
+        while True:
+            group = slots[slot]
+            if group < 0:
+                slots[slot] = groups
+                labels[i] = groups
+                first[groups] = i
+                groups += 1
+                break
+            if _equal(keys, i, keys, first[group]):
+                labels[i] = group
+                break
+            slot = (slot + 1) & (size - 1)
+    return labels, first[:groups].copy(), slots
+
+
+@kernel
+def find_row(
+    slots: NDArray[np.int32], table: NDArray[np.int32], keys: NDArray[np.int32], i: int
+) -> np.int64:
+    """Return where in a table of different rows the i-th of some rows stands, -1 if nowhere."""
+    size = len(slots)
+    slot = _slot(keys, i, size)
+    while slots[slot] >= 0:
+        if _equal(keys, i, table, slots[slot]):
+            return np.int64(slots[slot])
+        slot = (slot + 1) & (size - 1)
+    return np.int64(-1)
+
+
+def group_rows(keys: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Group equal rows: the group of each row, by first appearance, and each group's first row."""
+    labels, first, _ = index_rows(keys)
+    return labels, first
+
+
+@kernel
+def _slot(keys: NDArray[np.int32], row: int, size: int) -> np.int64:
+    mixed = np.uint64(1469598103934665603)
+    for j in range(keys.shape[1]):
+        mixed = (mixed ^ np.uint64(np.uint32(keys[row, j]))) * np.uint64(1099511628211)
+        mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed & np.uint64(size - 1))
+
+
+@kernel
+def _equal(a: NDArray[np.int32], i: int, b: NDArray[np.int32], k: int) -> bool:
+    width: int = a.shape[1]
+    j = 0
+    while j < width and a[i, j] == b[k, j]:
+        j += 1
+    return j == width

@@ -1,0 +1,1 @@
+"""Exact augmentation by branch and bound on the states of missing cells."""

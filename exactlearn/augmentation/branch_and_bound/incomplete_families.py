@@ -1,0 +1,210 @@
+"""All families of a table with holes, and bounds on what each scores under any completion."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
+from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
+from exactlearn.augmentation.score_increments import Growth, growth
+from exactlearn.augmentation.subsets import parent_sets
+from exactlearn.augmentation.task import Task
+from exactlearn.errors import InfeasibleError, TooLargeError
+from exactlearn.scoring.candidates import n_families
+from exactlearn.solvers.families import Families
+from exactlearn.solvers.lp.clusters import Support
+from exactlearn.solvers.problem import Problem, offsets
+from exactlearn.solvers.progress import Pause, no_pause
+
+MAX_FAMILIES = 5_000_000
+"""Most families that are bounded."""
+
+LEAST_PIECE, PIECE = 8, 1024
+"""Fewest families that are worth a thread, and most that one bounds at a time."""
+
+BLOCK = 2**22
+"""Cells that one thread looks at, at most, before the time limit is looked at again, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenFamilies:
+    """The families that the rules allow, children in order.
+
+    Parameters
+    ----------
+    names
+        Names of the variables.
+    child, members
+        Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
+    growth
+        How their scores grow with their counts.
+    pause
+        Called between blocks of bounds; what it raises passes through.
+    """
+
+    names: tuple[str, ...]
+    child: NDArray[np.int32]
+    members: NDArray[np.int32]
+    growth: Growth
+    pause: Pause = no_pause
+
+    @classmethod
+    def of(cls, task: Task, pause: Pause = no_pause) -> "OpenFamilies":
+        """List the families of a task whose table has weights.
+
+        Raises
+        ------
+        InfeasibleError
+            When the rules leave a variable without any.
+        """
+        dataset, rules = task.dataset, task.rules
+        n = dataset.n_variables
+        lists = []
+        for child in range(n):
+            members = parent_sets(n, child, rules.max_parents).members
+            members = members[rules.allowed(child, members)]
+            if not len(members):
+                raise InfeasibleError(
+                    f"no parent set of {dataset.names[child]!r} satisfies the constraints"
+                )
+            lists.append(members)
+        members = np.concatenate(lists)
+        children = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
+        weights = dataset.row_weights
+        sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
+        compiled = task.score.compiled(float(weights.sum()))
+        grown = growth(compiled, sizes, dataset.cardinalities[children], weights)
+        return cls(dataset.names, children, members, grown, pause)
+
+    def __len__(self) -> int:  # noqa: D105
+        return len(self.child)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """Where each child's families begin, shape (n + 1,)."""
+        return offsets(np.bincount(self.child, minlength=self.n_variables))
+
+    @cached_property
+    def has(self) -> NDArray[np.bool_]:
+        """Which variables each family has, the child among them, shape (m, n)."""
+        found = np.zeros((len(self), self.n_variables), np.bool_)
+        found[np.arange(len(self)), self.child] = True
+        row, column = np.nonzero(self.members >= 0)
+        found[row, self.members[row, column]] = True
+        return found
+
+    def charged(self, paid: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum what each family pays for each two of its parents and each one, shape (m,).
+
+        Parameters
+        ----------
+        paid
+            That of the family of i for a and b in ``paid[i, a, b]``, shape (n, n, n).
+        """
+        total = np.zeros(len(self))
+        for p in range(self.members.shape[1]):
+            for q in range(p + 1):
+                a, b = self.members[:, p], self.members[:, q]
+                total += np.where((a >= 0) & (b >= 0), paid[self.child, a, b], 0.0)
+        return total
+
+    def take(self, keep: NDArray[np.bool_]) -> "OpenFamilies":
+        """Return some of the families, shape (m,); every child must keep one."""
+        g = self.growth
+        grown = Growth(g.kind, g.a, g.b, g.tables, g.rows[keep])
+        return OpenFamilies(self.names, self.child[keep], self.members[keep], grown, self.pause)
+
+    @cached_property
+    def flat(self) -> Families:
+        """The families without scores, as relaxations take them."""
+        present = self.members >= 0
+        return Families(
+            self.first,
+            np.zeros(len(self)),
+            self.child.astype(np.int64),
+            offsets(present.sum(axis=1)),
+            self.members[present].astype(np.int64),
+        )
+
+    def problem(self, scores: NDArray[np.float64]) -> Problem:
+        """Return the selection of one family for each variable."""
+        return Problem(
+            names=self.names,
+            first=self.first,
+            scores=scores,
+            member_first=self.flat.member_first,
+            members=self.flat.members.astype(np.int32),
+        )
+
+    def tops(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the best family of each child, shape (n,)."""
+        return np.array([a + scores[a:b].argmax() for a, b in pairwise(self.first)])
+
+    def support(self, chosen: NDArray[np.float64]) -> Support:
+        """Return the families that are chosen in part, ``chosen`` having shape (m,)."""
+        at = np.flatnonzero(chosen)
+        members = self.members[at]
+        present = members >= 0
+        return Support(
+            self.child[at].astype(np.int64),
+            chosen[at],
+            offsets(present.sum(axis=1)),
+            members[present].astype(np.int64),
+        )
+
+    def number(self, child: int, parents: tuple[int, ...]) -> int:
+        """Return the number of a family."""
+        start, stop = self.first[child], self.first[child + 1]
+        wanted = np.full(self.members.shape[1], -1, np.int32)
+        wanted[: len(parents)] = sorted(parents)
+        return int(start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0])
+
+    def bounds(
+        self, which: NDArray[np.int64], holes: Holes, most_nodes: int
+    ) -> NDArray[np.float64]:
+        """Bound what some families score under any completion, prices paid, shape (which,)."""
+        threads = n_threads(None)
+        size = max(LEAST_PIECE, min(PIECE, -(-len(which) // (2 * threads))))
+        size = max(1, min(size, BLOCK // self._looks(holes, most_nodes)))
+
+        def work(piece: int, _: None) -> NDArray[np.float64]:
+            own = which[piece * size : (piece + 1) * size]
+            return bound_families(own, self.child, self.members, holes, self.growth, most_nodes)
+
+        found = [np.zeros(0)]
+        for bounds in in_order(work, -(-len(which) // size), lambda: None, threads):
+            found.append(bounds)
+            self.pause()
+        return np.concatenate(found)
+
+    def _looks(self, holes: Holes, most_nodes: int) -> int:
+        """Return how many cells the bound of a family looks at, about, and no more than that."""
+        rows, width = len(holes.weights), self.members.shape[1] + 1
+        most = int(holes.cardinalities.max(initial=1))
+        searched = min(WORK, len(holes.rows) * most) * most_nodes
+        return int(rows * width + len(holes.rows) * most**2 + searched)
+
+
+def require_few_families(n: int, max_parents: int) -> None:
+    """Refuse more families than can be listed.
+
+    Raises
+    ------
+    TooLargeError
+        When ``n`` variables have more than ``MAX_FAMILIES``.
+    """
+    total = n_families(n, max_parents)
+    if total > MAX_FAMILIES:
+        raise TooLargeError(
+            f"{n} variables have {total:,} families of up to {max_parents} parents, and the limit "
+            f"is {MAX_FAMILIES:,}; allow fewer parents, or use the method 't-local'"
+        )

@@ -1,0 +1,195 @@
+"""Which cells of a family's table each row with holes can be placed into, and what that costs."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
+from exactlearn.augmentation.branch_and_bound.multipliers import price_of
+from exactlearn.augmentation.score_increments import Growth, gain
+
+
+class OpenRows(NamedTuple):
+    """The rows with holes, those whose place is clearest first.
+
+    Attributes
+    ----------
+    rows
+        Their numbers, shape (k,).
+    first, cells, prices
+        The cells each can be placed into and what that costs, shapes (k + 1,) and (total,).
+    alike
+        For each row the last one before it that has the same cells and weight, or -1, shape (k,).
+    """
+
+    rows: NDArray[np.int64]
+    first: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    prices: NDArray[np.float64]
+    alike: NDArray[np.int64]
+
+
+class FamilyTable(NamedTuple):
+    """The columns of a family, child first, its growth, and its contingency table so far."""
+
+    columns: NDArray[np.int64]
+    states: int
+    f: NDArray[np.float64]
+    g: NDArray[np.float64]
+    alphas: NDArray[np.float64]
+    kind: int
+    a: float
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+@kernel
+def gain_at(family: FamilyTable, cell: int, w: float, ahead: float) -> float:
+    """Return what weight adds to a cell that has some more in it than counted so far."""
+    j = cell // family.states
+    n, m = family.counts[cell] + ahead, family.sums[j] + ahead
+    return gain(n, w, family.f, family.alphas[0], family.kind, family.a) - gain(
+        m, w, family.g, family.alphas[1], family.kind, family.a
+    )
+
+
+@kernel
+def add_weight(family: FamilyTable, cell: int, w: float) -> None:
+    """Count weight in a cell."""
+    family.counts[cell] += w
+    family.sums[cell // family.states] += w
+
+
+@kernel
+def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the columns of a family, child first; parents are padded with -1."""
+    count = 1
+    while count <= len(members) and members[count - 1] >= 0:
+        count += 1
+    columns = np.empty(count, np.int64)
+    columns[0] = child
+    for p in range(1, count):
+        columns[p] = members[p - 1]
+    return columns
+
+
+@kernel
+def lay_out(
+    i: int, child: int, members: NDArray[np.int32], table: Holes, growth: Growth
+) -> tuple[FamilyTable, float]:
+    """Return family number ``i`` with an empty table, and the score of no rows at all."""
+    columns = columns_of(child, members)
+    r, q = table.cardinalities[child], 1
+    for p in range(1, len(columns)):
+        q *= table.cardinalities[columns[p]]
+    alphas = np.array([growth.a / (q * r), growth.a / q])
+    f, g = growth.tables[growth.rows[i, 0]], growth.tables[growth.rows[i, 1]]
+    counts, sums = np.zeros(q * r), np.zeros(q)
+    family = FamilyTable(columns, r, f, g, alphas, growth.kind, growth.a, counts, sums)
+    return family, -growth.b * q * (r - 1)
+
+
+@kernel
+def count_rows(family: FamilyTable, table: Holes) -> tuple[float, NDArray[np.int64], int]:
+    """Count the complete rows; return what they score, the rows with holes, and their cells."""
+    score, n_rows, n_cells = 0.0, 0, 0
+    rows = np.empty(len(table.weights), np.int64)
+    for u in range(len(table.weights)):
+        cell, stride, places = 0, 1, 1
+        for v in family.columns:
+            state = table.codes[v, u]
+            if state < 0:
+                places *= table.cardinalities[v]
+            cell += state * stride
+            stride *= table.cardinalities[v]
+        if places == 1:
+            score += gain_at(family, cell, table.weights[u], 0.0)
+            add_weight(family, cell, table.weights[u])
+        else:
+            rows[n_rows] = u
+            n_rows += 1
+            n_cells += places
+    return score, rows[:n_rows].copy(), n_cells
+
+
+@kernel
+def _fill(
+    family: FamilyTable,
+    table: Holes,
+    row: int,
+    cells: NDArray[np.int64],
+    prices: NDArray[np.float64],
+) -> int:
+    """Fill in the cells a row can be placed into and what they cost; return their number."""
+    cells[0], prices[0] = 0, 0.0
+    count, stride = 1, 1
+    for v in family.columns:
+        state, hole = table.codes[v, row], table.number[v, row]
+        if state >= 0:
+            for k in range(count):
+                cells[k] += state * stride
+        else:
+            for other in range(table.cardinalities[v] - 1, -1, -1):
+                paid = price_of(family.columns, table.prices, v, hole, other)
+                for k in range(count):
+                    cells[other * count + k] = cells[k] + other * stride
+                    prices[other * count + k] = prices[k] + paid
+            count *= table.cardinalities[v]
+        stride *= table.cardinalities[v]
+    return count
+
+
+@kernel
+def open_rows(family: FamilyTable, table: Holes, rows: NDArray[np.int64], n_cells: int) -> OpenRows:
+    """List where the rows can be placed, the row whose best place is clearest first."""
+    cells, prices = np.empty(n_cells, np.int64), np.empty(n_cells)
+    first = np.zeros(len(rows) + 1, np.int64)
+    clear = np.empty(len(rows))
+    for k in range(len(rows)):
+        at = first[k]
+        first[k + 1] = at + _fill(family, table, rows[k], cells[at:], prices[at:])
+        best, second = -np.inf, -np.inf
+        for o in range(at, first[k + 1]):
+            gained = gain_at(family, cells[o], table.weights[rows[k]], 0.0) - prices[o]
+            second = max(second, min(best, gained))
+            best = max(best, gained)
+        clear[k] = best - second
+    order = np.argsort(-clear, kind="mergesort")
+    ordered = rows[order]
+    sorted_first = np.zeros(len(rows) + 1, np.int64)
+    sorted_cells, sorted_prices = np.empty(n_cells, np.int64), np.empty(n_cells)
+    for k in range(len(rows)):
+        at, size = first[order[k]], first[order[k] + 1] - first[order[k]]
+        to = sorted_first[k]
+        sorted_first[k + 1] = to + size
+        for o in range(size):
+            sorted_cells[to + o], sorted_prices[to + o] = cells[at + o], prices[at + o]
+    alike = _last_alike(table.weights[ordered], sorted_first, sorted_cells, len(family.counts))
+    return OpenRows(ordered, sorted_first, sorted_cells, sorted_prices, alike)
+
+
+@kernel
+def _last_alike(
+    weights: NDArray[np.float64],
+    first: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    size: int,
+) -> NDArray[np.int64]:
+    """Return for each row the last one before it that has the same cells and weight, or -1.
+
+    First and last cell, numbers below ``size``, tell the others.
+    """
+    n = len(weights)
+    ends = np.empty(n, np.int64)
+    for k in range(n):
+        ends[k] = cells[first[k]] * size + cells[first[k + 1] - 1]
+    order = np.argsort(weights, kind="mergesort")
+    order = order[np.argsort(ends[order], kind="mergesort")]
+    alike = np.full(n, -1)
+    for at in range(1, n):
+        k, t = order[at], order[at - 1]
+        if ends[k] == ends[t] and weights[k] == weights[t]:
+            alike[k] = t
+    return alike

@@ -1,0 +1,1 @@
+"""Exact augmentation that enumerates the completions of families."""

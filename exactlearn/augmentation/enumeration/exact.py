@@ -1,0 +1,245 @@
+"""The exact methods: the pair of DAG and completion that provably maximises the score."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.augmentation.answers import Answers
+from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
+from exactlearn.augmentation.branch_and_bound.search import branch
+from exactlearn.augmentation.columns import (
+    all_completions,
+    at_missing,
+    merge_rows,
+    place_values,
+)
+from exactlearn.augmentation.complete_rows import bounds_by_complete_rows, bounds_without_rows
+from exactlearn.augmentation.completions import completion_problem, require_enumerable
+from exactlearn.augmentation.enumeration.gadget import (
+    artificial_names,
+    chosen_values,
+    gadget_selection,
+    penalty,
+    read_by_cell,
+    without_choices,
+)
+from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
+from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.result import Event
+
+CLIMBING = 0.6
+"""Share of a time limit after which climbs leave the rest to bounds."""
+
+_Search = Callable[[Task, Incumbent], tuple[AugmentationStatus, str]]
+_Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
+
+
+def augment_exact(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+    """Maximise over all DAGs and all completions, linking the columns' completions directly.
+
+    Parameters
+    ----------
+    task
+        The table, the score, the rules and the solver inside.
+    incumbent
+        Where the best pair, the bound and the clock are kept.
+    starts
+        Number of starts of the climber that finds the first incumbent.
+
+    Raises
+    ------
+    OptionError
+        When the solver inside knows no choices.
+    TooLargeError
+        When there are too many completions to enumerate.
+    """
+    if task.solver == "dynamic":
+        raise OptionError(
+            "solver 'dynamic' cannot link completions: use solver 'scip', the method 'gadget' on "
+            "a tiny table, or the method 't-local'"
+        )
+    work = _merged(task, incumbent)
+    require_enumerable(work.dataset, task.rules.max_parents)
+    return _run(work, incumbent, starts, "exact", _solve_linked)
+
+
+def augment_gadget(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+    """Maximise over all DAGs and all completions by the paper's reduction, cell by cell.
+
+    The parameters and errors are those of :func:`augment_exact`; any solver will do.
+    """
+    require_enumerable(task.dataset, task.rules.max_parents)
+    return _run(task, incumbent, starts, "gadget", _solve_gadget)
+
+
+def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+    """Maximise over all DAGs and all completions by branching on the cells' values.
+
+    The parameters are those of :func:`augment_exact`; any solver will do.
+
+    Raises
+    ------
+    TooLargeError
+        When there are too many families to list.
+    """
+    require_few_families(task.dataset.n_variables, task.rules.max_parents)
+    return _run(_merged(task, incumbent), incumbent, starts, "branching", _branch)
+
+
+def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
+    try:
+        with interruptible():
+            branch(task, Answers(incumbent))
+    except LimitReachedError as limit:
+        return limit.status, "stopped before all branches were closed"
+    except KeyboardInterrupt:
+        return "interrupted", "interrupted before all branches were closed"
+    return "optimal", ""
+
+
+def reduction(task: Task) -> tuple[Problem, Problem]:
+    """Return the problem with one choice per missing cell, and its reduction to a plain one."""
+    require_enumerable(task.dataset, task.rules.max_parents)
+    columns = all_completions(task.dataset)
+    linked = completion_problem(task.dataset, columns, task.score, task.rules)
+    by_cell = read_by_cell(linked, columns, task.dataset)
+    return by_cell, without_choices(by_cell, artificial_names(task.dataset, task.dataset.names))
+
+
+def _run(
+    task: Task, incumbent: Incumbent, starts: int, method: Method, search: _Search
+) -> Augmentation:
+    status: AugmentationStatus
+    try:
+        with interruptible():
+            if task.dataset.is_complete:
+                incumbent.confirm(best_climb(task, incumbent, starts, 1))
+                status, message = "optimal", ""
+                incumbent.prove(incumbent.score)
+            else:
+                _begin(task, incumbent, starts)
+                status, message = search(task, incumbent)
+    except LimitReachedError as limit:
+        offer_sparsest(task, incumbent)
+        status, message = limit.status, "stopped before the exact search began"
+    except KeyboardInterrupt:
+        status, message = "interrupted", "interrupted before the exact search began"
+    if status == "optimal":
+        incumbent.bound = incumbent.score
+    return Augmentation.of(incumbent, status, method, message=message)
+
+
+def _begin(task: Task, incumbent: Incumbent, starts: int) -> None:
+    """Find a bound that costs little, then a good pair; the limit leaves time for better bounds."""
+    incumbent.prove_families(bounds_without_rows(task))
+    incumbent.prove_families(bounds_by_complete_rows(task, between_blocks(incumbent)))
+    try:
+        with incumbent.hurried(CLIMBING):
+            incumbent.confirm(best_climb(task, incumbent, starts, None))
+    except LimitReachedError as limit:
+        if limit.status == "interrupted":
+            raise
+        pause(incumbent)
+
+
+def _solve_linked(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
+    columns = all_completions(task.dataset)
+    problem = completion_problem(task.dataset, columns, task.score, task.rules)
+
+    def take(parents: tuple[tuple[int, ...], ...], options: tuple[int, ...]) -> None:
+        values = at_missing(columns.fill(options), task.dataset)
+        incumbent.offer(task.pair(parents, values))
+
+    start = Result(
+        parents=incumbent.parents,
+        score=incumbent.score,
+        bound=np.inf,
+        status="feasible",
+        solver="start",
+        values=_options_of(task.dataset, incumbent.working_values),
+    )
+    return _solve(problem, task, incumbent, start, take, 0.0)
+
+
+def _solve_gadget(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
+    by_cell, plain = reduction(task)
+    n = task.dataset.n_variables
+    offset = penalty(by_cell) * len(by_cell.options)
+
+    def take(parents: tuple[tuple[int, ...], ...], _: tuple[int, ...]) -> None:
+        dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
+        incumbent.offer(task.pair(dag, chosen_values(by_cell, parents)))
+
+    start = Result(
+        parents=gadget_selection(by_cell, _dag(incumbent), incumbent.working_values),
+        score=incumbent.score - offset,
+        bound=np.inf,
+        status="feasible",
+        solver="start",
+    )
+    return _solve(plain, task, incumbent, start, take, offset)
+
+
+def _solve(
+    problem: Problem,
+    task: Task,
+    incumbent: Incumbent,
+    start: Result,
+    take: _Take,
+    offset: float,
+) -> tuple[AugmentationStatus, str]:
+    def listen(event: Event) -> None:
+        if event.parents is not None and event.score + offset > incumbent.score:
+            take(event.parents, event.values)
+        incumbent.prove(event.bound + offset)
+        incumbent.tick(event.nodes)
+
+    result = solve(
+        problem,
+        solver=task.solver,
+        time_limit=incumbent.remaining,
+        start=start,
+        seed=task.seed,
+        on_event=listen,
+    )
+    if result.parents is not None:
+        take(result.parents, result.values)
+    incumbent.prove(result.bound + offset)
+    incumbent.nodes += result.nodes
+    return result.status, result.message
+
+
+def _dag(incumbent: Incumbent) -> tuple[tuple[int, ...], ...]:
+    assert incumbent.parents is not None
+    return incumbent.parents
+
+
+def _merged(task: Task, incumbent: Incumbent) -> Task:
+    """Merge equal rows; from now on the incumbent hears values of the merged table's cells."""
+    merged = merge_rows(task.dataset, incomplete=True)
+    index = np.full(merged.dataset.codes.shape, -1)
+    cells = merged.dataset.missing_cells
+    index[cells[:, 0], cells[:, 1]] = np.arange(len(cells))
+    original = task.dataset.missing_cells
+    incumbent.restore = index[merged.origin[original[:, 0]], original[:, 1]]
+    start = None
+    if task.start is not None:
+        start = np.zeros(len(cells), np.int64)
+        start[incumbent.restore] = task.start
+    return task.on(merged.dataset, start)
+
+
+def _options_of(dataset: Dataset, values: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return which of :func:`all_completions`'s options each column of a completion is."""
+    columns = [values[dataset.missing_cells[:, 1] == v] for v in range(dataset.n_variables)]
+    return tuple(
+        int(column @ place_values(len(column), int(r)))
+        for column, r in zip(columns, dataset.cardinalities, strict=True)
+    )

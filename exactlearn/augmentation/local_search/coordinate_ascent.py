@@ -1,0 +1,160 @@
+"""Coordinate ascent over single cells for a fixed DAG."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.augmentation.score_increments import term
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.scores import Score
+
+LEAST_GAIN = 1e-9
+"""Least improvement that counts: smaller ones are rounding, and could cycle."""
+
+
+class Tables(NamedTuple):
+    """The contingency tables of all families of a DAG.
+
+    Attributes
+    ----------
+    codes, weights, cardinalities
+        The completed table (variables, rows), the rows' weights, the numbers of states.
+    parents
+        Parents of each variable, padded with -1, shape (variables, most parents).
+    sizes
+        Number of parent configurations of each family, shape (variables,).
+    first
+        Where each family's cells begin, shape (variables + 1,).
+    cells, sums
+        Weight of each cell, and of its configuration at the cell of state 0.
+    """
+
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    cardinalities: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    first: NDArray[np.int64]
+    cells: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+def settle(
+    dataset: Dataset,
+    values: NDArray[np.int64],
+    parents: Sequence[Sequence[int]],
+    score: Score,
+) -> NDArray[np.int64]:
+    """Change single cells while that raises the score of the DAG; return the new completion.
+
+    Parameters
+    ----------
+    dataset
+        The incomplete table.
+    values
+        The completion to begin with, one value for each missing cell.
+    parents
+        Parents of each variable.
+    score
+        The score.
+    """
+    weights = dataset.row_weights
+    kind, a, _ = score.compiled(float(weights.sum()))
+    codes = np.ascontiguousarray(dataset.complete(values).codes.T.astype(np.int16))
+    tables = _empty_tables(codes, weights, dataset.cardinalities, parents)
+    cells = dataset.missing_cells
+    _ascend(tables, cells, kind, a)
+    return codes[cells[:, 1], cells[:, 0]].astype(np.int64)
+
+
+def _empty_tables(
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    cardinalities: NDArray[np.int64],
+    parents: Sequence[Sequence[int]],
+) -> Tables:
+    padded = np.full((len(parents), max(1, *map(len, parents))), -1, np.int64)
+    for child, ps in enumerate(parents):
+        padded[child, : len(ps)] = list(ps)
+    sizes = np.where(padded >= 0, cardinalities[padded], 1).prod(axis=1)
+    first = np.concatenate([[0], np.cumsum(sizes * cardinalities)])
+    cells = np.zeros(int(first[-1]))
+    return Tables(codes, weights, cardinalities, padded, sizes, first, cells, cells.copy())
+
+
+@kernel
+def _concerned(parents: NDArray[np.int64], v: int) -> NDArray[np.int64]:
+    """Return the families that a variable is in."""
+    found = np.zeros(len(parents), np.int64)
+    count = 0
+    for child in range(len(parents)):
+        inside = child == v
+        for p in parents[child]:
+            inside = inside or p == v
+        if inside:
+            found[count] = child
+            count += 1
+    return found[:count]
+
+
+@kernel
+def _add_row(
+    tables: Tables, families: NDArray[np.int64], row: int, sign: float, kind: int, a: float
+) -> float:
+    """Add (+1) or remove (-1) a row in some families; return the change of their scores."""
+    change, w = 0.0, sign * tables.weights[row]
+    for child in families:
+        r, q = tables.cardinalities[child], tables.sizes[child]
+        j = 0
+        for p in tables.parents[child]:
+            if p >= 0:
+                j = j * tables.cardinalities[p] + tables.codes[p, row]
+        total = tables.first[child] + j * r
+        cell = total + tables.codes[child, row]
+        alpha_jk, alpha_j = a / (q * r), a / q
+        change += term(tables.cells[cell] + w, alpha_jk, kind, a)
+        change -= term(tables.cells[cell], alpha_jk, kind, a)
+        change -= term(tables.sums[total] + w, alpha_j, kind, a)
+        change += term(tables.sums[total], alpha_j, kind, a)
+        tables.cells[cell] += w
+        tables.sums[total] += w
+    return change
+
+
+@kernel
+def _settle_cell(
+    tables: Tables, families: NDArray[np.int64], row: int, v: int, kind: int, a: float
+) -> bool:
+    """Give one cell its best value; tell whether that is a new one."""
+    old = tables.codes[v, row]
+    lost = _add_row(tables, families, row, -1.0, kind, a)
+    best, best_gain = old, LEAST_GAIN
+    for state in range(tables.cardinalities[v]):
+        if state == old:
+            continue
+        tables.codes[v, row] = state
+        gained = lost + _add_row(tables, families, row, 1.0, kind, a)
+        _add_row(tables, families, row, -1.0, kind, a)
+        if gained > best_gain:
+            best, best_gain = state, gained
+    tables.codes[v, row] = best
+    _add_row(tables, families, row, 1.0, kind, a)
+    return bool(best != old)
+
+
+@kernel
+def _ascend(tables: Tables, cells: NDArray[np.int64], kind: int, a: float) -> None:
+    everything = np.arange(len(tables.codes))
+    for row in range(len(tables.weights)):
+        _add_row(tables, everything, row, 1.0, kind, a)
+    improved = True
+    while improved:
+        improved = False
+        for c in range(len(cells)):
+            v = cells[c, 1]
+            families = _concerned(tables.parents, v)
+            if _settle_cell(tables, families, cells[c, 0], v, kind, a):
+                improved = True

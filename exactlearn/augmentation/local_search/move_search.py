@@ -1,0 +1,246 @@
+"""The search for a pair that is better after one of some changes of cells.
+
+Many changes are asked of together: where every family has the best score that any of them gives it,
+a network scores at least what it scores after each of them, so that no change of the group is worth
+a look when no network of the group's *envelope* is above the target. Multipliers of clusters, those
+of the completion's own linear relaxation, leave few families, and the order graph the few sets of
+variables that matter (:mod:`exactlearn.solvers.threshold_query`).
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation.dominance import smaller_sets, undominated
+from exactlearn.augmentation.local_search.bound_tightening import Question, tightened
+from exactlearn.augmentation.local_search.family_store import FamilyStore
+from exactlearn.augmentation.local_search.moves import Changes, Group
+from exactlearn.augmentation.local_search.objective_cut import best_weight, refuting_weight
+from exactlearn.augmentation.local_search.set_families import (
+    rewarded,
+    selection_problem,
+)
+from exactlearn.augmentation.primal_heuristic import Dag
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.solution import Pair
+from exactlearn.augmentation.task import LimitReachedError, Task, pause
+from exactlearn.solvers.lp.multipliers import Multipliers, reaching
+from exactlearn.solvers.progress import OutOfTime
+from exactlearn.solvers.threshold_query import select_above
+
+SHARE, NEAR = 0.75, 3.0
+"""What a search without proof allows a family to lose: a share of the gap of the pair's own DAG,
+which all families of a better network lose together, and so much more."""
+
+GOALS = (1.3, 0.8, 0.4, 0.0)
+"""Bounds that multipliers are tightened to, one after the other: so many gaps of the pair's own DAG
+above the target."""
+
+STEPS = 100
+"""Subgradient steps towards each of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeSearch:
+    """A search around a completion for a pair better than a given one.
+
+    Parameters
+    ----------
+    task
+        The table, the score, the rules and the solver inside.
+    incumbent
+        The clock.
+    pair
+        The pair to improve on.
+    store
+        The completion, with families: all, or those that a better network may have.
+    multipliers
+        Multipliers for the completion.
+    before
+        Each family's score under the completion, shape (families,), if the pair's DAG is proven the
+        best one for it.
+    """
+
+    task: Task
+    incumbent: Incumbent
+    pair: Pair
+    store: FamilyStore
+    multipliers: Multipliers
+    before: NDArray[np.float64] | None = None
+
+    def with_best_dag(self) -> "ChangeSearch":
+        """Return the same search once the pair's DAG is proven the best for its completion."""
+        return replace(self, before=self.store.scores)
+
+    @cached_property
+    def rewards(self) -> NDArray[np.float64]:
+        """What the multipliers add to each family's score, shape (families,)."""
+        return rewarded(self.multipliers, self.store.sets.members, self.store.families)
+
+    @cached_property
+    def _smaller(self) -> NDArray[np.int32]:
+        """The number of each set less one of its members, shape (sets, largest size)."""
+        return smaller_sets(self.store.sets.members, self.store.dataset.n_variables)
+
+    def near(self, keep: NDArray[np.bool_]) -> "ChangeSearch":
+        """Return a search among some of the families, shape (families,)."""
+        store = self.store.select(keep)
+        before = None if self.before is None else self.before[keep]
+        return replace(self, store=store, before=before)
+
+    @cached_property
+    def gap(self) -> float:
+        """How far the bound of the networks before any change is above the pair."""
+        return max(0.0, float(self._best.sum()) - self.multipliers.total - self.pair.target)
+
+    @property
+    def _near(self) -> float:
+        """How far below the best ones families may be that a search without proof looks at."""
+        return SHARE * self.gap + NEAR
+
+    @cached_property
+    def _best(self) -> NDArray[np.float64]:
+        """The best score with multipliers of each child's families before any change."""
+        return np.maximum.reduceat(self.store.scores + self.rewards, self.store.families.first[:-1])
+
+    @property
+    def close(self) -> NDArray[np.bool_]:
+        """The families not far below the best ones before any change, shape (families,)."""
+        adjusted, child = self.store.scores + self.rewards, self.store.families.child
+        return reaching(adjusted, child, self._best, self._near, 0.0)
+
+    def bounds(self, changes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return each child's best score with multipliers after each change, (changes, children).
+
+        Less the multipliers' total, their sum bounds the networks after it. Also return the
+        families that a better network may have, with some others.
+        """
+        scores = self.store.scores + self.rewards
+        return self.store.bound_changes(scores, changes, self.pair.target + self.multipliers.total)
+
+    def look(self, group: Group, prove: bool) -> Pair | bool:
+        """Return a better pair, or whether the group's envelope leaves room for any."""
+        scores, beyond = self.after(group), 0.0
+        several = len(group) > 1 or len(group[0].last) > 1
+        while True:
+            pause(self.incumbent)
+            weight = self._weight(scores, beyond) if prove else 1.0
+            question = self.promising(scores, weight, prove)
+            if question is None:
+                return False
+            if prove:
+                goals = [question.target + weight * part * self.gap for part in GOALS]
+                question = tightened(question, goals, STEPS)
+            parents = self.network_above(question, prove)
+            if parents is None:
+                return False
+            better = self.best_in_order(group, parents)
+            if better is not None or several or weight == 1.0:
+                return several if better is None else better
+            beyond = max(weight, self._refuting(group[0], parents))
+
+    def _weight(self, scores: NDArray[np.float64], beyond: float) -> float:
+        """Return the weight to give to what networks score before some changes."""
+        if self.before is None:
+            return 1.0
+        families = self.store.families
+        losses = self._best[families.child] - self.before - self.rewards
+        return best_weight(scores - self.before, losses, families.first, self.gap, beyond)
+
+    def _refuting(self, change: Changes, parents: Dag) -> float:
+        """Return the weight beyond which a network is not above the target after a change."""
+        before = self.task.pair(parents, self.pair.values).score
+        with self.store.changed(np.concatenate([change.fixed, change.last])):
+            after = self.task.pair(parents, self.store.values).score
+        return refuting_weight(before, after, self.pair.target)
+
+    def better_dag(self) -> Pair | None:
+        """Return the pair with a better DAG, or ``None`` when its own is proven the best.
+
+        Raises
+        ------
+        LimitReachedError
+            When the time is up first.
+        """
+        question = self.promising(self.store.scores)
+        parents = None if question is None else self.network_above(question)
+        return None if parents is None else self.task.pair(parents, self.pair.values)
+
+    def network_above(self, question: Question, prove: bool = True) -> Dag | None:
+        """Return a network that scores more than a question's target, or ``None`` without any.
+
+        Raises
+        ------
+        LimitReachedError
+            When that is to be proven and cannot be in time.
+        """
+        if prove and not question.is_open:
+            return None
+        try:
+            answer = select_above(
+                question.problem,
+                question.target,
+                question.multipliers,
+                self.pair.parents,
+                prove=prove,
+                time_limit=self.incumbent.remaining,
+                seed=self.task.seed,
+                on_event=lambda event: self.incumbent.tick(event.nodes),
+            )
+        except OutOfTime:
+            raise LimitReachedError("feasible") from None
+        self.incumbent.count_nodes(answer.nodes)
+        if prove and answer.parents is None and not answer.proven:
+            raise LimitReachedError("interrupted")
+        return answer.parents
+
+    def promising(
+        self, scores: NDArray[np.float64], weight: float = 1.0, prove: bool = True
+    ) -> Question | None:
+        """Return the families that a better network may have, with scores after some changes.
+
+        With a weight below 1, which the DAG's proof allows, scores before the changes count so
+        much. Without proof, only families not far below the best ones are returned. If no network
+        is in question, return ``None``.
+        """
+        sets, families = self.store.sets, self.store.families
+        multipliers, target = self.multipliers, weight * self.pair.target
+        if weight < 1.0:
+            assert self.before is not None, "only the DAG's proof allows of weights"
+            scores = scores - (1.0 - weight) * self.before
+            multipliers = replace(multipliers, values=weight * multipliers.values)
+        adjusted = scores + weight * self.rewards
+        best = np.maximum.reduceat(adjusted, families.first[:-1])
+        bound = float(best.sum()) - multipliers.total
+        if not bound > target:
+            return None
+        limit = target if prove else max(target, bound - self._near)
+        keep = reaching(adjusted, families.child, best, bound, limit)
+        keep = undominated(self._smaller, families, scores, keep)
+        problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
+        return Question(problem, multipliers, target) if problem.is_feasible else None
+
+    def after(self, group: Group) -> NDArray[np.float64]:
+        """Return each family's best score after any of a group's changes, shape (families,)."""
+        return reduce(np.maximum, map(self._envelope, group))
+
+    def _envelope(self, changes: Changes) -> NDArray[np.float64]:
+        """Return each family's best score after any of some changes, shape (families,)."""
+        store = self.store
+        with store.changed(changes.fixed):
+            return store.envelope(changes.last)
+
+    def best_in_order(self, group: Group, parents: Dag) -> Pair | None:
+        """Return the best pair after one of some changes, within an order, if it is better."""
+        store, target = self.store, self.pair.target
+        for fixed, last, _ in group:
+            with store.changed(fixed):
+                scores = store.scores_in_order(parents)
+                totals = store.bound_changes(scores, last, np.inf)[0].sum(axis=1)
+                at = int(totals.argmax())
+                if totals[at] > target:
+                    with store.changed(last[at : at + 1]):
+                        return self.task.pair(store.best_in_order(parents), store.values)
+        return None

@@ -1,0 +1,322 @@
+"""Contingency tables of sets of variables, kept up to date while single cells change.
+
+A family's score is a difference of two numbers, one for each set of variables: with ``n_c`` the
+counts of the configurations of a set ``S`` and ``m`` their number,
+
+- BDeu: ``G(S) = sum_c lgamma(n_c + ess / m) - lgamma(ess / m)``,
+- likelihood: ``G(S) = a * sum_c n_c log(n_c) - b m``,
+
+and child ``x`` with parents ``P`` scores ``G(P + x) - G(P)``. A changed cell of variable ``v``
+moves one row from one configuration to another in the tables of the sets that hold ``v``, so it
+costs two terms for each of them and no pass over the rows. Families that share a set share its
+table.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.augmentation.score_increments import term
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.scores import BAYESIAN, Score
+from exactlearn.solvers.progress import Pause, no_pause
+
+MOST_TERMS = 2**24
+"""Tabulated terms, 8 bytes each, beyond which all are evaluated when needed."""
+
+BLOCK = 2**24
+"""Table cells that a kernel looks at, at most, between two pauses, about."""
+
+MOST_CELLS = 2**25
+"""Cells of all tables together, 8 bytes each."""
+
+
+class Rows(NamedTuple):
+    """The completed table (rows, variables), the rows' weights, the numbers of states."""
+
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    cardinalities: NDArray[np.int64]
+
+
+class Sets(NamedTuple):
+    """Sets of variables with their tables.
+
+    Attributes
+    ----------
+    members
+        Each set's variables in increasing order, padded with -1, shape (sets, largest size).
+    strides
+        By how many cells a table moves on with each variable's state, 0 for padding.
+    first, cells
+        Where each set's table begins, shape (sets + 1,), and the weight of each configuration, the
+        last variable's state running fastest.
+    values
+        ``G`` of each set, shape (sets,).
+    holding_first, holding, step
+        The sets that hold each variable, shapes (variables + 1,) and (total,), and the variable's
+        stride in each.
+    kind, a
+        The score, see :meth:`~exactlearn.scoring.scores.Score.compiled`.
+    term, alphas, terms
+        For each set, its row in ``alphas`` and ``terms``: the pseudo-count of a configuration, and
+        the terms of 0, 1, ... rows (of width 0 where weights are no whole numbers).
+    """
+
+    members: NDArray[np.int32]
+    strides: NDArray[np.int32]
+    first: NDArray[np.int64]
+    cells: NDArray[np.float64]
+    values: NDArray[np.float64]
+    holding_first: NDArray[np.int64]
+    holding: NDArray[np.int32]
+    step: NDArray[np.int32]
+    kind: int
+    a: float
+    term: NDArray[np.int32]
+    alphas: NDArray[np.float64]
+    terms: NDArray[np.float64]
+
+
+def rows_of(dataset: Dataset, values: NDArray[np.int64]) -> Rows:
+    """Return the completed table as kernels take it."""
+    weights = dataset.row_weights
+    codes = np.ascontiguousarray(dataset.complete(values).codes.astype(np.int16))
+    return Rows(codes, weights, dataset.cardinalities)
+
+
+def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
+    """Return the number of cells of the tables over all sets up to a size.
+
+    The tables of the sets of ``m`` variables have as many cells together as the ``m``-th elementary
+    symmetric polynomial of the numbers of states.
+    """
+    of_size = np.zeros(largest + 1)
+    of_size[0] = 1.0
+    for states in cardinalities:
+        of_size[1:] += states * of_size[:-1]
+    return float(of_size.sum())
+
+
+def tabulate(rows: Rows, members: NDArray[np.int32], score: Score, pause: Pause = no_pause) -> Sets:
+    """Count the tables of sets of variables.
+
+    Parameters
+    ----------
+    rows
+        The completed table.
+    members
+        The sets, see :class:`Sets`; the first is empty.
+    score
+        The score.
+    pause
+        Called between blocks of sets; what it raises passes through.
+    """
+    kind, a, b = score.compiled(float(rows.weights.sum()))
+    sizes = _sizes(rows.cardinalities, members)
+    distinct, row = np.unique(sizes, return_inverse=True)
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    strides = _strides(rows.cardinalities, members)
+    holding_first, holding, place = holders(members, len(rows.cardinalities))
+    sets = Sets(
+        members=members,
+        strides=strides,
+        first=first,
+        cells=np.zeros(int(first[-1])),
+        values=-b * sizes,
+        holding_first=holding_first,
+        holding=holding,
+        step=strides[holding, place],
+        kind=kind,
+        a=a,
+        term=row.reshape(-1).astype(np.int32),
+        alphas=a / distinct,
+        terms=_terms(kind, a, distinct, rows.weights),
+    )
+    columns, n_sets = np.ascontiguousarray(rows.codes.T), len(members)
+    step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))
+    for begin in range(0, n_sets, step):
+        _count(sets, columns, rows.weights, begin, min(begin + step, n_sets))
+        pause()
+    return sets
+
+
+def selected(sets: Sets, kept: NDArray[np.int64], n: int) -> Sets:
+    """Return some of the sets of ``n`` variables, numbers increasing, with tables of their own."""
+    members, strides = sets.members[kept], sets.strides[kept]
+    sizes = np.diff(sets.first)[kept]
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cells = np.arange(first[-1]) + np.repeat(sets.first[kept] - first[:-1], sizes)
+    holding_first, holding, place = holders(members, n)
+    return sets._replace(
+        members=members,
+        strides=strides,
+        first=first,
+        cells=sets.cells[cells],
+        values=sets.values[kept],
+        holding_first=holding_first,
+        holding=holding,
+        step=strides[holding, place],
+        term=sets.term[kept],
+    )
+
+
+def _sizes(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.float64]:
+    states = np.where(members >= 0, cardinalities[members], 1).astype(np.float64)
+    sizes: NDArray[np.float64] = states.prod(axis=1)
+    return sizes
+
+
+def _terms(
+    kind: int, a: float, sizes: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    total = weights.sum()
+    if (weights != np.round(weights)).any() or len(sizes) * (total + 1) > MOST_TERMS:
+        return np.zeros((len(sizes), 0))
+    counts = np.arange(int(total) + 1, dtype=np.float64)
+    if kind != BAYESIAN:
+        return np.tile(a * xlogy(counts, counts), (len(sizes), 1))
+    alphas = (a / sizes)[:, None]
+    return np.asarray(gammaln(counts + alphas) - gammaln(alphas), np.float64)
+
+
+def _strides(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.int32]:
+    states = np.where(members >= 0, cardinalities[members], 1)
+    after = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] // states
+    return np.where(members >= 0, after, 0).astype(np.int32)
+
+
+def holders(
+    members: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Index sets by variable.
+
+    Returns where the sets that hold each variable begin, these sets, and the variable's place in
+    each.
+    """
+    owner, place = np.nonzero(members >= 0)
+    variable = members[owner, place]
+    order = np.argsort(variable, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(variable, minlength=n))])
+    return first.astype(np.int64), owner[order].astype(np.int32), place[order].astype(np.int32)
+
+
+@kernel
+def _rise(
+    n: float, w: float, t: int, terms: NDArray[np.float64], alpha: float, kind: int, a: float
+) -> float:
+    """Return by how much a configuration's term rises from a weight of ``n`` to ``n + w``."""
+    if terms.shape[1]:
+        return float(terms[t, int(n + w + 0.5)] - terms[t, int(n + 0.5)])
+    return term(n + w, alpha, kind, a) - term(n, alpha, kind, a)
+
+
+@kernel
+def _count(
+    sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64], begin: int, end: int
+) -> None:
+    """Count all rows, given by variable, and fill in the values of some sets."""
+    members, strides, first, cells = sets.members, sets.strides, sets.first, sets.cells
+    values, terms = sets.values, sets.terms
+    place = np.empty(len(weights), np.int64)
+    for s in range(begin, end):
+        for u in range(len(place)):
+            place[u] = first[s]
+        for p in range(members.shape[1]):
+            v, stride = members[s, p], strides[s, p]
+            if v < 0:
+                break
+            for u in range(len(place)):
+                place[u] += stride * columns[v, u]
+        for u in range(len(place)):
+            cells[place[u]] += weights[u]
+        t = sets.term[s]
+        for c in range(first[s], first[s + 1]):
+            if cells[c] > 0.0:
+                values[s] += _rise(0.0, cells[c], t, terms, sets.alphas[t], sets.kind, sets.a)
+
+
+@kernel
+def gains(
+    sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
+) -> None:
+    """Fill in by how much ``G`` of each set that holds a cell's variable rises with a new state.
+
+    Parameters
+    ----------
+    sets, rows
+        The tables of a completed table.
+    row, variable, state
+        The cell and the state it would get, not the one it has.
+    change
+        Where the differences go, shape (sets,); those of other sets are left as they are.
+    """
+    members, strides, first, cells = sets.members, sets.strides, sets.first, sets.cells
+    alphas, terms, kind, a = sets.alphas, sets.terms, sets.kind, sets.a
+    holding, step, row_of, codes = sets.holding, sets.step, sets.term, rows.codes
+    w, by = rows.weights[row], state - codes[row, variable]
+    for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
+        s = holding[at]
+        here = first[s]
+        for p in range(members.shape[1]):  # the stride of padding is 0
+            here += strides[s, p] * codes[row, members[s, p]]
+        there = here + by * step[at]
+        t = row_of[s]
+        left = _rise(cells[here], -w, t, terms, alphas[t], kind, a)
+        change[s] = left + _rise(cells[there], w, t, terms, alphas[t], kind, a)
+
+
+@kernel
+def change_cell(
+    sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
+) -> None:
+    """Give a cell another state, and bring tables and values up to date.
+
+    Parameters
+    ----------
+    sets, rows, row, variable, state
+        As for :func:`gains`.
+    change
+        What :func:`gains` has filled in.
+    """
+    members, strides, cells, codes = sets.members, sets.strides, sets.cells, rows.codes
+    w, by = rows.weights[row], state - codes[row, variable]
+    for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
+        s = sets.holding[at]
+        here = sets.first[s]
+        for p in range(members.shape[1]):
+            here += strides[s, p] * codes[row, members[s, p]]
+        cells[here] -= w
+        cells[here + by * sets.step[at]] += w
+        sets.values[s] += change[s]
+    codes[row, variable] = state
+
+
+@kernel
+def forget(sets: Sets, variable: int, change: NDArray[np.float64]) -> None:
+    """Set to zero what :func:`gains` has filled in for a variable."""
+    for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
+        change[sets.holding[at]] = 0.0
+
+
+@kernel
+def holds(sets: Sets, s: int, variable: int) -> bool:
+    """Tell whether a set holds a variable."""
+    found = False
+    for p in range(sets.members.shape[1]):
+        found = found or sets.members[s, p] == variable >= 0
+    return found
+
+
+@kernel
+def change_cells(sets: Sets, rows: Rows, changes: NDArray[np.int64]) -> None:
+    """Change cells one after the other: row, variable and new state of each, (changes, 3)."""
+    change = np.zeros(len(sets.values))
+    for c in range(len(changes)):
+        u, v, state = changes[c, 0], changes[c, 1], changes[c, 2]
+        if state != rows.codes[u, v]:
+            gains(sets, rows, u, v, state, change)
+            change_cell(sets, rows, u, v, state, change)

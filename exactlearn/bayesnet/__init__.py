@@ -1,0 +1,1 @@
+"""Bayesian networks: model, parameters, EM, exact inference, clique trees, naive Bayes."""

@@ -1,0 +1,215 @@
+"""Expected counts, posteriors, most probable and all completions of rows, by bucket elimination.
+
+Only the families that hold a missing variable of a row matter here: the others are constant.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn.bayesnet.bucket_flows import collect, distribute, is_home
+from exactlearn.bayesnet.bucket_layout import Buckets
+from exactlearn.bayesnet.bucket_space import Space, add_up, index_family
+
+NO_COUNTS = np.empty(0)
+NO_POSTERIOR = np.empty((1, 0))
+"""Passed to kernels of inference, here and in decision graphs, for what is not wanted."""
+
+
+@kernel
+def expect_families(
+    layout: Buckets,
+    tables: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    space: Space,
+    logs: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Add expected counts of the families with missing variables, and write posteriors.
+
+    Parameters
+    ----------
+    layout, tables
+        The network.
+    codes, weights
+        Rows, -1 for a missing cell, shape (rows, variables), and their weights.
+    space
+        Scratch space for these rows.
+    logs
+        Receives the log-probability of each row's such families, shape (rows,); ``-inf`` for an
+        impossible row, which adds nothing.
+    counts
+        Gains the weight of each row times the posterior probability of each configuration of each
+        such family, laid out as ``tables``; may be empty.
+    posterior
+        Receives the marginals of the missing variables, shape (rows, states of all variables);
+        other entries stay. May be empty.
+    """
+    for i in range(len(codes)):
+        row = codes[i]
+        m, logs[i] = collect(layout, tables, row, False, space)
+        if logs[i] == -np.inf or (counts.size == 0 and posterior.size == 0):
+            continue
+        distribute(layout, m, space)
+        for b in range(m):
+            v = space.missing[b]
+            start, stop = space.cell_first[b], space.cell_first[b + 1]
+            first, r = layout.state_first[v], layout.cardinality[v]
+            for c in range(start, stop if posterior.size > 0 else start, r):
+                for h in range(r):
+                    posterior[i, first + h] += space.cells[c + h]
+            for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
+                family = layout.holder[t]
+                if counts.size > 0 and is_home(layout, row, family, v):
+                    outer, inner = index_family(layout, row, family, b, space)
+                    add_up(space.cells, start, outer, inner, space.places, weights[i], counts)
+
+
+@kernel
+def fill_cells(
+    layout: Buckets,
+    tables: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    source: NDArray[np.int64],
+    uniform: NDArray[np.float64],
+    space: Space,
+    filled: NDArray[np.int16],
+) -> int:
+    """Fill the missing cells of rows by their most probable joint states, or by drawn ones.
+
+    Parameters
+    ----------
+    layout, tables, codes, space
+        As for `expect_families`.
+    source
+        The row of ``codes`` that each row of ``filled`` completes, not falling, shape (filled,).
+    uniform
+        Numbers in [0, 1), shape (filled, variables), with which to draw from the joint posterior;
+        empty for the most probable states, of equally probable ones the first.
+    filled
+        Receives the completed rows, shape (filled, variables).
+
+    Returns
+    -------
+    The first row of ``codes`` that is impossible, or -1.
+    """
+    maximise = uniform.size == 0
+    last, m, log = -1, 0, 0.0
+    for i in range(len(source)):
+        row = codes[source[i]]
+        if source[i] != last:
+            m, log = collect(layout, tables, row, maximise, space)
+            last = int(source[i])
+            if log == -np.inf:
+                return last
+        overwrite(filled[i], row)
+        for b in range(m - 1, -1, -1):
+            v = space.missing[b]
+            start = _place(layout, b, filled[i], space)
+            filled[i, v] = (
+                _largest(space.cells, start, layout.cardinality[v])
+                if maximise
+                else _drawn(space.cells, start, layout.cardinality[v], uniform[i, v])
+            )
+    return -1
+
+
+@kernel
+def list_completions(
+    layout: Buckets,
+    tables: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    space: Space,
+    source: NDArray[np.int64],
+    completed: NDArray[np.int16],
+    probability: NDArray[np.float64],
+) -> int:
+    """List all completions of positive posterior probability of each row.
+
+    Parameters
+    ----------
+    layout, tables, codes, space
+        As for `expect_families`.
+    source, completed, probability
+        Receive the row that each completion is of, the completed row, and its posterior
+        probability; long enough for all completions of all rows.
+
+    Returns
+    -------
+    How many were listed, or, if some row is impossible, -1 less that row.
+    """
+    n = 0
+    chosen = np.empty(len(layout.order) + 1, np.int64)
+    prefix = np.ones(len(layout.order) + 1)
+    for i in range(len(codes)):
+        m, log = collect(layout, tables, codes[i], False, space)
+        if log == -np.inf:
+            return -1 - i
+        overwrite(completed[n], codes[i])
+        # Depth-first over the buckets, last eliminated first; chosen[b] is the next state to try.
+        b = m - 1
+        chosen[b] = 0
+        prefix[m] = 1.0
+        while b < m:
+            if b < 0:
+                source[n], probability[n] = i, prefix[0]
+                n += 1
+                b = 0
+                if n < len(completed):
+                    overwrite(completed[n], completed[n - 1])
+                if m == 0:
+                    break
+                continue
+            v = space.missing[b]
+            if chosen[b] == layout.cardinality[v]:
+                b += 1
+                continue
+            h = chosen[b]
+            chosen[b] += 1
+            start = _place(layout, b, completed[n], space)
+            total = 0.0
+            for k in range(layout.cardinality[v]):
+                total += space.cells[start + k]
+            if space.cells[start + h] > 0.0:
+                completed[n, v] = h
+                prefix[b] = prefix[b + 1] * space.cells[start + h] / total
+                b -= 1
+                if b >= 0:
+                    chosen[b] = 0
+    return n
+
+
+@kernel
+def _place(layout: Buckets, bucket: int, row: NDArray[np.int16], space: Space) -> int:
+    """Return where a bucket's states begin, given those of its other members in a row."""
+    place = 0
+    for t in range(space.member_first[bucket], space.member_first[bucket + 1] - 1):
+        place = place * layout.cardinality[space.members[t]] + row[space.members[t]]
+    return int(space.cell_first[bucket] + place * layout.cardinality[space.missing[bucket]])
+
+
+@kernel
+def _largest(cells: NDArray[np.float64], start: int, r: int) -> int:
+    best = 0
+    for h in range(1, r):
+        if cells[start + h] > cells[start + best]:
+            best = h
+    return best
+
+
+@kernel
+def _drawn(cells: NDArray[np.float64], start: int, r: int, uniform: float) -> int:
+    """Return the state where the cumulated cells pass a uniform number."""
+    total = 0.0
+    for h in range(r):
+        total += cells[start + h]
+    level, state = uniform * total, -1
+    total = 0.0
+    for h in range(r):
+        # States of probability zero stay undrawn, whatever the rounding.
+        if cells[start + h] > 0.0 and (state < 0 or total <= level):
+            state = h
+        total += cells[start + h]
+    return state

@@ -1,0 +1,244 @@
+"""Scratch space for the buckets of one row's missing variables.
+
+A row's buckets are those of the network (:mod:`exactlearn.bayesnet.bucket_layout`) over its missing
+variables. A bucket's cells are indexed with the axes of its members, its own variable last and
+fastest; a message lacks that axis.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.bayesnet.bucket_layout import Buckets
+from exactlearn.errors import TooLargeError
+
+LARGEST_ROW = 2**26
+"""Most table cells (half a GiB) that the buckets of one row may have."""
+
+INNER = 64
+"""Least configurations of the last members of a bucket whose places are written out."""
+
+
+class Space(NamedTuple):
+    """The buckets of the row at hand, in their order of elimination.
+
+    Attributes
+    ----------
+    missing, rank
+        The missing variables in elimination order; and where each variable is among them, or -1.
+    heir
+        The bucket to which each one sends its message, or -1.
+    member_first, members, cell_first, cells, message_first, messages
+        Members, table and message of each bucket.
+    passed
+        What a bucket hands back to those that sent to it, laid out as ``messages``.
+    scale
+        By how much the numbers of each bucket's message were divided.
+    places, stride
+        Where the cells of the bucket at hand are in another table, in two parts: what the states
+        of its last members add, then where those of the others begin; and the stride that each
+        variable has there. Strides are zero between uses.
+    """
+
+    missing: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    heir: NDArray[np.int64]
+    member_first: NDArray[np.int64]
+    members: NDArray[np.int64]
+    cell_first: NDArray[np.int64]
+    cells: NDArray[np.float64]
+    message_first: NDArray[np.int64]
+    messages: NDArray[np.float64]
+    passed: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    places: NDArray[np.int64]
+    stride: NDArray[np.int64]
+
+
+def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
+    """Return scratch space that is large enough for each of some rows.
+
+    Raises
+    ------
+    TooLargeError
+        When the tables of some row's buckets have more than `LARGEST_ROW` cells.
+    """
+    row, cells, sent, largest = most_cells(layout, codes)
+    if cells > LARGEST_ROW:
+        raise TooLargeError(
+            f"the {int((codes[row] < 0).sum())} missing cells of one row depend on each other so "
+            f"much that exact inference needs tables of {cells:.3g} cells, more than "
+            f"{LARGEST_ROW:,}: use a network with fewer parents, or rows with fewer missing cells"
+        )
+    n, most = len(layout.order), int(sent)
+    most_states = int(layout.cardinality.max(initial=1))
+    return Space(
+        missing=np.zeros(n, np.int64),
+        rank=np.zeros(n, np.int64),
+        heir=np.zeros(n, np.int64),
+        member_first=np.zeros(n + 1, np.int64),
+        members=np.zeros(n + len(layout.separator), np.int64),
+        cell_first=np.zeros(n + 1, np.int64),
+        cells=np.zeros(int(cells)),
+        message_first=np.zeros(n + 1, np.int64),
+        messages=np.zeros(most),
+        passed=np.zeros(most),
+        scale=np.zeros(n),
+        places=np.zeros(int(largest) // INNER + INNER * most_states + 2, np.int64),
+        stride=np.zeros(n, np.int64),
+    )
+
+
+@kernel
+def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, float, float]:
+    """Measure the tables of some rows' buckets, in floats: they do not overflow.
+
+    Returns
+    -------
+    The row whose buckets have the most cells; how many; and, of all rows, the most cells of all
+    messages together, and of one bucket.
+    """
+    worst, most, most_sent, largest = 0, 0.0, 0.0, 0.0
+    for i in range(len(codes)):
+        total = sent = 0.0
+        for v in range(codes.shape[1]):
+            if codes[i, v] < 0:
+                size = 1.0
+                for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+                    if codes[i, layout.separator[t]] < 0:
+                        size *= layout.cardinality[layout.separator[t]]
+                sent += size
+                total += size * layout.cardinality[v]
+                largest = max(largest, size * layout.cardinality[v])
+        most_sent = max(most_sent, sent)
+        if total > most:
+            worst, most = i, total
+    return worst, most, most_sent, largest
+
+
+@kernel
+def lay_out(layout: Buckets, row: NDArray[np.int16], space: Space) -> int:
+    """Set the buckets of a row, all but their numbers; return how many there are."""
+    m = 0
+    for v in layout.order:
+        space.rank[v] = -1
+        if row[v] < 0:
+            space.rank[v] = m
+            space.missing[m] = v
+            m += 1
+    for i in range(m):
+        v, size, member = space.missing[i], 1, space.member_first[i]
+        space.heir[i] = -1
+        for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+            u = layout.separator[t]
+            if row[u] < 0:
+                space.members[member] = u
+                member += 1
+                size *= layout.cardinality[u]
+                space.heir[i] = space.rank[u]
+        space.members[member] = v
+        space.member_first[i + 1] = member + 1
+        space.message_first[i + 1] = space.message_first[i] + size
+        space.cell_first[i + 1] = space.cell_first[i] + size * layout.cardinality[v]
+    return m
+
+
+@kernel
+def index_family(
+    layout: Buckets, row: NDArray[np.int16], family: int, bucket: int, space: Space
+) -> tuple[int, int]:
+    """Write where the cells of a bucket are in a family's table; return what `fill_places` does."""
+    offset, stride = layout.table_first[family], 1
+    first, last = layout.family_first[family], layout.family_first[family + 1]
+    for t in range(last - 1, first - 1, -1):
+        u = layout.family[t]
+        if row[u] < 0:
+            space.stride[u] = stride
+        else:
+            offset += row[u] * stride
+        stride *= layout.cardinality[u]
+    parts = fill_places(layout, bucket, offset, space)
+    for t in range(first, last):
+        space.stride[layout.family[t]] = 0
+    return parts
+
+
+@kernel
+def index_message(layout: Buckets, bucket: int, space: Space) -> tuple[int, int]:
+    """Write where the cells of a bucket's heir are in its message; return as `fill_places`."""
+    stride = 1
+    first, last = space.member_first[bucket], space.member_first[bucket + 1] - 1
+    for t in range(last - 1, first - 1, -1):
+        space.stride[space.members[t]] = stride
+        stride *= layout.cardinality[space.members[t]]
+    parts = fill_places(layout, space.heir[bucket], space.message_first[bucket], space)
+    for t in range(first, last):
+        space.stride[space.members[t]] = 0
+    return parts
+
+
+@kernel
+def fill_places(layout: Buckets, bucket: int, offset: int, space: Space) -> tuple[int, int]:
+    """Write the places of a bucket's cells by the strides of its members.
+
+    Returns
+    -------
+    How many configurations the first members have, and how many the last ones: a cell's place is
+    the sum of one of each, ``places[inner + o] + places[i]`` for cell ``o * inner + i``.
+    """
+    first, t = space.member_first[bucket], space.member_first[bucket + 1] - 1
+    space.places[0], inner = 0, 1
+    while t >= first and inner < INNER:
+        inner = _add_axis(layout, space.members[t], 0, inner, space)
+        t -= 1
+    space.places[inner], outer = offset, 1
+    while t >= first:
+        outer = _add_axis(layout, space.members[t], inner, outer, space)
+        t -= 1
+    return outer, inner
+
+
+@kernel
+def _add_axis(layout: Buckets, variable: int, start: int, size: int, space: Space) -> int:
+    """Repeat the places from a start for each state of one more variable; return how many."""
+    stride, more = space.stride[variable], size * layout.cardinality[variable]
+    for c in range(start + size, start + more):
+        space.places[c] = space.places[c - size] + stride
+    return int(more)
+
+
+@kernel
+def multiply(
+    cells: NDArray[np.float64],
+    start: int,
+    outer: int,
+    inner: int,
+    places: NDArray[np.int64],
+    table: NDArray[np.float64],
+) -> None:
+    """Multiply the cells of a bucket, from a start, by a table's numbers at their places."""
+    c = start
+    for o in range(inner, inner + outer):
+        for i in range(inner):
+            cells[c] *= table[places[o] + places[i]]
+            c += 1
+
+
+@kernel
+def add_up(
+    cells: NDArray[np.float64],
+    start: int,
+    outer: int,
+    inner: int,
+    places: NDArray[np.int64],
+    weight: float,
+    table: NDArray[np.float64],
+) -> None:
+    """Add the weighted cells of a bucket, from a start, to a table's numbers at their places."""
+    c = start
+    for o in range(inner, inner + outer):
+        for i in range(inner):
+            table[places[o] + places[i]] += weight * cells[c]
+            c += 1

@@ -1,0 +1,217 @@
+"""Clique trees: the maximal cliques of a triangulated moral graph, joined into a forest.
+
+Triangulation and the running-intersection property are as in Lauritzen and Spiegelhalter 1988
+and in section 3.2.3 of Nielsen's thesis. A spanning tree of the cliques has the
+running-intersection property exactly when its separators are as large as possible (Jensen and
+Jensen 1994, "Optimal junction trees").
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.errors import CheckError, OptionError
+from exactlearn.graphs.dag import children, moral_graph
+from exactlearn.graphs.elimination import best_elimination_order
+from exactlearn.graphs.triangulation import maximal_cliques
+
+
+@dataclass(frozen=True)
+class CliqueTree:
+    """A forest of cliques.
+
+    Parameters
+    ----------
+    cliques
+        Variables of each clique, in increasing order.
+    parent
+        Index of each clique's parent; -1 for a root. One root per connected part of the network.
+    """
+
+    cliques: tuple[tuple[int, ...], ...]
+    parent: tuple[int, ...]
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """The cliques without a parent."""
+        return tuple(c for c, p in enumerate(self.parent) if p < 0)
+
+    @cached_property
+    def separators(self) -> tuple[tuple[int, ...], ...]:
+        """The variables that each clique shares with its parent; empty for a root."""
+        return tuple(
+            tuple(v for v in clique if p >= 0 and v in self.cliques[p])
+            for clique, p in zip(self.cliques, self.parent, strict=True)
+        )
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The children of each clique in increasing order."""
+        return children([() if p < 0 else (p,) for p in self.parent])
+
+    def neighbours(self, clique: int) -> tuple[int, ...]:
+        """Return the cliques next to this one: its parent, if any, then its children."""
+        parent = self.parent[clique]
+        return self.children[clique] if parent < 0 else (parent, *self.children[clique])
+
+    @cached_property
+    def top_down(self) -> tuple[int, ...]:
+        """All cliques, parents before their children, one tree after the other."""
+        order: list[int] = []
+        stack = list(reversed(self.roots))
+        while stack:
+            order.append(stack.pop())
+            stack.extend(reversed(self.children[order[-1]]))
+        return tuple(order)
+
+    def size(self, cardinalities: Sequence[int] | NDArray[np.int64]) -> int:
+        """Return the effective size: configurations of all cliques (Nielsen, thesis, eq. 3.20).
+
+        Parameters
+        ----------
+        cardinalities
+            Number of states of each variable.
+        """
+        return sum(prod(int(cardinalities[v]) for v in clique) for clique in self.cliques)
+
+    def rooted_at(self, clique: int) -> "CliqueTree":
+        """Return the same forest with this clique as the root of its tree.
+
+        Raises
+        ------
+        OptionError
+            When there is no such clique.
+        """
+        if not 0 <= clique < len(self.cliques):
+            raise OptionError(
+                f"no clique {clique}: give an index from 0 to {len(self.cliques) - 1}"
+            )
+        parent = list(self.parent)
+        above, current = -1, clique
+        while current >= 0:
+            parent[current], above, current = above, current, parent[current]
+        return CliqueTree(self.cliques, tuple(parent))
+
+    def homes(self, network: BayesianNetwork) -> tuple[int, ...]:
+        """Return for each variable the smallest clique that holds it and its parents.
+
+        Raises
+        ------
+        CheckError
+            When no clique does.
+        """
+        sizes = [prod(int(network.cardinalities[v]) for v in c) for c in self.cliques]
+        members = [set(c) for c in self.cliques]
+        with_variable: list[list[int]] = [[] for _ in network.names]
+        for c in sorted(range(len(sizes)), key=lambda c: (sizes[c], c)):
+            for v in self.cliques[c]:
+                with_variable[v].append(c)
+        homes: list[int] = []
+        for v, family in enumerate(network.parents):
+            home = next((c for c in with_variable[v] if members[c].issuperset(family)), None)
+            if home is None:
+                shown = ", ".join(network.names[j] for j in (*family, v))
+                raise CheckError(f"no clique holds the family {shown}: triangulate its moral graph")
+            homes.append(home)
+        return tuple(homes)
+
+    def check(self, network: BayesianNetwork) -> None:
+        """Verify that this is a clique forest of a network.
+
+        Raises
+        ------
+        CheckError
+            When the parents do not form a forest, a clique lists an unknown variable or lies
+            inside another, no clique holds some family, or the cliques of some variable are not
+            connected (running-intersection property).
+        """
+        if len(self.parent) != len(self.cliques) or len(self.top_down) != len(self.cliques):
+            raise CheckError(f"the clique parents {self.parent} do not form a forest")
+        for clique in self.cliques:
+            if list(clique) != sorted(set(clique)) or not set(clique) <= set(
+                range(network.n_variables)
+            ):
+                raise CheckError(f"clique {clique} is not an increasing list of variables")
+        self.homes(network)
+        self._check_running_intersection(network)
+        self._check_maximal()
+
+    def _check_running_intersection(self, network: BayesianNetwork) -> None:
+        """Count: in a forest, a set of cliques is connected if it has one arc less than cliques."""
+        cliques = _occurrences(self.cliques, network.n_variables)
+        arcs = _occurrences(self.separators, network.n_variables)
+        broken = np.flatnonzero(cliques - arcs != 1)
+        if len(broken):
+            name = network.names[broken[0]]
+            raise CheckError(
+                f"the cliques that hold {name!r} are not connected in the clique tree: "
+                "the running-intersection property fails"
+            )
+
+    def _check_maximal(self) -> None:
+        """With running intersection, a clique inside another lies inside a neighbour."""
+        for c, p in enumerate(self.parent):
+            if p >= 0 and len(self.separators[c]) in (len(self.cliques[c]), len(self.cliques[p])):
+                raise CheckError(f"clique {c} or its parent {p} lies inside the other: merge them")
+
+
+def _occurrences(sets: Iterable[tuple[int, ...]], n: int) -> NDArray[np.int64]:
+    """Return in how many sets each variable is, shape (n,)."""
+    members = np.array([v for s in sets for v in s], np.int64)
+    return np.bincount(members, minlength=n)
+
+
+def clique_tree(
+    network: BayesianNetwork, order: Sequence[int] | None = None, *, deadline: float = np.inf
+) -> CliqueTree:
+    """Return a clique forest of a network.
+
+    Parameters
+    ----------
+    network
+        Any network; its disconnected parts give one tree each.
+    order
+        Order of elimination; the best of many heuristics when left out
+        (:func:`~exactlearn.graphs.elimination.best_elimination_order`).
+    deadline
+        When to try no further heuristic, by the monotonic clock.
+
+    Raises
+    ------
+    OptionError
+        When ``order`` does not list every variable once.
+    """
+    graph = moral_graph(network.parents)
+    if order is None:
+        order = best_elimination_order(graph, network.cardinalities, deadline=deadline)
+    cliques = maximal_cliques(graph, order)
+    return CliqueTree(cliques, _spanning_forest(cliques, network.n_variables))
+
+
+def _spanning_forest(cliques: Sequence[tuple[int, ...]], n: int) -> tuple[int, ...]:
+    """Return the parents in a spanning forest with the largest separators (Prim 1957).
+
+    Among equally large separators the clique that stands first is joined first, to the clique
+    of the tree that came first.
+    """
+    holders: list[list[int]] = [[] for _ in range(n)]
+    for c, clique in enumerate(cliques):
+        for v in clique:
+            holders[v].append(c)
+    parent = np.full(len(cliques), -1)
+    # The largest separator from the growing tree to each clique; -1 once it is in a tree.
+    widest = np.zeros(len(cliques), np.int64)
+    for _ in cliques:
+        joined = int(widest.argmax())
+        widest[joined] = -1
+        meeting = [c for v in cliques[joined] for c in holders[v]]
+        shared = np.bincount(meeting, minlength=len(cliques))
+        better = (shared > widest) & (widest >= 0)
+        parent[better] = joined
+        widest[better] = shared[better]
+    return tuple(parent.tolist())

@@ -1,0 +1,206 @@
+r"""Parameters of a Bayesian network by counting: complete data, or the rows that observe a family.
+
+With :math:`N_{u,x}` the weight of the rows in which the parents take the configuration :math:`u`
+and the variable the state :math:`x`, and :math:`r` the number of states of the variable, the
+alpha-smoothed maximum-likelihood parameters are (Nielsen, thesis, eq. 4.15)
+
+.. math:: P(x \mid u) = \frac{N_{u,x} + \alpha}{N_u + \alpha r} .
+
+A parent configuration that no row has gets the uniform distribution: with alpha above zero that
+is what the formula says, with alpha zero, where it says 0/0, it is the convention here.
+
+In available-case analysis the counts of a family are those of the rows in which no cell of the
+family is missing: other families may count other rows. The estimates are consistent where cells
+are missing completely at random.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
+from exactlearn.data.alignment import refuse_missing
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError, TooLargeError
+
+
+@checked_arguments()
+def fit_complete(
+    dataset: Dataset, parents: Sequence[Sequence[int]], *, alpha: float = 1.0
+) -> BayesianNetwork:
+    """Estimate the tables of a network with given parents from complete data.
+
+    Parameters
+    ----------
+    dataset
+        Table without missing cells; rows count by their weights.
+    parents
+        Parents of each variable of the table, by index; their order is that of the table's axes.
+    alpha
+        Smoothing added to every count (eq. 4.15), finite, at least zero.
+
+    Returns
+    -------
+    network
+        Network over the variables and states of the table.
+
+    Raises
+    ------
+    DataError
+        When a cell is missing, or a variable stands among its own parents or a parent twice.
+    OptionError
+        When ``alpha`` is negative or not finite, there is not one parent set of column indices
+        for each variable, or the parents hold a directed cycle.
+    TooLargeError
+        When a table would have more than :data:`~exactlearn.bayesnet.network.LARGEST_TABLE`
+        entries.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0], [0], [1]], np.int8), ("a",), (("no", "yes"),))
+    >>> fit_complete(data, [()], alpha=1.0).tables
+    (array([0.6, 0.4]),)
+    """
+    checked_families(dataset, parents, alpha)
+    refuse_missing(
+        dataset.codes,
+        dataset.names,
+        "but these parameters need complete data: complete the table first ('augment'), or "
+        "estimate from incomplete rows by EM",
+    )
+    return fit_available_cases(dataset, parents, alpha=alpha)
+
+
+def fit_available_cases(
+    dataset: Dataset, parents: Sequence[Sequence[int]], *, alpha: float = 1.0
+) -> BayesianNetwork:
+    """Estimate the tables of a network from the rows that observe each family.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells; rows count by their weights.
+    parents, alpha
+        As for :func:`fit_complete`. A family that no row observes gets uniform distributions.
+
+    Returns
+    -------
+    network
+        Network over the variables and states of the table.
+
+    Raises
+    ------
+    DataError, OptionError, TooLargeError
+        As :func:`fit_complete`, but for missing cells.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0], [0], [1], [-1]], np.int8), ("a",), (("no", "yes"),))
+    >>> fit_available_cases(data, [()], alpha=1.0).tables
+    (array([0.6, 0.4]),)
+    """
+    families = checked_families(dataset, parents, alpha)
+    tables = tuple(
+        smoothed(full_counts(dataset, child, family), alpha)
+        for child, family in enumerate(families)
+    )
+    return BayesianNetwork(dataset.names, dataset.states, families, tables)
+
+
+def available_rows(dataset: Dataset, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the number of rows that observe each family: the variable and its parents.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0, 1], [0, -1]]), ("a", "b"), (("n", "y"),) * 2)
+    >>> available_rows(data, [(), (0,)])
+    (2, 1)
+    """
+    observed = dataset.codes >= 0
+    families = ([*family, child] for child, family in enumerate(parents))
+    return tuple(int(observed[:, family].all(axis=1).sum()) for family in families)
+
+
+def checked_families(
+    dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
+) -> tuple[tuple[int, ...], ...]:
+    """Return the parents of each variable of a table, checked together with the smoothing.
+
+    Raises
+    ------
+    OptionError
+        When ``alpha`` is negative or not finite, or there is not one set of column indices for
+        each variable.
+    """
+    if not (math.isfinite(alpha) and alpha >= 0):
+        raise OptionError(f"alpha is {alpha}: give a finite number, 0 or more")
+    if len(parents) != dataset.n_variables:
+        raise OptionError(
+            f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
+        )
+    families = tuple(tuple(int(p) for p in family) for family in parents)
+    for name, family in zip(dataset.names, families, strict=True):
+        if not all(0 <= p < dataset.n_variables for p in family):
+            raise OptionError(
+                f"variable {name!r} has the parents {family}: give column indices from 0 to "
+                f"{dataset.n_variables - 1}"
+            )
+    return families
+
+
+def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
+    """Count all configurations of a family, those that no row has included.
+
+    Parameters
+    ----------
+    dataset
+        Table; rows in which a cell of the family is missing are left out (available cases).
+    child, parents
+        The family, by column index.
+
+    Returns
+    -------
+    counts
+        Weight of the rows of each configuration: one axis per parent, the child's axis last.
+    """
+    family = [*parents, child]
+    shape = tuple(len(dataset.states[v]) for v in family)
+    size = math.prod(shape)
+    if size > LARGEST_TABLE:
+        raise TooLargeError(
+            f"the table of {dataset.names[child]!r} given {len(parents)} parents would have "
+            f"{size} entries, more than {LARGEST_TABLE}: use fewer parents"
+        )
+    codes = dataset.codes[:, family].astype(np.int64)
+    available = (codes >= 0).all(axis=1)
+    configuration = np.ravel_multi_index(tuple(codes[available].T), shape)
+    weights = None if dataset.weights is None else dataset.weights[available]
+    counts = np.bincount(configuration, weights=weights, minlength=size)
+    return counts.reshape(shape).astype(np.float64)
+
+
+def smoothed(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """Return the alpha-smoothed distributions along the last axis (Nielsen, thesis, eq. 4.15).
+
+    Parameters
+    ----------
+    counts
+        Non-negative counts, any shape; may be expected counts.
+    alpha
+        Smoothing added to every count; rows without any count become uniform.
+
+    Examples
+    --------
+    >>> smoothed(np.array([[3.0, 1.0], [0.0, 0.0]]), 0.0)
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+    n_states = counts.shape[-1]
+    raised = counts + alpha
+    totals = raised.sum(axis=-1, keepdims=True)
+    seen = totals > 0
+    table: NDArray[np.float64] = np.where(seen, raised, 1.0) / np.where(seen, totals, n_states)
+    return table

@@ -1,0 +1,329 @@
+r"""Naive Bayes with a latent component: all variables independent given a variable never observed.
+
+.. math:: P(x) = \sum_c P(c) \prod_i P(x_i \mid c)        (THESIS, section 3.4)
+
+The number of components grows (THESIS, Algorithm 4.5, after Lowd and Domingos 2005): new ones are
+centred at rows that are drawn, EM fits all, components of hardly any weight go. Missing cells are
+left out of the product. With ``alpha`` EM maximises the log-likelihood plus ``alpha`` times the
+sum of all log parameters, which never falls; this is monitored.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.ascent import ascend
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.lookup import state_index, variable_index
+from exactlearn.errors import DataError, OptionError
+
+SMOOTHING = 0.1
+"""Pseudo-count of every parameter."""
+
+ITERATIONS, TOLERANCE = 50, 1e-4
+"""Most iterations of EM for each number of components, and the gain per row that ends it."""
+
+LEAST_WEIGHT = 0.001
+"""Components of less probability are left out (THESIS, section 4.4.2)."""
+
+MOST_COMPONENTS, PATIENCE = 400, 2
+"""Where growth ends, and after how many numbers of components without a better score."""
+
+_IMPOSSIBLE = -1e200
+"""In place of the logarithm of 0, which a product with 0 cannot have."""
+
+_SHARE = 0.1 / 1.1
+"""Weight of the marginal distribution in a new component (THESIS, 4.35)."""
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayes:
+    """A naive Bayes model with a latent component.
+
+    Parameters
+    ----------
+    names, states
+        Of the variables.
+    prior
+        Probability of each component, shape (components,).
+    parameters
+        Probability of each state given each component, the states of all variables one after the
+        other, shape (states, components).
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    prior: NDArray[np.float64]
+    parameters: NDArray[np.float64]
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables, the latent one left out."""
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """Return the index of a variable.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variable; the message suggests near names.
+        """
+        return variable_index(name, self._index)
+
+    def state_index(self, variable: int, state: str) -> int:
+        """Return the code of a state of the variable with this index.
+
+        Raises
+        ------
+        OptionError
+            When the variable has no such state; the message lists near or all states.
+        """
+        return state_index(state, self.states[variable], self.names[variable])
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.prior)
+
+    @cached_property
+    def effective_size(self) -> int:
+        """What belief updating costs: components x free states, THESIS (3.59)."""
+        return self.n_components * sum(len(s) - 1 for s in self.states)
+
+    @property
+    def representational_size(self) -> int:
+        """Number of free parameters, THESIS (3.60)."""
+        return self.n_components - 1 + self.effective_size
+
+    @checked_arguments()
+    def log_likelihood_rows(self, dataset: Dataset) -> NDArray[np.float64]:
+        """Return the log-likelihood of the observed cells of each row, shape (rows,).
+
+        Raises
+        ------
+        DataError
+            If the table lacks a variable of the model, or has a state that it does not know.
+        """
+        cells = _one_hot(aligned_codes(dataset, self.names, self.states), self.states)
+        rows: NDArray[np.float64] = logsumexp(_joint(cells, self.prior, self.parameters), axis=1)
+        return np.where(rows > _IMPOSSIBLE / 2, rows, -np.inf)
+
+    def posterior(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return posterior marginals, and the logarithm of the expected product of the weights.
+
+        Parameters
+        ----------
+        weights
+            What the evidence weighs each state of each variable with, shape (states,); 1 without.
+
+        Returns
+        -------
+        posterior, log_probability
+            Shape (states,), all zero where the evidence is impossible; and ``-inf`` then.
+        """
+        weighted = weights[:, None] * self.parameters
+        starts = np.cumsum([0, *self.cardinalities])[:-1]
+        masses = np.add.reduceat(weighted, starts)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.prior) + np.log(masses).sum(axis=0)
+        log_probability = float(logsumexp(logs))
+        if log_probability == -np.inf:
+            return np.zeros(len(weights)), log_probability
+        totals = np.repeat(masses, self.cardinalities, axis=0)
+        shares = np.divide(weighted, totals, out=np.zeros_like(weighted), where=totals > 0)
+        return shares @ np.exp(logs - log_probability), log_probability
+
+
+@checked_arguments()
+def learn_naive_bayes(
+    dataset: Dataset,
+    *,
+    lambda_: float | None = None,
+    alpha: float = SMOOTHING,
+    seed: int = 0,
+) -> NaiveBayes:
+    """Return the model of the best score among growing numbers of components.
+
+    The score is S = (1-lambda) L - lambda x free parameters (PDG-SEM, section 6.2.1); growth ends
+    when it has not risen for some numbers of components.
+
+    Parameters
+    ----------
+    dataset
+        Rows, possibly weighted and with missing cells.
+    lambda_
+        Weight of the size, from 0 to 1; left out, that of BIC.
+    alpha
+        Pseudo-count of every parameter.
+    seed
+        Of the rows that are drawn.
+
+    Raises
+    ------
+    DataError
+        If there are no rows of positive weight.
+    OptionError
+        If lambda or ``alpha`` is wrong.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0, 0], [1, 1, 1]] * 50)
+    >>> model = learn_naive_bayes(Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3))
+    >>> model.n_components, model.representational_size
+    (2, 7)
+    """
+    penalty = float(np.log(max(1.0, dataset.row_weights.sum())))
+    weight = penalty / (2 + penalty) if lambda_ is None else lambda_
+    if not 0 <= weight <= 1:
+        raise OptionError(f"lambda {weight}: give a number from 0 to 1")
+    best, best_score, fruitless = None, -np.inf, 0
+    for model in naive_bayes_models(dataset, alpha=alpha, seed=seed):
+        likelihood = dataset.total(model.log_likelihood_rows(dataset))
+        score = (1 - weight) * likelihood - weight * model.representational_size
+        fruitless = 0 if score > best_score else fruitless + 1
+        if score > best_score:
+            best, best_score = model, score
+        if fruitless == PATIENCE:
+            break
+    assert best is not None
+    return best
+
+
+def naive_bayes_models(
+    dataset: Dataset, *, alpha: float = SMOOTHING, seed: int = 0
+) -> Iterator[NaiveBayes]:
+    """Yield models with more and more components (THESIS, Algorithm 4.5).
+
+    Raises
+    ------
+    DataError
+        If there are no rows of positive weight.
+    OptionError
+        If ``alpha`` is negative or infinite.
+    """
+    if not 0 <= alpha < np.inf:
+        raise OptionError(f"alpha must be 0 or more and finite, got {alpha}")
+    weights = np.asarray(dataset.row_weights, np.float64)
+    if not weights.sum() > 0:
+        raise DataError("the table has no rows of positive weight: nothing to learn from")
+    rng = np.random.default_rng(seed)
+    problem = _ComponentEM(_one_hot(dataset.codes, dataset.states), weights, dataset, alpha)
+    prior, parameters = np.ones(1), problem.marginal[:, None]
+    wanted = 1
+    while wanted <= MOST_COMPONENTS:
+        fitted = problem.fitted(prior, parameters)
+        yield NaiveBayes(dataset.names, dataset.states, *fitted)
+        prior, parameters = fitted
+        kept = prior > LEAST_WEIGHT
+        prior, parameters = prior[kept], parameters[:, kept]
+        # Half as many again, so that large numbers are reached in few steps.
+        wanted += max(1, wanted // 2)
+        new = max(1, wanted - len(prior))
+        drawn = problem.centred(rng.choice(len(weights), new, p=weights / weights.sum()))
+        scale = len(prior) / (len(prior) + new)
+        prior = np.append(prior / prior.sum() * scale, np.full(new, (1 - scale) / new))
+        parameters = np.hstack((parameters, drawn))
+
+
+class _State(NamedTuple):
+    iteration: int
+    prior: NDArray[np.float64]
+    parameters: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    objective: float
+
+
+class _ComponentEM:
+    """EM for a fixed number of components (THESIS, 4.31 to 4.34; 4.32 as corrected)."""
+
+    def __init__(
+        self,
+        cells: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        dataset: Dataset,
+        alpha: float,
+    ) -> None:
+        self._cells, self._weights, self._alpha = cells, weights, alpha
+        self._starts = np.cumsum([0, *(len(s) for s in dataset.states)])[:-1]
+        self._sizes = [len(s) for s in dataset.states]
+        self.marginal = self._normalised((weights @ cells)[:, None] + max(alpha, 1e-9))[:, 0]
+
+    def centred(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return components around rows (THESIS, 4.35); a missing cell has the marginal."""
+        own = self._cells[rows].T
+        known = np.repeat(np.add.reduceat(own, self._starts), self._sizes, axis=0) > 0
+        mixed = (1 - _SHARE) * own + _SHARE * self.marginal[:, None]
+        return np.where(known, mixed, self.marginal[:, None])
+
+    def fitted(
+        self, prior: NDArray[np.float64], parameters: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return prior and parameters after EM."""
+        gain = TOLERANCE * self._weights.sum()
+        first = self._expect(0, prior, parameters)
+        states, _ = ascend(first, self._step, iterations=ITERATIONS, least_gain=gain)
+        return states[-1].prior, states[-1].parameters
+
+    def _step(self, state: _State) -> _State:
+        k = len(state.prior)
+        raised = state.counts + self._alpha
+        prior = raised[0] / raised[0].sum()
+        parameters = self._normalised(raised[1:])
+        return self._expect(state.iteration + 1, prior, parameters.reshape(-1, k))
+
+    def _expect(
+        self, iteration: int, prior: NDArray[np.float64], parameters: NDArray[np.float64]
+    ) -> _State:
+        joint = _joint(self._cells, prior, parameters)
+        rows = logsumexp(joint, axis=1)
+        shares = np.exp(joint - rows[:, None]) * self._weights[:, None]
+        counts = np.vstack((shares.sum(axis=0), self._cells.T @ shares))
+        penalty = 0.0
+        if self._alpha:
+            penalty = self._alpha * float(np.log(prior).sum() + np.log(parameters).sum())
+        objective = float(self._weights @ rows) + penalty
+        return _State(iteration, prior, parameters, counts, objective)
+
+    def _normalised(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Divide by the sum over the states of each variable; where it is 0 all are alike."""
+        totals = np.repeat(np.add.reduceat(counts, self._starts), self._sizes, axis=0)
+        alike = np.repeat(1 / np.array(self._sizes), self._sizes)[:, None]
+        shares: NDArray[np.float64] = np.where(
+            totals > 0, counts / np.where(totals > 0, totals, 1.0), alike
+        )
+        return shares
+
+
+def _joint(
+    cells: NDArray[np.float64], prior: NDArray[np.float64], parameters: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return log-probabilities of the observed cells and each component, (rows, components)."""
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(parameters), _IMPOSSIBLE), np.log(prior)
+    joint: NDArray[np.float64] = cells @ logs[0] + logs[1]
+    return joint
+
+
+def _one_hot(
+    codes: NDArray[np.integer], states: tuple[tuple[str, ...], ...]
+) -> NDArray[np.float64]:
+    """Return a 1 for each observed cell's state, shape (rows, states of all variables)."""
+    parts = [codes[:, [v]] == np.arange(len(s)) for v, s in enumerate(states)]
+    return np.hstack(parts).astype(np.float64)

@@ -1,0 +1,261 @@
+"""Bayesian networks: a DAG with one conditional probability table per variable.
+
+The joint distribution is the product over the variables of P(X | parents of X)
+(Nielsen, thesis, section 3.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.sampling import draw
+from exactlearn.data.alignment import aligned_codes, refuse_missing
+from exactlearn.data.codes import repeated
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.lookup import state_index, variable_index
+from exactlearn.errors import DataError, OptionError
+from exactlearn.graphs.dag import topological_order
+
+_COMPLETE_ROWS = (
+    "but the likelihood of a network needs complete rows: complete the table first, or compile "
+    "the network to a decision graph, which takes missing cells"
+)
+
+ROW_TOLERANCE = 1e-6
+"""How far from one a row of a conditional probability table may sum."""
+
+LARGEST_TABLE = 2**27
+"""The most entries of a table that is read or estimated (1 GiB)."""
+
+
+@dataclass(frozen=True, eq=False)
+class BayesianNetwork:
+    """A discrete Bayesian network, checked when made.
+
+    Parameters
+    ----------
+    names
+        Variable names, all different.
+    states
+        State names of each variable, all different within the variable.
+    parents
+        Parents of each variable, in the order of its table's axes.
+    tables
+        Conditional probabilities of each variable: one axis per parent in that order, then the
+        variable's own axis last; rows sum to one within 1e-6 and are kept as given.
+
+    Raises
+    ------
+    DataError
+        When names, states or tables do not fit each other.
+    OptionError
+        When the parents hold a directed cycle.
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    parents: tuple[tuple[int, ...], ...]
+    tables: tuple[NDArray[np.float64], ...]
+
+    def __post_init__(self) -> None:
+        """Check the network."""
+        self.check()
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The variables with parents before children, smallest index first."""
+        return topological_order(self.parents, self.names)
+
+    @property
+    def arcs(self) -> tuple[tuple[int, int], ...]:
+        """All arcs as (parent, child), sorted by child, parents in table order."""
+        return tuple((p, child) for child, family in enumerate(self.parents) for p in family)
+
+    @property
+    def representational_size(self) -> int:
+        """Number of free parameters (Nielsen, thesis, eq. 3.21)."""
+        return sum(t.size - t.size // t.shape[-1] for t in self.tables)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """Return the index of a variable.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variable; the message suggests near names.
+        """
+        return variable_index(name, self._index)
+
+    def state_index(self, variable: int, state: str) -> int:
+        """Return the code of a state of the variable with this index.
+
+        Raises
+        ------
+        OptionError
+            When the variable has no such state; the message lists near or all states.
+        """
+        return state_index(state, self.states[variable], self.names[variable])
+
+    def check(self) -> None:
+        """Verify names, states, shapes, probabilities and acyclicity.
+
+        Raises
+        ------
+        DataError
+            When names, states or tables do not fit each other.
+        OptionError
+            When the parents hold a directed cycle.
+        """
+        lengths = [len(x) for x in (self.names, self.states, self.parents, self.tables)]
+        if len(set(lengths)) > 1:
+            raise DataError(
+                "names, states, parents and tables must have one entry a variable, "
+                f"found {lengths[0]}, {lengths[1]}, {lengths[2]} and {lengths[3]}"
+            )
+        _check_distinct(self.names, "variable name")
+        for variable in range(self.n_variables):
+            _check_family(self, variable)
+        _ = self.order
+
+    @checked_arguments()
+    def aligned_codes(self, dataset: Dataset) -> NDArray[np.int16]:
+        """Return a table's codes in this network's order, shape (rows, variables).
+
+        Variables and states are matched by name; missing cells stay -1.
+
+        Raises
+        ------
+        DataError
+            When a variable is absent, or a row has a state that the network does not know.
+        """
+        return aligned_codes(dataset, self.names, self.states)
+
+    @checked_arguments()
+    def log_likelihood_rows(self, dataset: Dataset) -> NDArray[np.float64]:
+        """Return the natural log probability of each row, weights ignored.
+
+        Parameters
+        ----------
+        dataset
+            Table without missing cells in the network's variables, matched by name.
+
+        Returns
+        -------
+        log_likelihoods
+            Shape (rows,); minus infinity for a row of probability zero.
+
+        Raises
+        ------
+        DataError
+            When a variable or state does not match, or a cell is missing.
+        """
+        codes = self.aligned_codes(dataset)
+        refuse_missing(codes, self.names, _COMPLETE_ROWS)
+        total = np.zeros(len(codes))
+        for i, (family, table) in enumerate(zip(self.parents, self.tables, strict=True)):
+            with np.errstate(divide="ignore"):
+                logs = np.log(table)
+            total += logs[tuple(codes[:, j] for j in (*family, i))]
+        return total
+
+    @checked_arguments()
+    def log_likelihood(self, dataset: Dataset) -> float:
+        """Return the natural log-likelihood of complete rows: a total, rows counted by weight.
+
+        Raises
+        ------
+        DataError
+            When a variable or state does not match, or a cell is missing.
+        """
+        return dataset.total(self.log_likelihood_rows(dataset))
+
+    @checked_arguments()
+    def sample(self, rows: int, rng: np.random.Generator) -> Dataset:
+        """Draw independent complete rows by forward sampling.
+
+        Parameters
+        ----------
+        rows
+            Number of rows.
+        rng
+            Source of randomness; same generator state, same rows.
+
+        Raises
+        ------
+        OptionError
+            When ``rows`` is negative.
+        """
+        if rows < 0:
+            raise OptionError(f"{rows} rows to sample: give a number that is 0 or more")
+        codes = np.empty((self.n_variables, rows), np.int16)
+        for i in self.order:
+            cumulative = self.tables[i].cumsum(axis=-1)
+            configuration = np.zeros(rows, np.int64)
+            for j in self.parents[i]:
+                configuration = configuration * self.cardinalities[j] + codes[j]
+            flat = np.ascontiguousarray(cumulative).reshape(-1, cumulative.shape[-1])
+            draw(flat, configuration, rng.random(rows), codes[i])
+        return Dataset(codes.T, self.names, self.states)
+
+
+def _check_distinct(names: Sequence[str], what: str) -> None:
+    if twice := repeated(names):
+        raise DataError(f"{what} {twice[0]!r} stands twice: names must differ, rename one")
+
+
+def _check_family(network: BayesianNetwork, i: int) -> None:
+    """Verify one variable's states, parents and table."""
+    name, family, table = network.names[i], network.parents[i], network.tables[i]
+    if not network.states[i]:
+        raise DataError(f"variable {name!r} has no states: give at least one")
+    _check_distinct(network.states[i], f"variable {name!r}: state")
+    if len({*family, i}) != len(family) + 1 or any(
+        not 0 <= j < network.n_variables for j in family
+    ):
+        raise DataError(
+            f"variable {name!r}: parents {family} must be different indices from 0 to "
+            f"{network.n_variables - 1}, other than its own ({i})"
+        )
+    shape = tuple(len(network.states[j]) for j in (*family, i))
+    if table.shape != shape or table.dtype != np.float64:
+        raise DataError(
+            f"variable {name!r}: expected a float64 table of shape {shape} (parents, then the "
+            f"variable), found {table.dtype} {table.shape}"
+        )
+    _check_rows(network, i)
+
+
+def _check_rows(network: BayesianNetwork, i: int) -> None:
+    """Verify that every row of a table is a distribution."""
+    table = network.tables[i]
+    with np.errstate(invalid="ignore"):
+        wrong = ~(abs(table.sum(axis=-1) - 1) <= ROW_TOLERANCE) | ~(table >= 0).all(axis=-1)
+    if wrong.any():
+        first = tuple(int(k) for k in np.argwhere(wrong)[0])
+        given = ", ".join(
+            f"{network.names[j]}={network.states[j][k]}"
+            for j, k in zip(network.parents[i], first, strict=True)
+        )
+        raise DataError(
+            f"variable {network.names[i]!r}{', given ' + given if given else ''}: expected "
+            f"probabilities >= 0 that sum to one within {ROW_TOLERANCE:g}, found "
+            f"{table[first].tolist()} with sum {float(table[first].sum())!r}: correct the row"
+        )

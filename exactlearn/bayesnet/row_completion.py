@@ -1,0 +1,227 @@
+"""Completing rows by a network: posteriors, most probable and drawn states of missing cells.
+
+All by exact inference among the missing variables of each row
+(:mod:`exactlearn.bayesnet.bucket_flows`); rows count alike whatever their weights.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn.bayesnet.bucket_layout import buckets, flat_tables
+from exactlearn.bayesnet.bucket_rows import NO_COUNTS, expect_families, fill_cells
+from exactlearn.bayesnet.bucket_space import space_for
+from exactlearn.bayesnet.missing_parts import MissingParts, missing_parts
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+
+
+@checked_arguments()
+def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.float64]:
+    """Return the posterior distribution of each missing cell given the observed ones of its row.
+
+    Parameters
+    ----------
+    network
+        Network over the table's variables; variables and states are matched by name.
+    dataset
+        Table with missing cells.
+
+    Returns
+    -------
+    posterior
+        Probabilities, shape (missing cells, states of the largest variable): in the order of
+        ``dataset.missing_cells``, the states in the order of the table; zero beyond a variable's
+        states.
+
+    Raises
+    ------
+    DataError
+        When a variable of either is not in the other, a row has a state that the network does not
+        know, or the observed cells around a missing one have probability zero.
+    TooLargeError
+        When the missing cells of a row depend on each other too much for exact inference.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork(
+    ...     ("rain", "wet"),
+    ...     (("no", "yes"),) * 2,
+    ...     ((), (0,)),
+    ...     (np.array([0.8, 0.2]), np.array([[0.75, 0.25], [0.0, 1.0]])),
+    ... )
+    >>> table = Dataset(np.array([[-1, 1]]), network.names, network.states)
+    >>> posterior_cells(network, table)
+    array([[0.5, 0.5]])
+    """
+    task = _Completing(network, dataset)
+    parts, states = task.parts, task.states
+    found = np.zeros((len(parts.codes), int(task.layout.state_first[-1])))
+    logs = np.empty(len(parts.codes))
+    space = space_for(task.layout, parts.codes)
+    expect_families(
+        task.layout, task.tables, parts.codes, parts.weights, space, logs, NO_COUNTS, found
+    )
+    task.refuse(np.isneginf(logs)[parts.of_cell])
+    posterior = np.zeros((len(states), int(dataset.cardinalities.max(initial=0))))
+    cells = np.arange(len(states))
+    for k in range(states.shape[1]):
+        some = cells[task.layout.cardinality[task.columns] > k]
+        place = task.layout.state_first[task.columns[some]] + k
+        posterior[some, states[some, k]] = found[parts.of_cell[some], place]
+    return np.minimum(posterior, 1.0, out=posterior)  # rounding may leave 1.0000000000000002
+
+
+@checked_arguments()
+def most_probable_completion(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.int64]:
+    """Return the jointly most probable states of each row's missing cells (MPE).
+
+    Parameters
+    ----------
+    network, dataset
+        As for :func:`posterior_cells`.
+
+    Returns
+    -------
+    values
+        State of each missing cell, in the order of ``dataset.missing_cells``; of equally probable
+        completions always the same one.
+
+    Raises
+    ------
+    DataError, TooLargeError
+        As :func:`posterior_cells` does.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork(("a",), (("no", "yes"),), ((),), (np.array([0.3, 0.7]),))
+    >>> most_probable_completion(network, Dataset(np.array([[-1]]), ("a",), network.states))
+    array([1])
+    """
+    task = _Completing(network, dataset)
+    parts = task.parts
+    return task.fill(parts.codes, parts.of_cell, np.empty((0, 0)))
+
+
+@checked_arguments()
+def draw_completions(
+    network: BayesianNetwork, dataset: Dataset, draws: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw completions from the joint posterior of each row's missing cells.
+
+    Parameters
+    ----------
+    network, dataset
+        As for :func:`posterior_cells`.
+    draws
+        Number of completions of the whole table, at least 0.
+    rng
+        Source of randomness; same generator state, same completions.
+
+    Returns
+    -------
+    values
+        States in the order of ``dataset.missing_cells``, shape (draws, missing cells). Rows are
+        drawn independently of each other.
+
+    Raises
+    ------
+    OptionError
+        When ``draws`` is negative.
+    DataError, TooLargeError
+        As :func:`posterior_cells` does.
+    """
+    if draws < 0:
+        raise OptionError(f"{draws} completions to draw: give a number that is 0 or more")
+    task = _Completing(network, dataset)
+    values = np.empty((draws, len(task.columns)), np.int64)
+    for k in range(draws):
+        values[k] = task.fill(task.codes, task.source, rng.random(task.codes.shape))
+    return values
+
+
+class _Completing:
+    """A network, the incomplete rows of a table, and the way between their codes."""
+
+    def __init__(self, network: BayesianNetwork, dataset: Dataset) -> None:
+        codes = network.aligned_codes(dataset)
+        self.dataset = dataset
+        self.rows, variables = dataset.missing_cells[:, 0], dataset.missing_cells[:, 1]
+        self.columns = _columns(network, dataset)[variables]
+        self.states = _states(network, dataset, self.columns)
+        self.layout = buckets(network.parents, network.cardinalities, set(self.columns.tolist()))
+        self.tables = flat_tables(network)
+        self.incomplete, self.source = np.unique(self.rows, return_inverse=True)
+        self.codes = codes[self.incomplete]
+
+    @property
+    def parts(self) -> MissingParts:
+        """The distinct parts of the incomplete rows, their cells in the order of the table."""
+        found = missing_parts(self.layout, self.codes, np.ones(len(self.codes)))
+        number = np.empty(self.codes.shape, np.int64)
+        number[self.codes < 0] = np.arange(len(found.of_cell))
+        return replace(found, of_cell=found.of_cell[number[self.source, self.columns]])
+
+    def fill(
+        self, codes: NDArray[np.int16], of_cell: NDArray[np.int64], uniform: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Complete some rows as `fill_cells` does; return the table's state of each cell."""
+        filled = np.empty_like(codes)
+        impossible = fill_cells(
+            self.layout,
+            self.tables,
+            codes,
+            np.arange(len(codes)),
+            uniform,
+            space_for(self.layout, codes),
+            filled,
+        )
+        if impossible >= 0:
+            self.refuse(of_cell == impossible)
+        return self.states[np.arange(len(self.columns)), filled[of_cell, self.columns]]
+
+    def refuse(self, impossible: NDArray[np.bool_]) -> None:
+        """Raise a `DataError` when any of the missing cells has an impossible neighbourhood."""
+        cells = np.flatnonzero(impossible)
+        if len(cells):
+            row, variable = self.dataset.missing_cells[cells[0]].tolist()
+            raise DataError(
+                f"row {row}, missing cell of {self.dataset.names[variable]!r}: the row's observed "
+                "cells have probability zero under the network, so the cell has no posterior; "
+                "correct the row, or use a network with smoothed parameters (alpha > 0)"
+            )
+
+
+def _columns(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.int64]:
+    """Return the network's variable of each column of the table; -1 where none is missing."""
+    columns = np.full(dataset.n_variables, -1)
+    for j in np.unique(dataset.missing_cells[:, 1]).tolist():
+        if dataset.names[j] not in network.names:
+            raise DataError(
+                f"column {dataset.names[j]!r} has missing cells, but the network has no such "
+                f"variable{suggestion(dataset.names[j], network.names)}: leave the column out, or "
+                "use a network that has it"
+            )
+        columns[j] = network.names.index(dataset.names[j])
+    return columns
+
+
+def _states(
+    network: BayesianNetwork, dataset: Dataset, columns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the table's code of each state that the network knows, for each missing cell."""
+    known = np.zeros((network.n_variables, int(network.cardinalities.max(initial=1))), np.int64)
+    pairs = np.unique(np.column_stack((dataset.missing_cells[:, 1], columns)), axis=0)
+    for j, v in pairs.tolist():
+        for k, state in enumerate(network.states[v]):
+            if state not in dataset.states[j]:
+                raise DataError(
+                    f"column {dataset.names[j]!r} has missing cells that may have the network's "
+                    f"state {state!r}, which the table does not declare: add it to the states"
+                )
+            known[v, k] = dataset.states[j].index(state)
+    return known[columns]

@@ -1,0 +1,265 @@
+"""The steps of the declared pipeline that learn: table, score, constraints, network."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.augmentation import Augmentation, augment
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declared_constraints import declared_constraints, pair
+from exactlearn.commands.runs import Criterion, Reading, Search, SolverName
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.formats.table import read_dataset
+from exactlearn.graphs.dag import topological_order
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import Score, parse_score
+from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
+from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.result import OnEvent
+
+
+class Arcs(TypedDict):
+    """Arcs that every network must, or must not, have, as pairs of variable indices."""
+
+    required: frozenset[Arc]
+    forbidden: frozenset[Arc]
+
+
+class Constraints(Arcs):
+    """All constraints of a problem."""
+
+    constraints: tuple[Constraint, ...]
+
+
+def load(path: Path, reading: Reading) -> Dataset:
+    """Read a table as declared."""
+    return read_dataset(
+        path,
+        missing=reading.missing,
+        header=reading.header,
+        separator=reading.separator,
+        states=reading.states or None,
+        drop=reading.drop,
+        discretise=reading.discretise or None,
+        weights=reading.weights,
+    )
+
+
+def load_truth(path: Path, reading: Reading) -> Dataset:
+    """Read the table that completions are compared with; its states are the ones it has."""
+    return load(path, replace(reading, states={}))
+
+
+def load_for(
+    path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph | Dataset
+) -> Dataset:
+    """Read a table for a model, or for the table that one is learnt from.
+
+    Its variables are in the model's order, with the model's states.
+
+    Raises
+    ------
+    DataError
+        When a variable of the model is absent, or a row has a state that the model does not know.
+    """
+    states = dict(zip(model.names, model.states, strict=True))
+    dataset = load(path, replace(reading, states={**reading.states, **states}))
+    codes = aligned_codes(dataset, model.names, model.states)
+    return Dataset(codes, model.names, model.states, dataset.weights)
+
+
+def load_test(path: Path, reading: Reading, learned_from: Dataset) -> Dataset:
+    """Read rows that nothing is learnt from, as `load_for`; numbers go into the table's bins."""
+    return load_for(path, replace(reading, discretise={}), learned_from)
+
+
+def score_of(criterion: Criterion) -> Score:
+    """Return the declared score."""
+    return parse_score(criterion.criterion, ess=criterion.ess, lambda_=criterion.lambda_)
+
+
+def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
+    """Return arcs written ``A -> B`` as pairs of variable indices.
+
+    Raises
+    ------
+    OptionError
+        When an entry is no arc between two of the variables.
+
+    Examples
+    --------
+    >>> arcs(["b -> a"], ["a", "b"])
+    ((1, 0),)
+    """
+    return tuple(pair(entry, "->", "arc", names) for entry in entries)
+
+
+def constraints(search: Search, names: Sequence[str]) -> Constraints:
+    """Return the declared constraints as keywords of :class:`Problem`.
+
+    Raises
+    ------
+    OptionError
+        When an entry is not of its form, or names no variable.
+    InfeasibleError
+        When required arcs close a directed cycle.
+    """
+    required, forbidden = arcs(search.required, names), arcs(search.forbidden, names)
+    parents: list[list[int]] = [[] for _ in names]
+    for parent, child in set(required):
+        parents[child].append(parent)
+    try:
+        topological_order(parents, names)
+    except OptionError as error:
+        raise InfeasibleError(f"required arcs: {error}") from None
+    return Constraints(
+        required=frozenset(required),
+        forbidden=frozenset(forbidden),
+        constraints=declared_constraints(search, names),
+    )
+
+
+def arc_constraints(search: Search, names: Sequence[str]) -> Arcs:
+    """Return the declared constraints, which must be on single arcs, as arcs.
+
+    Raises
+    ------
+    OptionError
+        As :func:`constraints`, and when one is not on single arcs: networks are not completed
+        under those.
+    InfeasibleError
+        As :func:`constraints`.
+    """
+    found = constraints(search, names)
+    for constraint in found["constraints"]:
+        if not isinstance(constraint, Tiers | ForbiddenAdjacency):
+            raise OptionError(
+                f"'{constraint.told(names)}' cannot be honoured while missing cells are completed; "
+                "there, arcs, forbidden adjacencies and tiers can. Complete the table first "
+                "(augment -o completed.csv), and solve that with the constraint"
+            )
+    ruled_out = (c.forbidden_arcs for c in found["constraints"])
+    return Arcs(required=found["required"], forbidden=found["forbidden"].union(*ruled_out))
+
+
+def learning_problem(
+    dataset: Dataset, criterion: Criterion, search: Search, *, every: bool = False
+) -> Problem:
+    """Return the candidate parent sets of complete data with the declared constraints.
+
+    Parameters
+    ----------
+    dataset, criterion, search
+        What is declared.
+    every
+        Keep parent sets that are never part of a best network, for other networks than that.
+
+    Raises
+    ------
+    OptionError
+        When one variable is allowed more parents than all are.
+    """
+    found = constraints(search, dataset.names)
+    for name, most in search.max_parents_of.items():
+        if criterion.most_parents is not None and most > criterion.most_parents:
+            raise OptionError(
+                f"max_parents_of: {name!r} may have {most} parents, but no variable more than "
+                f"max_parents = {criterion.max_parents}; raise that, or lower this"
+            )
+    declared, required = found["constraints"], found["required"]
+    # A set that is dominated by a subset is of no use where arcs may always be taken away; and a
+    # conflict of several constraints is told rightly only where none of them chose the candidates.
+    prune = not every and all(c.removable for c in declared) and not (declared and required)
+    ruled_out = [c.forbidden_arcs for c in declared if prune]
+    problem = candidate_parent_sets(
+        dataset,
+        score_of(criterion),
+        max_parents=criterion.most_parents,
+        budget=Budget(seconds=criterion.scoring_time) if criterion.scoring_time else None,
+        required=() if declared else required,
+        forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
+        prune=prune,
+    )
+    return replace(problem, **found)
+
+
+def learn_complete(
+    problem: Problem, search: Search, on_event: OnEvent | None = None, **more: Any
+) -> Result:
+    """Solve parent-set selection as declared, with ``more`` options of :func:`solve`."""
+    return solve(
+        problem,
+        solver=search.solver,
+        time_limit=search.time_limit,
+        seed=search.seed,
+        on_event=on_event,
+        **more,
+    )
+
+
+class IncompleteOptions(Arcs):
+    """How network and completion are learned, as keywords of :func:`augment` and `Learning`."""
+
+    score: Score
+    max_parents: int
+    t: int
+    starts: int
+    solver: SolverName
+    time_limit: float | None
+    seed: int
+
+
+def incomplete_options(dataset: Dataset, criterion: Criterion, search: Search) -> IncompleteOptions:
+    """Return what is declared for learning from a table with missing cells.
+
+    Raises
+    ------
+    OptionError
+        When a scoring time is given: only complete data are searched best first; and as
+        :func:`arc_constraints`.
+    InfeasibleError
+        As :func:`arc_constraints`.
+    """
+    if criterion.scoring_time is not None:
+        raise OptionError(
+            "scoring_time is for complete data, but cells are missing; leave it out, and lower "
+            "max_parents if there are too many families"
+        )
+    return IncompleteOptions(
+        score=score_of(criterion),
+        max_parents=criterion.most_parents_among(dataset.n_variables),
+        t=search.t,
+        starts=search.starts,
+        solver=search.solver,
+        time_limit=search.time_limit,
+        seed=search.seed,
+        **arc_constraints(search, dataset.names),
+    )
+
+
+def learn_incomplete(
+    dataset: Dataset,
+    criterion: Criterion,
+    search: Search,
+    on_event: OnEvent | None = None,
+    *,
+    start: NDArray[np.int64] | None = None,
+) -> Augmentation:
+    """Learn network and completion together as declared, from a completion if one is given.
+
+    Raises
+    ------
+    OptionError, InfeasibleError
+        As :func:`incomplete_options`.
+    """
+    options = incomplete_options(dataset, criterion, search)
+    return augment(dataset, method=search.method, start=start, on_event=on_event, **options)

@@ -1,0 +1,190 @@
+"""What a person sees of a running search, and what a kill of the process leaves on disk."""
+
+from collections.abc import Callable
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.reporting.report import number, percent
+from exactlearn.solvers.result import Event
+
+WRITING_SHARE = 0.1
+"""Share of the time that writing the incumbent may take."""
+
+RETRY = 5.0
+"""Seconds after which an incumbent that could not be written is tried again."""
+
+
+class Checkpoint:
+    """Write each better answer as soon as it is found, but not all the time.
+
+    A full disk or a folder that is gone does not end the search: it is told once, and writing is
+    tried again later.
+
+    Parameters
+    ----------
+    warn
+        Told, once, why an answer could not be written.
+    """
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._warned = False
+        self._written = -float("inf")
+        self._free_at = -float("inf")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether writing has its turn."""
+        return monotonic() >= self._free_at
+
+    def keep(self, score: float, write: Callable[[], object]) -> None:
+        """Write an answer if it is better than the one on disk and writing has its turn.
+
+        Parameters
+        ----------
+        score
+            How good it is.
+        write
+            Makes and writes it; must replace its files in one step each.
+        """
+        begun = monotonic()
+        if score <= self._written or not self.is_due:
+            return
+        try:
+            write()
+        except (OSError, OptionError, TooLargeError) as error:
+            self._free_at = begun + RETRY
+            if not self._warned:
+                self._warned = True
+                self._warn(f"The best so far is not saved: {_reason(error)}. The search goes on.")
+            return
+        self._written = score
+        ended = monotonic()
+        self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
+
+
+class Incumbent(Checkpoint):
+    """The best selection of a search that reports events, written by a :class:`Checkpoint`.
+
+    Parameters
+    ----------
+    write
+        Writes one selection; must replace its files in one step each.
+    warn
+        Told, once, why a selection could not be written.
+    """
+
+    def __init__(self, write: Callable[[Event], None], warn: Callable[[str], None]) -> None:
+        super().__init__(warn)
+        self._write = write
+
+    def __call__(self, event: Event) -> None:
+        """Keep the selection of an event, if it has one."""
+        if event.parents is not None:
+            self.keep(event.score, lambda: self._write(event))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}"
+    return str(error)
+
+
+class Narration:
+    """Show what goes on, on standard error: a live line on a terminal, else lines with ``-v``.
+
+    The live line has a bar: the share of the first gap that is closed, where there is a gap.
+
+    Parameters
+    ----------
+    task
+        What is going on, in a word or two.
+    quiet, verbose
+        Show nothing; show every improvement on a line of its own.
+    """
+
+    def __init__(self, task: str, *, quiet: bool = False, verbose: bool = False) -> None:
+        self._task = task
+        self._quiet = quiet
+        self._verbose = verbose and not quiet
+        self._told = ""
+        self._widest = 0.0
+        console = Console(stderr=True, highlight=False, markup=False)
+        self._live: Progress | None = None
+        if console.is_terminal and not quiet:
+            self._live = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(bar_width=16),
+                TextColumn("{task.fields[told]}", markup=False),
+                TimeElapsedColumn(),
+                console=console,
+                transient=True,
+            )
+            self._line = self._live.add_task(task, total=None, told="")
+
+    def __enter__(self) -> Self:
+        """Begin the live line."""
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove the live line."""
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event of a running search."""
+        told = {"score": number(event.score), "bound": number(event.bound)}
+        if event.parents is not None:
+            gap = max(0.0, event.bound - event.score) / max(abs(event.score), 1e-9)
+            told["gap"] = percent(gap)
+            self._show_closed(gap)
+        known = "  ".join(f"{name} {value}" for name, value in told.items() if value)
+        where = f"{event.nodes} nodes" if event.nodes else "at the root"
+        self.tell(known, f"{event.seconds:.1f} s  {where}", where)
+
+    def stage(self, task: str) -> None:
+        """Go on to another task, of which nothing is known yet."""
+        self._task, self._told, self._widest = task, "", 0.0
+        if self._live is not None:
+            self._live.reset(self._line, total=None, description=task, told="")
+        if self._verbose:
+            click.echo(f"{task} ...", err=True)
+
+    def tell(self, told: str, clock: str = "", live_clock: str = "") -> None:
+        """Show any other state, such as an iteration's likelihood; the live line has a clock."""
+        if self._live is not None:
+            self._live.update(self._line, told=f"{told}  {live_clock}".strip())
+        if self._verbose and told != self._told:
+            click.echo(f"{self._task}  {told}  {clock}", err=True)
+        self._told = told
+
+    def warn(self, text: str) -> None:
+        """Tell something on a line of its own, above the live line."""
+        if self._quiet:
+            return
+        if self._live is not None:
+            self._live.console.print(text)
+        else:
+            click.echo(text, err=True)
+
+    def _show_closed(self, gap: float) -> None:
+        """Let the bar show how much of the widest gap is closed."""
+        self._widest = max(self._widest, gap)
+        if self._live is not None and self._widest > 0:
+            closed = 1 - gap / self._widest
+            self._live.update(self._line, total=1.0, completed=closed)

@@ -1,0 +1,1 @@
+"""Categorical tables with missing cells: coding, discretisation, counts, missingness."""

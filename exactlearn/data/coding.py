@@ -1,0 +1,193 @@
+"""Columns of labels become states and codes: one way for files, frames and arrays.
+
+States are ordered as declared, else as numbers or bins if all are such, else as text.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn.data.codes import MISSING, code_type, repeated
+from exactlearn.data.column import Column, ordered
+from exactlearn.data.discretisation import discretise, parse_rule
+from exactlearn.data.lookup import find_states
+from exactlearn.data.validation import MANY, Place, drop_it, refuse_many, summary, too_few
+from exactlearn.errors import DataError, OptionError
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column as states and codes, with bin edges if it was discretised."""
+
+    states: tuple[str, ...]
+    codes: NDArray[np.signedinteger[Any]]
+    edges: tuple[float, ...] | None = None
+
+
+class CodedTable(NamedTuple):
+    """The fields of a :class:`exactlearn.data.dataset.Dataset`, in its order."""
+
+    codes: NDArray[np.int8] | NDArray[np.int16]
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    weights: NDArray[np.float64] | None
+    edges: dict[str, tuple[float, ...]]
+
+
+def code_columns(
+    columns: Sequence[Column],
+    *,
+    states: Mapping[str, Sequence[str]],
+    missing: Sequence[str],
+    discretise: Mapping[str, str],
+    place: Place,
+    weights: NDArray[np.float64] | None = None,
+) -> CodedTable:
+    """Code every column, and refuse all unusable ones in one message.
+
+    Parameters
+    ----------
+    columns
+        Columns of equal length; white space around labels does not count.
+    states
+        Declared states of a variable, in order.
+    missing
+        Labels that stand for a missing cell.
+    discretise
+        Rule of a column; ``"*"`` stands for the numeric columns with more than 20 values.
+    place
+        Tells where a column or cell stands, for messages.
+    weights
+        Weight of each row.
+
+    Raises
+    ------
+    DataError
+        When a column is constant, entirely missing, numeric with very many values, or an
+        identifier; when a cell has a state that was not declared, or no number to discretise.
+    OptionError
+        When an option names no column, or options contradict each other.
+    """
+    names = [column.name for column in columns]
+    check_known("states are declared (by a model, or --states) for", states, names)
+    check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
+    _check_options(states, missing, discretise)
+    coded, faults = [], []
+    for column in columns:
+        tidy, rule = _tidy(column, missing), discretise.get(column.name)
+        try:
+            coded.append(_code(tidy, states.get(column.name), rule, discretise, place))
+        except DataError as fault:
+            faults.append(fault)
+    if faults:
+        raise DataError(summary(faults))
+    return _assemble(names, coded, len(columns[0].codes), weights)
+
+
+def check_known(what: str, asked: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raise an :class:`OptionError` when something is asked of a column that does not exist."""
+    for name in asked:
+        if name not in names:
+            raise OptionError(
+                f"{what} {name!r}, but no column has that name{suggestion(name, names)}"
+            )
+
+
+def _check_options(
+    states: Mapping[str, Sequence[str]], missing: Sequence[str], discretise: Mapping[str, str]
+) -> None:
+    for rule in discretise.values():
+        parse_rule(rule)
+    for name, declared in states.items():
+        if name in discretise:
+            raise OptionError(f"{name!r} has both declared states and a discretisation: drop one")
+        if twice := repeated(declared):
+            raise OptionError(f"{name!r}: the state {twice[0]!r} is declared twice")
+        if len(declared) < 2:
+            raise OptionError(f"{name!r}: {len(declared)} states declared, expected 2 or more")
+        for state in declared:
+            if state in missing:
+                raise OptionError(
+                    f"{name!r}: the state {state!r} is also a symbol of a missing cell; "
+                    "give the missing symbols without it"
+                )
+
+
+def _tidy(column: Column, missing: Sequence[str]) -> Column:
+    """Return the column without white space around labels, missing symbols and unused labels."""
+    used = np.zeros(len(column.labels) + 1, np.bool_)
+    used[column.codes] = True
+    symbols = {symbol.strip() for symbol in missing}
+    stripped = [label.strip() for label in column.labels]
+    kept = {
+        label: None for label, u in zip(stripped, used, strict=False) if u and label not in symbols
+    }
+    position = {label: k for k, label in enumerate(kept)}
+    return column.relabelled(list(kept), [position.get(label, MISSING) for label in stripped])
+
+
+def _code(
+    column: Column,
+    declared: Sequence[str] | None,
+    rule: str | None,
+    rules: Mapping[str, str],
+    place: Place,
+) -> Coded:
+    if declared is not None:
+        return _as_declared(column, tuple(declared), place)
+    if len(column.labels) < 2:
+        raise DataError(too_few(column, place))
+    if rule is not None:
+        return _binned(column, rule, place)
+    if len(column.labels) > MANY and "*" in rules and not np.isnan(column.numbers()).any():
+        return _binned(column, rules["*"], place)
+    refuse_many(column, place)
+    states = ordered(column.labels)
+    return _as_declared(column, tuple(states), place)
+
+
+def _as_declared(column: Column, states: tuple[str, ...], place: Place) -> Coded:
+    codes = []
+    for label, code in zip(column.labels, find_states(column.labels, states), strict=True):
+        if code is None:
+            raise DataError(
+                f"{place(column.name, column.first_row(label))}: the state {label!r} is not "
+                f"declared{suggestion(label, states)}; declare it too or correct the cell"
+            )
+        codes.append(code)
+    return Coded(states, column.relabelled(states, codes).codes)
+
+
+def _binned(column: Column, rule: str, place: Place) -> Coded:
+    values = column.numbers()
+    if np.isnan(values).any():
+        label = column.labels[int(np.flatnonzero(np.isnan(values))[0])]
+        raise DataError(
+            f"{place(column.name, column.first_row(label))}: {label!r} is not a number, which "
+            f"discretisation ({rule}) needs; correct it, or read it as missing "
+            f"(--missing {label!r})"
+        )
+    if len(set(values)) < 2:
+        raise DataError(
+            f"{place(column.name, None)}: all values are {values[0]:g}; {drop_it(column)}"
+        )
+    codes, edges, names = discretise(np.append(values, np.nan)[column.codes], *parse_rule(rule))
+    return Coded(names, codes, edges)
+
+
+def _assemble(
+    names: Sequence[str],
+    coded: Sequence[Coded],
+    rows: int,
+    weights: NDArray[np.float64] | None,
+) -> CodedTable:
+    most = max(len(column.states) for column in coded)
+    codes = np.empty((rows, len(coded)), code_type(most))
+    for j, column in enumerate(coded):
+        codes[:, j] = column.codes
+    edges = {n: c.edges for n, c in zip(names, coded, strict=True) if c.edges is not None}
+    return CodedTable(codes, tuple(names), tuple(c.states for c in coded), weights, edges)

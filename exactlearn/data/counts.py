@@ -1,0 +1,106 @@
+"""Contingency tables of complete categorical data.
+
+The counts ``n_jk`` of a family (a child and its parents) say how much weight the rows have whose
+parents are in configuration ``j`` and whose child is in state ``k``. They are sums over rows, so
+tables of blocks of rows add up, and a table over more variables contains the smaller ones as its
+marginals.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, TooLargeError
+
+
+def require_complete(dataset: Dataset) -> None:
+    """Raise :class:`DataError` unless every cell has a value."""
+    if not dataset.is_complete:
+        row, variable = dataset.missing_cells[0].tolist()
+        raise DataError(
+            f"scores need complete data, but {len(dataset.missing_cells)} cells are missing, the "
+            f"first at row {row}, variable {dataset.names[variable]!r}; fill them, or learn from "
+            "the incomplete table with `augment` or `fit`"
+        )
+
+
+def total_weight(dataset: Dataset) -> float:
+    """Return the number of observations N: the total weight of the rows."""
+    return float(dataset.row_weights.sum())
+
+
+def n_configurations(dataset: Dataset, variables: Sequence[int]) -> float:
+    """Return the number of joint configurations of some variables, seen in the data or not.
+
+    Raises
+    ------
+    TooLargeError
+        When the number exceeds what a float can hold.
+    """
+    number = math.prod(float(dataset.cardinalities[v]) for v in variables)
+    if math.isinf(number):
+        raise TooLargeError(
+            f"{len(variables)} variables have more than 1e308 configurations; score smaller "
+            "parent sets"
+        )
+    return number
+
+
+def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
+    """Count a family, leaving out parent configurations that no row has.
+
+    Parameters
+    ----------
+    dataset
+        Complete data.
+    child, parents
+        Variable indices.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        Weights of the observed parent configurations (in lexicographic order) by child state,
+        shape (observed configurations, r).
+
+    Raises
+    ------
+    DataError
+        When a cell is missing.
+    """
+    require_complete(dataset)
+    configurations, row_configuration = np.unique(
+        dataset.codes[:, list(parents)], axis=0, return_inverse=True
+    )
+    r = int(dataset.cardinalities[child])
+    cells = row_configuration.reshape(-1) * r + dataset.codes[:, child]
+    counts = np.bincount(cells, dataset.weights, minlength=len(configurations) * r)
+    return counts.astype(np.float64).reshape(-1, r)
+
+
+def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+    """Merge equal rows of complete data into one row each, in lexicographic order.
+
+    Returns
+    -------
+    tuple
+        The codes, shape (variables, distinct rows), and the weight of each distinct row. Rows of
+        weight 0 are left out.
+
+    Raises
+    ------
+    DataError
+        When a cell is missing.
+    """
+    require_complete(dataset)
+    weights = dataset.row_weights
+    used = np.flatnonzero(weights > 0)
+    columns = np.ascontiguousarray(dataset.codes[used].T.astype(np.int16))
+    order = np.lexsort(columns[::-1])
+    columns = columns[:, order]
+    new = np.ones(len(used), np.bool_)
+    new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
+    merged = np.bincount(np.cumsum(new) - 1, weights[used][order])
+    return np.ascontiguousarray(columns[:, new]), merged.astype(np.float64)

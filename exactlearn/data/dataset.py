@@ -1,0 +1,255 @@
+"""A coded categorical table with missing cells."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import (
+    as_frame,
+    as_names,
+    as_rules,
+    as_states,
+    checked_arguments,
+    listed,
+    refusal,
+    register,
+)
+from exactlearn.data.codes import (
+    MISSING,
+    MISSING_SYMBOLS,
+    check_names,
+    check_states,
+    checked_codes,
+    checked_edges,
+    checked_weights,
+)
+from exactlearn.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows of discrete observations, checked when made; a missing cell has the code -1.
+
+    Parameters
+    ----------
+    codes
+        State indices, shape (rows, variables), of any integer type; -1 for a missing cell. Kept as
+        int8, or as int16 when a variable has more than 127 states, rows contiguous.
+    names
+        Variable names, all different.
+    states
+        State names of each variable, in the order of their codes, all different within the
+        variable; may hold states that no row has.
+    weights
+        Weight of each row, shape (rows,), finite and not negative, or ``None`` when every row
+        counts once.
+    edges
+        For discretised variables, by name: the increasing inner bin edges.
+
+    Raises
+    ------
+    DataError
+        When shapes, codes, names, states, weights or edges do not fit each other.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0, 1], [-1, 0]]), ("smoke", "lung"), (("no", "yes"),) * 2)
+    >>> table.missing_cells.tolist()
+    [[1, 0]]
+    >>> table.complete([1]).codes.tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    codes: NDArray[np.int8] | NDArray[np.int16]
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    weights: NDArray[np.float64] | None = None
+    edges: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep the codes in their smallest type."""
+        names = tuple(listed(self.names))
+        states = tuple(tuple(listed(s)) for s in self.states)
+        check_names(names)
+        check_states(names, states)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "states", states)
+        object.__setattr__(self, "codes", checked_codes(np.asarray(self.codes), names, states))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", checked_weights(self.weights, self.n_rows))
+        object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
+
+    @classmethod
+    @checked_arguments(frame=as_frame, states=as_states, missing=as_names, discretise=as_rules)
+    def from_frame(
+        cls,
+        frame: "pd.DataFrame",
+        *,
+        states: Mapping[str, Sequence[str]] | None = None,
+        missing: Sequence[str] = MISSING_SYMBOLS,
+        discretise: Mapping[str, str] | None = None,
+    ) -> "Dataset":
+        """Code the columns of a pandas frame.
+
+        Parameters
+        ----------
+        frame
+            One column per variable. Values are named by their text, whole floats without a
+            fraction; the categories of a categorical column are its declared states.
+        states
+            Declared states of a variable, in order; others are ordered as numbers if all are
+            numbers, else as text.
+        missing
+            Symbols of a missing cell, beside None, NaN and NA.
+        discretise
+            Bins of numeric columns, as for :func:`exactlearn.formats.table.read_dataset`.
+
+        Raises
+        ------
+        DataError
+            When a column is constant, entirely missing, or has far too many values.
+        OptionError
+            When an option names a column that does not exist.
+        """
+        from exactlearn.data.frame import code_frame  # pandas takes long to import
+
+        return cls(*code_frame(frame, states=states, missing=missing, discretise=discretise))
+
+    @classmethod
+    @checked_arguments(names=as_names, states=as_states, missing=as_names)
+    def from_array(
+        cls,
+        array: NDArray[Any],
+        names: Sequence[str] | None = None,
+        states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None = None,
+        *,
+        missing: Sequence[str] = MISSING_SYMBOLS,
+    ) -> "Dataset":
+        """Code the columns of an array of values.
+
+        Parameters
+        ----------
+        array
+            Values, shape (rows, variables), named by their text. Missing are None, NaN and, in an
+            array of integers, -1.
+        names
+            Variable names; ``X0``, ``X1``, ... when not given.
+        states
+            Declared states, by name or for every variable in order. For codes that are state
+            indices already, make a ``Dataset`` itself.
+        missing
+            Symbols of a missing cell in an array of text or objects.
+
+        Raises
+        ------
+        DataError
+            As for :meth:`from_frame`; also when the array is not two-dimensional.
+        """
+        from exactlearn.data.frame import code_array  # pandas takes long to import
+
+        return cls(*code_array(np.asarray(array), names, states, missing))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.codes.shape[0])
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @property
+    def row_weights(self) -> NDArray[np.float64]:
+        """Weight of each row, 1 where none was given, shape (rows,)."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    @cached_property
+    def missing_cells(self) -> NDArray[np.int64]:
+        """The missing cells as (row, variable), in row-major order, shape (cells, 2)."""
+        return np.argwhere(self.codes == MISSING).astype(np.int64)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return len(self.missing_cells) == 0
+
+    def complete(self, values: Sequence[int] | NDArray[np.integer]) -> "Dataset":
+        """Return the table with its missing cells filled.
+
+        Parameters
+        ----------
+        values
+            A state index for each missing cell, in the order of ``missing_cells``.
+
+        Raises
+        ------
+        DataError
+            When their number differs, or a value is not a state of its variable.
+        """
+        filled = np.asarray(values, np.int64)
+        if filled.shape != (len(self.missing_cells),):
+            raise DataError(
+                f"{len(values)} values for {len(self.missing_cells)} missing cells: give one each"
+            )
+        columns = self.missing_cells[:, 1]
+        wrong = np.flatnonzero((filled < 0) | (filled >= self.cardinalities[columns]))
+        if len(wrong):
+            cell = int(wrong[0])
+            raise DataError(
+                f"value {filled[cell]} for missing cell {cell}: variable "
+                f"{self.names[columns[cell]]!r} has the states 0 to "
+                f"{self.cardinalities[columns[cell]] - 1}"
+            )
+        codes = self.codes.copy()
+        codes[self.missing_cells[:, 0], columns] = filled
+        return replace(self, codes=codes)
+
+    def total(self, rows: NDArray[np.float64]) -> float:
+        """Return the sum of a number of each row, shape (rows,), rows counted by weight.
+
+        Rows of weight zero do not count, even with an infinite number.
+        """
+        if self.weights is None:
+            return float(rows.sum())
+        used = self.weights > 0
+        return float(self.weights[used] @ rows[used])
+
+
+def as_dataset(value: Any, name: str = "dataset") -> Dataset:
+    """Return a table; a pandas frame is coded by :meth:`Dataset.from_frame`.
+
+    Raises
+    ------
+    ArgumentError
+        When it is neither.
+    DataError
+        When a column of the frame cannot be used.
+    """
+    if isinstance(value, Dataset):
+        return value
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        return Dataset.from_frame(value)
+    raise refusal(
+        name,
+        "a Dataset or a pandas DataFrame",
+        value,
+        "read a file with read_dataset(path), code an array with Dataset.from_array(array)",
+    )
+
+
+register(dataset=as_dataset)

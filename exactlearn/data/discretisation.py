@@ -1,0 +1,206 @@
+"""Cutting numeric columns into bins: equal frequency and equal width.
+
+Bins are open below and closed above, so a value that equals an edge lies in the lower bin. The
+inner edges are kept, so that new rows can be coded alike.
+"""
+
+from decimal import ROUND_CEILING, Context
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn.errors import DataError, OptionError
+
+Method = Literal["frequency", "width"]
+
+METHODS: tuple[Method, ...] = get_args(Method)
+_GRAMMAR = "expected METHOD:BINS, as in 'frequency:5' or 'width:5'"
+
+
+def parse_rule(rule: str) -> tuple[Method, int]:
+    """Read ``METHOD:BINS``.
+
+    Raises
+    ------
+    OptionError
+        When the method is unknown or the number of bins is not 2 or more.
+
+    Examples
+    --------
+    >>> parse_rule("frequency:5")
+    ('frequency', 5)
+    """
+    method, _, bins = rule.partition(":")
+    if not bins.isdecimal() or len(bins) > 9:
+        raise OptionError(f"discretisation {rule!r}: {_GRAMMAR}")
+    return _checked(method, int(bins))
+
+
+@checked_arguments()
+def discretise(
+    values: ArrayLike, method: str, bins: int
+) -> tuple[NDArray[np.int16], tuple[float, ...], tuple[str, ...]]:
+    """Cut numbers into bins.
+
+    ``frequency`` cuts between distinct values, as near as can be to ``bins`` bins of equal count;
+    equal values are never parted, so that ties give fewer bins, each holding at least one value.
+    An edge is the largest value of its bin. ``width`` cuts the range into equal parts; some may
+    hold no value.
+
+    Parameters
+    ----------
+    values
+        Numbers, shape (rows,); NaN for a missing value.
+    method
+        ``"frequency"`` or ``"width"``.
+    bins
+        Number of bins, at least 2.
+
+    Returns
+    -------
+    codes
+        Bin of each value, shape (rows,); -1 where the value is missing.
+    edges
+        Increasing inner edges, one less than the bins.
+    names
+        Names of the bins in order, such as ``<=2.5``, ``(2.5, 4.1]``, ``>4.1``. Their ends are the
+        edges, rounded to six digits where every value still lies in the bin of its code.
+
+    Raises
+    ------
+    OptionError
+        When the method is unknown, or ``bins`` is less than 2.
+    DataError
+        When a value is infinite, or there are fewer than two different values.
+
+    Examples
+    --------
+    >>> codes, edges, names = discretise([1, 2, 2.5, 4, np.nan, 9, 9], "frequency", 2)
+    >>> codes.tolist(), edges, names
+    ([0, 0, 0, 1, -1, 1, 1], (2.5,), ('<=2.5', '>2.5'))
+    """
+    known, bins = _checked(method, bins)
+    numbers = np.asarray(values, np.float64)
+    if np.isinf(numbers).any():
+        raise DataError(f"row {np.flatnonzero(np.isinf(numbers))[0]}: cannot bin an infinite value")
+    distinct, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+    if len(distinct) < 2:
+        raise DataError(f"cannot bin: {len(distinct)} different values, expected at least 2")
+    cut = _equal_frequency if known == "frequency" else _equal_width
+    edges = cut(distinct, counts, bins)
+    rounded = tuple(e if e.is_integer() else _rounded(e, distinct) for e in edges)
+    shown = rounded if len(set(rounded)) == len(edges) else edges
+    return bin_codes(numbers, edges), edges, interval_names(shown)
+
+
+def bin_codes(values: ArrayLike, edges: tuple[float, ...]) -> NDArray[np.int16]:
+    """Return the bin of each value under given edges, -1 for NaN; shape (rows,)."""
+    numbers = np.asarray(values, np.float64)
+    codes = np.searchsorted(np.array(edges, np.float64), numbers, side="left").astype(np.int16)
+    codes[np.isnan(numbers)] = -1
+    return codes
+
+
+def interval_names(edges: tuple[float, ...]) -> tuple[str, ...]:
+    """Return the names of the bins between increasing inner edges.
+
+    Examples
+    --------
+    >>> interval_names((2.5, 4.1))
+    ('<=2.5', '(2.5, 4.1]', '>4.1')
+    """
+    shown = [_short(edge) for edge in edges]
+    inner = (f"({low}, {high}]" for low, high in pairwise(shown))
+    return (f"<={shown[0]}", *inner, f">{shown[-1]}")
+
+
+def interval_start(name: str) -> float:
+    """Return the lower end of a bin from its name; NaN when it does not name a bin.
+
+    Examples
+    --------
+    >>> interval_start("<=2.5"), interval_start("(2.5, 4.1]"), interval_start("no")
+    (-inf, 2.5, nan)
+    """
+    return interval(name)[0]
+
+
+def interval(name: str) -> tuple[float, float]:
+    """Return the ends of a bin from its name; NaN when it does not name a bin.
+
+    A bin is open below and closed above; the outer ones have no end.
+
+    Examples
+    --------
+    >>> interval("<=2.5"), interval("(2.5, 4.1]"), interval(">4.1")
+    ((-inf, 2.5), (2.5, 4.1), (4.1, inf))
+    """
+    low = high = np.nan
+    if name.startswith("<="):
+        low, high = -np.inf, _number(name[2:])
+    elif name.startswith(">"):
+        low, high = _number(name[1:]), np.inf
+    elif name.startswith("(") and name.endswith("]"):
+        first, _, last = name[1:-1].partition(", ")
+        low, high = _number(first), _number(last)
+    return (low, high) if low < high else (np.nan, np.nan)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def _checked(method: str, bins: int) -> tuple[Method, int]:
+    if method not in METHODS:
+        raise OptionError(
+            f"unknown discretisation {method!r}{suggestion(method, METHODS)}; {_GRAMMAR}"
+        )
+    if not 2 <= bins <= np.iinfo(np.int16).max:
+        raise OptionError(f"{bins} bins for {method!r}: expected 2 or more, up to 32767")
+    return method, bins
+
+
+def _equal_frequency(
+    distinct: NDArray[np.float64], counts: NDArray[np.int64], bins: int
+) -> tuple[float, ...]:
+    """Return the cuts between distinct values nearest to the quantiles, the lower at a tie."""
+    below = np.cumsum(counts)[:-1]
+    targets = np.arange(1, bins) * (counts.sum() / bins)
+    right = np.clip(np.searchsorted(below, targets), 0, len(below) - 1)
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(targets - below[left] <= below[right] - targets, left, right)
+    return tuple(distinct[np.unique(nearest)].tolist())
+
+
+def _equal_width(
+    distinct: NDArray[np.float64], counts: NDArray[np.int64], bins: int
+) -> tuple[float, ...]:
+    low, high = distinct[0], distinct[-1]
+    share = np.arange(1, bins) / bins
+    edges = np.unique(low * (1 - share) + high * share)
+    # Rounding must leave a value on either side of every edge.
+    return tuple(edges[(edges >= low) & (edges < high)].tolist()) or (float(low),)
+
+
+def _rounded(edge: float, distinct: NDArray[np.float64]) -> float:
+    """Return an edge of six digits between the same two values, or the edge where there is none."""
+    above = np.searchsorted(distinct, edge, side="right")
+    up = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(edge)
+    for candidate in (float(f"{edge:.6g}"), float(up)):
+        if distinct[above - 1] <= candidate < distinct[above]:
+            return candidate
+    return edge
+
+
+def _short(edge: float) -> str:
+    """Return an edge in full, with no more than six digits where these are enough."""
+    if edge.is_integer() and abs(edge) < 1e15:
+        return str(int(edge))
+    return f"{edge:.6g}" if float(f"{edge:.6g}") == edge else repr(edge)

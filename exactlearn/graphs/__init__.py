@@ -1,0 +1,1 @@
+"""Directed acyclic graphs: orders, separation, equivalence, triangulation."""

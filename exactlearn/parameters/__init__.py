@@ -1,1 +1,0 @@
-"""Parameter estimation for a given structure."""

@@ -1,0 +1,1 @@
+"""Compilation of networks into small decision graphs."""

@@ -1,0 +1,232 @@
+"""Simulated annealing over forests, towards the smallest effective size of the merged graph.
+
+Every move changes one set of variables (`exactlearn.pdg.compile.forest_moves`), whose number of
+nodes is kept or computed on its own (`exactlearn.pdg.compile.set_table`): what is searched is
+exactly the size of the graph that is built in the end. Some steps are several moves in a row,
+accepted or undone together, to come across places where single moves only make things worse.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import exp
+
+import numpy as np
+
+from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.forest_moves import Move, State, Tree
+from exactlearn.pdg.compile.forest_pieces import Pieces
+from exactlearn.pdg.compile.residuals import Residuals
+from exactlearn.pdg.compile.set_table import SetTable, set_table
+from exactlearn.pdg.compile.variable_forest import VariableForest
+
+GO_ON = 0.5
+"""Probability that a step goes on by another move of the same kind."""
+
+MAX_KEPT = 20_000_000
+"""Cells of the tables kept, above which those are dropped that no forest in use needs."""
+
+HOPELESS = 4
+"""A set with so many times the keys of the forest that a walk began with is not looked at."""
+
+
+class SetTables:
+    """The tables of all sets met so far in one network; sets are shared by many forests.
+
+    Attributes
+    ----------
+    nodes
+        How many nodes each set's top variable needs.
+    pieces
+        All ways met to arrange these sets.
+    work
+        Cells of all tables made.
+    """
+
+    def __init__(self, residuals: Residuals) -> None:
+        self.residuals = residuals
+        self.nodes: dict[int, int] = {}
+        self.pieces = Pieces(residuals.cardinalities)
+        self.work = 0
+        self._tables: dict[int, SetTable] = {}
+        self._kept = 0
+
+    def __getitem__(self, inside: int) -> SetTable:
+        """Return the table of a set."""
+        return self._tables[inside]
+
+    def add_built(self, built: Expansion, tree: Tree) -> None:
+        """Take over the tables of a forest that was built with its keys kept."""
+        for variable, found in built.keys.items():
+            nodes = int(found.labels.max(initial=-1)) + 1
+            distinct = np.count_nonzero(np.bincount(found.labels[:-1], minlength=nodes))
+            self._add(SetTable(tree.inside[variable], *found, int(distinct)))
+
+    def after(self, tree: Tree, move: Move, most_keys: int) -> SetTable | None:
+        """Return the table of the set that a move makes, before the move is done.
+
+        Nothing is returned, and little work done, if it has more than ``most_keys`` keys.
+        """
+        if move.inside not in self._tables:
+            above = tree.inside[move.top if move.rotates else move.above]
+            made = set_table(
+                self.residuals,
+                self._tables[above],
+                move.above,
+                [self._tables[tree.inside[v]] for v in move.beside],
+                move.inside,
+                move.top,
+                [self._tables[tree.inside[v]] for v in move.below],
+                most_keys,
+            )
+            if made is None:
+                return None
+            self._add(made)
+        return self._tables[move.inside]
+
+    def drop_unused(self, trees: Sequence[Tree]) -> None:
+        """Forget tables, but not their numbers of nodes, when there are too many."""
+        if self._kept > MAX_KEPT:
+            used = {inside for tree in trees for inside in tree.inside}
+            self._tables = {s: t for s, t in self._tables.items() if s in used}
+            self._kept = sum(t.cells for t in self._tables.values())
+
+    def _add(self, table: SetTable) -> None:
+        self._tables[table.inside] = table
+        self.nodes[table.inside] = table.n_nodes
+        self._kept += table.cells
+        self.work += table.cells
+
+
+class Annealing:
+    """A walk over the forests of one connected part of a network.
+
+    Parameters
+    ----------
+    tables
+        Tables of the network's sets, shared by all walks.
+    adjacency
+        Neighbours of each variable in the moral graph.
+    forest
+        Where to start.
+    root
+        Variable that must stay the root, or -1.
+
+    Attributes
+    ----------
+    size, smallest
+        Effective size of the forest's graph, now and at best.
+    best
+        Parents of the best forest.
+    """
+
+    def __init__(
+        self,
+        tables: SetTables,
+        adjacency: Sequence[frozenset[int]],
+        forest: VariableForest,
+        root: int = -1,
+    ) -> None:
+        self.tables = tables
+        self.tree = Tree(adjacency, forest.order, forest.parents)
+        tables.add_built(Expansion(tables.residuals, forest, keep=True), self.tree)
+        self._root = root
+        self._variables = sorted(forest.order)
+        self._cardinalities = tables.residuals.cardinalities
+        tables.pieces.add_tree(self.tree, self._variables)
+        keys = sum(len(tables[self.tree.inside[v]].keys) for v in self._variables)
+        self._most_keys = max(10_000, HOPELESS * keys)
+        self.size = sum(
+            self._cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
+            for v in self._variables
+        )
+        self.smallest, self.best = self.size, tuple(self.tree.parents)
+
+    def run(
+        self,
+        rng: np.random.Generator,
+        steps: int,
+        heat: tuple[float, float],
+        stopped: Callable[[int], bool],
+    ) -> None:
+        """Walk, cooling down.
+
+        Parameters
+        ----------
+        steps
+            How many moves to make.
+        heat
+            Growth of the size, as a share of it, that is accepted with probability 1/e, at the
+            beginning and at the end.
+        stopped
+            Told before each step how many moves the last one made; says whether to stop.
+        """
+        made = last = 0
+        while made < steps and not stopped(last):
+            last = self._step(rng, heat[0] * (heat[1] / heat[0]) ** (made / steps))
+            made += last
+
+    def _step(self, rng: np.random.Generator, heat: float) -> int:
+        undo: list[list[State]] = []
+        grown, hopeless = 0, False
+        for move in self._moves(rng):
+            if move is None or grown > self.size:
+                break
+            table = self.tables.after(self.tree, move, self._most_keys)
+            if table is None:
+                hopeless = True
+                break
+            self.tables.pieces.add_move(self.tree, move)
+            grown += self._growth(move, table.n_nodes)
+            undo.append(self.tree.apply(move))
+        if not hopeless and (grown <= 0 or rng.random() < exp(-grown / (heat * self.size))):
+            self.size += grown
+            if self.size < self.smallest:
+                self.smallest, self.best = self.size, tuple(self.tree.parents)
+        else:
+            for states in reversed(undo):
+                self.tree.restore(states)
+        return max(1, len(undo))
+
+    def _moves(self, rng: np.random.Generator) -> Iterator[Move | None]:
+        """Draw a step; each of its moves is drawn when the one before is done."""
+        variable = self._variables[int(rng.integers(len(self._variables)))]
+        kind = rng.random()
+        while True:
+            if kind < 0.6:
+                yield self._rotation(variable)
+            elif kind < 0.8:
+                yield self.tree.rising(variable)
+            elif kind < 0.9:
+                yield self._rotation(_any(self.tree.children[variable], rng))
+            else:
+                yield self._sinking(variable, rng)
+            if rng.random() > GO_ON:
+                return
+
+    def _rotation(self, variable: int) -> Move | None:
+        move = self.tree.rotation(variable) if variable >= 0 else None
+        return None if move is None or move.top == self._root else move
+
+    def _sinking(self, variable: int, rng: np.random.Generator) -> Move | None:
+        above = self.tree.parents[variable]
+        sibling = _any(self.tree.children[above] - {variable}, rng) if above >= 0 else -1
+        return self.tree.sinking(variable, sibling) if sibling >= 0 else None
+
+    def _cost(self, variable: int, children: int, nodes: int) -> int:
+        """Return a variable's share of the effective size, THESIS (3.52)."""
+        return self._cardinalities[variable] * nodes * max(1, children)
+
+    def _growth(self, move: Move, nodes: int) -> int:
+        """Return by how much a move increases the effective size."""
+        tree, known = self.tree, self.tables.nodes
+        above, top = (known[tree.inside[v]] for v in (move.above, move.top))
+        return (
+            self._cost(move.above, len(move.beside) + 1, top if move.rotates else above)
+            + self._cost(move.top, len(move.below), nodes)
+            - self._cost(move.above, len(tree.children[move.above]), above)
+            - self._cost(move.top, len(tree.children[move.top]), top)
+        )
+
+
+def _any(variables: set[int], rng: np.random.Generator) -> int:
+    """Return one of some variables, -1 if there is none."""
+    return sorted(variables)[int(rng.integers(len(variables)))] if variables else -1

@@ -1,0 +1,239 @@
+"""Smaller decision graphs that lose little: a sequence of merges, and what each costs exactly.
+
+Two nodes of a variable with the same successors can become one, whose distribution is the mean of
+theirs, weighted by how often each is reached (THESIS, 4.46). The other nodes stay as they are, so
+the Kullback-Leibler divergence of the merged graph from the original one grows by
+
+    sum over the two of reach * KL(own distribution || mean)         (THESIS, 4.47 and 4.48)
+
+and these losses add up to the exact divergence, whatever was merged before: the divergence is the
+reach-weighted sum over all original nodes, and a mean of means is the mean. Merged children make
+parents alike, so the sequence goes on towards one node per variable. The next merge is always the
+one with the smallest loss per cell of effective size that it saves. Reach is the probability of a
+node under the graph, or the share of a data set's records (THESIS, Algorithm 4.18; the loss is
+then that of the log-likelihood per record at its maximum).
+"""
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.pdg.inference.flows import expected_counts
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.information import information
+
+MAX_PAIRS = 1_000_000_000
+"""Most pairs of nodes of one variable, all variables together, that are compared to begin with."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Sizes and losses along a sequence of merges.
+
+    Parameters
+    ----------
+    effective_size, nodes
+        Of each graph of the sequence, the original one first, shape (merges + 1,).
+    loss
+        Divergence of each from the original one (or the loss of log-likelihood per record), in
+        nats, shape (merges + 1,).
+    """
+
+    effective_size: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    loss: NDArray[np.float64]
+
+    def followed_by(self, rest: "Frontier") -> "Frontier":
+        """Return this frontier with what came after its last graph, which the rest begins with."""
+        return Frontier(
+            np.concatenate((self.effective_size, rest.effective_size[1:])),
+            np.concatenate((self.nodes, rest.nodes[1:])),
+            np.concatenate((self.loss, rest.loss[1:])),
+        )
+
+
+class MergeSequence:
+    """The merges of a graph, cheapest first.
+
+    Parameters
+    ----------
+    graph
+        The original graph.
+    masses
+        Reach times parameter for each node and state, laid out as the graph's parameters; left
+        out, those of the graph's own distribution. A node without mass is never merged.
+    cells
+        What a node of each variable counts for when losses are compared per cell, shape
+        (variables,); left out, its effective size.
+
+    Raises
+    ------
+    TooLargeError
+        If some variable has too many nodes to compare all pairs.
+    """
+
+    def __init__(
+        self,
+        graph: DecisionGraph,
+        masses: NDArray[np.float64] | None = None,
+        cells: NDArray[np.int64] | None = None,
+    ) -> None:
+        pairs = int((graph.node_counts.astype(float) ** 2).sum())
+        if pairs > MAX_PAIRS:
+            raise TooLargeError(
+                f"{pairs:,} pairs of nodes to compare, the limit is {MAX_PAIRS:,}: collapse the"
+                " nodes that no record reaches first, or compile over a smaller forest"
+            )
+        self.graph = graph
+        self.loss = 0.0
+        self.effective_size, self.nodes = graph.effective_size, graph.n_nodes
+        if masses is None:
+            masses = expected_counts(graph, np.full((1, graph.n_variables), -1, np.int16))
+        self._mass = [self._of(masses, v) for v in range(graph.n_variables)]
+        self._information = [information(m) for m in self._mass]
+        self._successors = [graph.successors_of(v).copy() for v in range(graph.n_variables)]
+        self._first = graph.first_nodes.tolist()
+        self._variable = graph.variable.tolist()
+        self._saved = (graph.cardinalities * np.maximum(1, graph.child_counts)).tolist()
+        self._cells = self._saved if cells is None else cells.tolist()
+        self._version = [0] * graph.n_nodes
+        self._into = np.arange(graph.n_nodes)
+        self._before: list[set[int]] = [set() for _ in range(graph.n_nodes)]
+        self._alike: dict[tuple[int, bytes], set[int]] = {}
+        for node, variable in enumerate(self._variable):
+            below = self._successors[variable][node - self._first[variable]]
+            for child in set(below.ravel().tolist()):
+                self._before[child].add(node)
+            if self._mass[variable][node - self._first[variable]].sum() > 0:
+                self._alike.setdefault(self._key(node), set()).add(node)
+        self._queue: list[tuple[float, float, int, int, int, int]] = []
+        for group in self._alike.values():
+            for node in sorted(group):
+                self._offer(node)
+        heapify(self._queue)
+
+    def next_loss(self) -> tuple[float, float]:
+        """Return the loss of the next merge, and that per cell saved; infinite if there is none."""
+        while self._queue:
+            rate, loss, node, other, version, other_version = self._queue[0]
+            if self._version[node] == version and self._version[other] == other_version:
+                return loss, rate
+            heappop(self._queue)
+            if self._version[node] == version:
+                self._offer(node)
+        return inf, inf
+
+    def merge(self) -> None:
+        """Make the next merge, which there must be."""
+        loss = self.next_loss()[0]
+        _, _, node, other, _, _ = heappop(self._queue)
+        keep, gone = min(node, other), max(node, other)
+        variable = self._variable[keep]
+        first = self._first[variable]
+        mass = self._mass[variable]
+        self._alike[self._key(gone)].discard(gone)
+        mass[keep - first] += mass[gone - first]
+        self._information[variable][keep - first] = information(mass[keep - first])
+        self._into[gone] = keep
+        self._version[gone] = -1
+        self._redirect(gone, keep)
+        self._renew(keep)
+        self.loss += loss
+        self.nodes -= 1
+        self.effective_size -= self._saved[variable]
+
+    def merge_until(self, *, loss: float = inf, rate: float = inf) -> Frontier:
+        """Merge while the total loss, and each merge's loss per cell saved, are not above limits.
+
+        Returns
+        -------
+        The frontier from the graph as it was before.
+        """
+        points = [(self.effective_size, self.nodes, self.loss)]
+        while True:
+            one, share = self.next_loss()
+            if one == inf or self.loss + one > loss or share > rate:
+                break
+            self.merge()
+            points.append((self.effective_size, self.nodes, self.loss))
+        sizes, nodes, losses = zip(*points, strict=True)
+        return Frontier(np.array(sizes), np.array(nodes), np.array(losses))
+
+    def merged(self) -> DecisionGraph:
+        """Return the graph after the merges made so far."""
+        graph, places = self.graph, np.zeros(self.graph.n_nodes, np.int64)
+        kept = self._into == np.arange(graph.n_nodes)
+        for variable in range(graph.n_variables):
+            nodes = self._nodes(variable)
+            places[nodes] = np.cumsum(kept[nodes]) - 1
+        parameters, successors = {}, {}
+        for variable in range(graph.n_variables):
+            mine = kept[self._nodes(variable)]
+            mass = self._mass[variable][mine]
+            total = mass.sum(axis=1, keepdims=True)
+            own = graph.parameters_of(variable)[mine]
+            parameters[variable] = np.where(total > 0, mass / np.where(total > 0, total, 1), own)
+            successors[variable] = places[self._successors[variable][mine]].astype(np.int32)
+        return assemble(graph.names, graph.states, graph.forest, parameters, successors)
+
+    def _of(self, flat: NDArray[np.float64], variable: int) -> NDArray[np.float64]:
+        return self.graph.with_parameters(flat).parameters_of(variable).copy()
+
+    def _nodes(self, variable: int) -> slice:
+        first = self._first[variable]
+        return slice(first, first + int(self.graph.node_counts[variable]))
+
+    def _key(self, node: int) -> tuple[int, bytes]:
+        variable = self._variable[node]
+        return variable, self._successors[variable][node - self._first[variable]].tobytes()
+
+    def _offer(self, node: int) -> None:
+        """Queue a node's cheapest merge with another one that has the same successors."""
+        variable = self._variable[node]
+        first = self._first[variable]
+        others = np.array(sorted(self._alike[self._key(node)] - {node}), np.int64)
+        if len(others) == 0:
+            return
+        mass, own = self._mass[variable], self._information[variable]
+        joined = information(mass[others - first] + mass[node - first])
+        losses = own[others - first] + own[node - first] - joined
+        best = int(losses.argmin())
+        loss, other = max(0.0, float(losses[best])), int(others[best])
+        versions = self._version[node], self._version[other]
+        heappush(self._queue, (loss / self._cells[variable], loss, node, other, *versions))
+
+    def _redirect(self, gone: int, keep: int) -> None:
+        """Let all predecessors of a node lead to another one, and find whom they are like now."""
+        for before in sorted(self._before[gone]):
+            variable = self._variable[before]
+            key = self._key(before)
+            row = self._successors[variable][before - self._first[variable]]
+            row[row == gone] = keep
+            self._before[keep].add(before)
+            if self._version[before] >= 0 and before in self._alike.get(key, ()):
+                self._alike[key].discard(before)
+                self._alike.setdefault(self._key(before), set()).add(before)
+                self._renew(before)
+
+    def _renew(self, node: int) -> None:
+        self._version[node] += 1
+        self._offer(node)
+
+
+def rate_of(lambda_: float) -> float:
+    """Return the loss per cell at which the score (1-lambda) L - lambda size stays the same.
+
+    L is the log-likelihood per record (THESIS, Algorithm 4.9).
+
+    Raises
+    ------
+    OptionError
+        If lambda is not from 0 to 1.
+    """
+    if not 0 <= lambda_ <= 1:
+        raise OptionError(f"lambda {lambda_}: give a number from 0 to 1")
+    return lambda_ / (1 - lambda_) if lambda_ < 1 else inf

@@ -1,0 +1,281 @@
+"""Compilation of a Bayesian network to the smallest decision graph over a searched forest.
+
+A clique tree of the network gives forests of variables, one for each clique as its root (THESIS,
+Algorithms 4.13 and 4.14), from which a search goes on to the forest with the smallest graph
+(`exactlearn.pdg.compile.forest_search`). Sizes are effective sizes: states times nodes times max(1,
+children), over all variables (THESIS, 3.52). Over a forest the graph is the smallest there is,
+and no clique's table is written out to find it (`exactlearn.pdg.compile.expansion`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.pruning import relevant
+from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
+from exactlearn.graphs.dag import moral_graph
+from exactlearn.pdg.compile.agreement import max_error
+from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.forest_search import ForestSearch, Found
+from exactlearn.pdg.compile.forest_starts import Start, starts
+from exactlearn.pdg.compile.iteration_budget import Effort
+from exactlearn.pdg.compile.variable_forest import components, forest_over
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+
+MAX_SIZE = 100_000_000
+"""Most cells of a graph before merging, about 40 bytes each."""
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A compiled network with its sizes and its measured error.
+
+    Parameters
+    ----------
+    graph
+        The decision graph.
+    nodes, effective_size, representational_size
+        Sizes of the graph; effective and representational by THESIS (3.52) and (3.53).
+    expanded_size
+        Effective size with a node for each configuration of a context, over the same forest.
+    clique_tree_size
+        Effective size of the clique tree that the search started from, THESIS (3.20).
+    max_error
+        Largest relative difference of the two probabilities of a row, over rows drawn from the
+        network and rows drawn uniformly; infinite if only one of them is zero.
+    message
+        What a user should know of the exact graph: whether merging equivalent nodes paid.
+    finished
+        Whether the search went on to its end or limit; Ctrl-C keeps the smallest graph so far.
+    """
+
+    graph: DecisionGraph
+    nodes: int
+    effective_size: int
+    representational_size: int
+    expanded_size: int
+    clique_tree_size: int
+    max_error: float
+    message: str
+    finished: bool = True
+
+
+@checked_arguments()
+def compile_network(
+    network: BayesianNetwork,
+    *,
+    root: str | None = None,
+    tree: CliqueTree | None = None,
+    forest: Sequence[int] | NDArray[np.int32] | None = None,
+    max_size: int = MAX_SIZE,
+    steps: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    on_event: Callable[[int], None] | None = None,
+) -> DecisionGraph:
+    """Return a decision graph of the network's joint distribution.
+
+    Parameters
+    ----------
+    network
+        Network to represent; rows of its tables that sum to one only nearly are normalised.
+    root
+        A variable that becomes a root of the forest; otherwise many are tried.
+    tree
+        Clique tree to start from instead of the best one found.
+    forest
+        The forest to use, as the parent of each variable (-1 for a root): nothing is searched.
+    max_size
+        Most cells of the graph before merging.
+    steps, time_limit
+        Moves of the search in each connected part, and seconds for all; either or both. Without
+        them the search is short and its end does not depend on the machine.
+    seed
+        Seed of the search; the same seed and steps give the same graph.
+    on_event
+        Told the effective size whenever the search finds a smaller one.
+
+    Raises
+    ------
+    TooLargeError
+        If a graph would have more than ``max_size`` cells before merging; raised before they
+        take memory.
+    OptionError
+        If ``root`` is not a variable, or a number is negative.
+    DataError
+        If the network has no variables.
+    CheckError
+        If ``tree`` is no clique tree of the network, or ``forest`` is no forest or leaves the
+        variables of some family on different branches.
+    KeyboardInterrupt
+        At Ctrl-C: whoever is given a graph only would take half a search for a whole one.
+        `compile_and_check` ends with the smallest graph so far, and says so.
+    """
+    effort = Effort(steps, time_limit, seed, on_event)
+    if tree is not None:
+        tree.check(network)
+    graph, found = _compile(network, root, tree, forest, max_size, effort)
+    if not found.finished:
+        raise KeyboardInterrupt
+    return graph
+
+
+def compile_and_check(
+    network: BayesianNetwork,
+    *,
+    root: str | None = None,
+    tree: CliqueTree | None = None,
+    max_size: int = MAX_SIZE,
+    steps: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    on_event: Callable[[int], None] | None = None,
+    on_graph: Callable[[int, Callable[[], Compilation]], None] | None = None,
+) -> Compilation:
+    """Return what `compile_network` returns with its sizes, compared with the network on rows.
+
+    Ctrl-C ends the search with the smallest graph so far, which is told as not ``finished``.
+
+    Parameters
+    ----------
+    network, root, tree, max_size, steps, time_limit, on_event
+        As in `compile_network`.
+    seed
+        Seed of the search, and of the rows that are drawn for the comparison.
+    on_graph
+        Told the effective size of the first graph and of each smaller one, with what compiles
+        the network to it.
+    """
+    effort = Effort(steps, time_limit, seed, on_event)
+    if tree is None:
+        tree = clique_tree(relevant(network), deadline=effort.triangulation_deadline)
+    else:
+        tree.check(network)
+    clique_size = tree.size(network.cardinalities)
+
+    def report(size: int, built: Callable[[], Sequence[Expansion]]) -> None:
+        assert on_graph is not None
+
+        def so_far() -> Compilation:
+            found = Found(tuple(built()), finished=False, steps=1)
+            return _checked(network, _assembled(network, found), found, clique_size, seed)
+
+        on_graph(size, so_far)
+
+    if on_graph is not None:
+        effort = replace(effort, on_graph=report)
+    graph, found = _compile(network, root, tree, None, max_size, effort)
+    return _checked(network, graph, found, clique_size, seed)
+
+
+def _checked(
+    network: BayesianNetwork, graph: DecisionGraph, found: Found, clique_size: int, seed: int
+) -> Compilation:
+    """Return the record of a graph, compared with its network on rows."""
+    cardinalities = network.cardinalities.tolist()
+    expanded = sum(b.forest.expanded_size(cardinalities) for b in found.built)
+    return Compilation(
+        graph,
+        graph.n_nodes,
+        graph.effective_size,
+        graph.representational_size,
+        expanded,
+        clique_size,
+        max_error(network, graph, np.random.default_rng(seed)),
+        _message(found, graph.effective_size, expanded, clique_size),
+        found.finished,
+    )
+
+
+def _compile(
+    network: BayesianNetwork,
+    root: str | None,
+    tree: CliqueTree | None,
+    forest: Sequence[int] | NDArray[np.int32] | None,
+    max_size: int,
+    effort: Effort,
+) -> tuple[DecisionGraph, Found]:
+    """Compile each connected part over its own best tree, or over the only one given."""
+    if network.n_variables == 0:
+        raise DataError("the network has no variables: nothing to compile")
+    first, reduced = -1 if root is None else network.index(root), relevant(network)
+    if (effort.steps or 0) < 0 or (effort.time_limit or 0) < 0:
+        raise OptionError(
+            f"steps {effort.steps} and time limit {effort.time_limit}: give numbers that are 0"
+            " or more"
+        )
+    if forest is None:
+        tree = tree or clique_tree(reduced, deadline=effort.triangulation_deadline)
+        parts = starts(reduced, tree, first)
+    else:
+        parts, effort = _given(reduced, forest), replace(effort, steps=0)
+    try:
+        found = ForestSearch(reduced, parts, first, effort, max_size).run()
+    except TooLargeError as error:
+        clique_size = (tree or clique_tree(reduced)).size(network.cardinalities)
+        raise TooLargeError(_refusal(parts, max_size, clique_size)) from error
+    return _assembled(network, found), found
+
+
+def _assembled(network: BayesianNetwork, found: Found) -> DecisionGraph:
+    """Return the decision graph of all parts together."""
+    parent = np.full(network.n_variables, -1, np.int32)
+    parameters: dict[int, NDArray[np.float64]] = {}
+    successors: dict[int, NDArray[np.int32]] = {}
+    for built in found.built:
+        part = list(built.forest.order)
+        parent[part] = [built.forest.parents[v] for v in part]
+        parameters |= built.parameters
+        successors |= built.successors
+    return assemble(network.names, network.states, parent, parameters, successors)
+
+
+def _given(network: BayesianNetwork, forest: Sequence[int] | NDArray[np.int32]) -> list[Start]:
+    """Return the trees of a given forest, one part of the network or several together in each."""
+    parents = np.asarray(forest, np.int32)
+    if parents.shape != (network.n_variables,):
+        raise CheckError(
+            f"a forest has one parent per variable, {network.n_variables}; found {parents.shape}"
+        )
+    adjacency = moral_graph(network.parents)
+    joined = moral_graph([() if p < 0 else (int(p),) for p in parents])
+    trees = [forest_over(adjacency, parents.tolist(), part) for part in components(joined)]
+    return [Start(tuple(tree.order), ((0, tree),)) for tree in trees]
+
+
+def _refusal(parts: Sequence[Start], max_size: int, clique_size: int) -> str:
+    smallest = sum(part.forests[0][0] for part in parts)
+    fallback = "query the network itself, which is answered along a clique tree"
+    if clique_size > MAX_SIZE:
+        fallback = (
+            "query the network itself where that is much observed: its clique tree is too large"
+        )
+    return (
+        f"the decision graph would have more than {max_size:,} cells before merging, the limit,"
+        f" and up to {smallest:,} if nothing merges; the best clique tree found has"
+        f" {clique_size:,}. Raise the limit if memory allows about 40 bytes for each cell; or"
+        f" {fallback}; or give each variable fewer parents when learning"
+    )
+
+
+def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
+    if size < expanded:
+        text = (
+            f"exact graph: merging equivalent nodes saved {expanded - size:,} of {expanded:,} cells"
+        )
+    else:
+        text = (
+            f"exact graph: {size:,} cells; no nodes are equivalent: no determinism or"
+            " context-specific independence was found"
+        )
+    if clique_size < size:
+        text += f"; the clique tree is smaller, {clique_size:,} cells against {size:,}"
+    if found.finished:
+        return text
+    reached = "the smallest graph so far" if found.steps else "one of the first forests"
+    return f"interrupted, this is {reached}; {text}"

@@ -1,0 +1,244 @@
+"""Search for the forest over which a network's decision graph is smallest.
+
+The smallest of the first forests (`exactlearn.pdg.compile.forest_starts`) are improved by annealing
+(`exactlearn.pdg.compile.annealing`). After each round of walks, all pieces that they met are joined
+to the best forest they make (`exactlearn.pdg.compile.forest_pieces`), from where the next walk
+begins, beside one from another start and one after a long jump
+(`exactlearn.pdg.compile.long_moves`). All decisions depend on counts and the seed only, so a limit
+of steps always gives the same forest; a time limit or Ctrl-C keeps the best forest found so far.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.graphs.dag import moral_graph
+from exactlearn.pdg.compile.annealing import Annealing, SetTables
+from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.forest_starts import Builder, Start, without_walks
+from exactlearn.pdg.compile.iteration_budget import Effort
+from exactlearn.pdg.compile.long_moves import jumped
+from exactlearn.pdg.compile.residuals import Residuals, mask_of
+from exactlearn.pdg.compile.variable_forest import VariableForest, forest_over
+
+RIVALS = 1
+"""How many other forests walk beside the best one in later rounds, to find more pieces."""
+
+JUMPS = 1
+"""How many walks of each round begin a long jump away from the best forest."""
+
+MOST_GROWTH = 4
+"""How many times the cells before merging may grow by a jump."""
+
+STARTS = 4
+"""How many forests are improved at first."""
+
+FIRST_STEPS, STEPS = 1000, 2000
+"""Moves of each of the first walks, twice as many in each round, up to those of one walk."""
+
+DEFAULT_STEPS = 10_000
+"""Moves in each part of a network when neither steps nor seconds are given."""
+
+DEFAULT_WORK = 8_000_000
+"""Cells of tables after which walks end when neither steps nor seconds are given."""
+
+MAX_WALKED = 4_000_000
+"""Cells before merging of the largest graph that is improved by walks."""
+
+KEEPING = 2
+"""How many times longer a build takes whose keys are kept, with what a walk needs besides."""
+
+HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
+"""First and last heat of walks, one after the other."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Parameters
+    ----------
+    built
+        The smallest graph found, part by part.
+    finished
+        Whether the search ended by itself or its limits, not by Ctrl-C.
+    steps
+        How many moves were made.
+    """
+
+    built: tuple[Expansion, ...]
+    finished: bool
+    steps: int
+
+
+class ForestSearch:
+    """The search over the forests of one network.
+
+    Parameters
+    ----------
+    network
+        The network.
+    parts
+        As `starts` gives them.
+    root
+        Variable that must be a root, or -1.
+    effort
+        How long to search.
+    max_cells
+        Most cells of a graph before merging.
+
+    Raises
+    ------
+    TooLargeError
+        If no start of some part fits.
+    """
+
+    def __init__(
+        self,
+        network: BayesianNetwork,
+        parts: Sequence[Start],
+        root: int,
+        effort: Effort,
+        max_cells: float,
+    ) -> None:
+        self._effort, self._root, self._parts = effort, root, parts
+        self._adjacency = moral_graph(network.parents)
+        self._residuals = Residuals(network)
+        self._rng = np.random.default_rng(effort.seed)
+        self._steps = 0
+        self._builder = Builder(self._residuals, max_cells, effort.deadline)
+        self._first, self._finished = without_walks(
+            self._builder,
+            parts,
+            effort.starting_deadline,
+            lambda first: self._report(first, sum(b.effective_size for b in first), lambda: first),
+        )
+        self._forests = [built[0].forest for built in self._first]
+        self._smallest = [built[0].effective_size for built in self._first]
+
+    def run(self) -> Found:
+        """Search, part by part, and build the smallest forests."""
+        finished = self._finished
+        self._report_smaller()
+        for i, built in enumerate(self._first):
+            if not finished or len(built[0].forest.order) < 3:
+                continue
+            walks: list[Annealing] = []
+            try:
+                with interruptible():
+                    self._walk(i, walks, built)
+            except KeyboardInterrupt:
+                finished = False
+            best = min(walks, key=lambda walk: walk.smallest, default=None)
+            if best is not None and best.smallest < built[0].effective_size:
+                self._forests[i] = self._forest(i, best)
+        return Found(self._built(), finished, self._steps)
+
+    def _built(self) -> tuple[Expansion, ...]:
+        """Build the smallest forests so far."""
+        return tuple(self._rebuilt(i, forest) for i, forest in enumerate(self._forests))
+
+    def _forest(self, part: int, walk: Annealing) -> VariableForest:
+        """Return the best forest of a walk."""
+        return forest_over(self._adjacency, walk.best, self._parts[part].part)
+
+    def _rebuilt(self, part: int, forest: VariableForest) -> Expansion:
+        first = self._first[part][0]
+        return first if forest is first.forest else Expansion(self._residuals, forest)
+
+    def _walk(self, part: int, walks: list[Annealing], built: Sequence[Expansion]) -> None:
+        """Improve the best starts in rounds; ``walks`` is filled for the case of Ctrl-C."""
+        tables = SetTables(self._residuals)
+        stopped = self._stop(part, walks, tables)
+        fresh = [b for b in built if b.cells <= MAX_WALKED]
+        for start in fresh[:STARTS]:
+            if stopped(0) or not self._in_time(start):
+                break
+            walks.append(Annealing(tables, self._adjacency, start.forest, self._root))
+        round_ = 0
+        while walks and not stopped(0):
+            for k, walk in enumerate(walks):
+                steps = min(STEPS, FIRST_STEPS << round_)
+                walk.run(self._rng, steps, HEATS[(round_ + k) % len(HEATS)], stopped)
+                self._tell(part, walk)
+            walks[:] = [self._joined(part, tables)]
+            self._tell(part, walks[0])
+            round_ += 1
+            for k in range(RIVALS):
+                start = fresh[(STARTS + round_ * RIVALS + k) % len(fresh)]
+                if self._in_time(start):
+                    walks.append(Annealing(tables, self._adjacency, start.forest, self._root))
+            walks += self._jumped(part, walks[0], tables, JUMPS)
+
+    def _jumped(self, part: int, walk: Annealing, tables: SetTables, n: int) -> Iterator[Annealing]:
+        """Yield walks that begin a long jump away from the best forest of one."""
+        forest = self._forest(part, walk)
+        cardinalities = self._residuals.cardinalities
+        most = min(MAX_WALKED, MOST_GROWTH * forest.expanded_size(cardinalities))
+        for _ in range(n):
+            other = jumped(self._adjacency, forest, self._rng, self._root)
+            size = other.expanded_size(cardinalities)
+            if (
+                size < most
+                and monotonic() + KEEPING * self._builder.seconds(size) < self._effort.deadline
+            ):
+                yield Annealing(tables, self._adjacency, other, self._root)
+
+    def _in_time(self, start: Expansion) -> bool:
+        """Tell whether a walk can be prepared before time is up."""
+        return monotonic() + KEEPING * self._builder.seconds(start.cells) < self._effort.deadline
+
+    def _joined(self, part: int, tables: SetTables) -> Annealing:
+        """Return a walk that begins at the best forest that the pieces of all walks make."""
+        variables = self._parts[part].part
+        parents = tables.pieces.smallest(tables.nodes, mask_of(variables), self._root)
+        above = [parents.get(v, -1) for v in range(len(self._adjacency))]
+        forest = forest_over(self._adjacency, above, variables)
+        return Annealing(tables, self._adjacency, forest, self._root)
+
+    def _stop(
+        self, part: int, walks: Sequence[Annealing], tables: SetTables
+    ) -> Callable[[int], bool]:
+        """Return what counts moves, and tells that a part's share of the effort is used up."""
+        limited = self._effort.steps is not None or self._effort.time_limit is not None
+        left = [(self._effort.steps if limited else DEFAULT_STEPS) or 0]
+        counted = not limited or self._effort.steps is not None
+        now = monotonic()
+        share = self._smallest[part] / max(1, sum(self._smallest[part:]))
+        ending = self._builder.seconds(sum(built[0].cells for built in self._first))
+        until = now + max(0.0, self._effort.deadline - now - ending) * share
+
+        def stopped(made: int) -> bool:
+            left[0] -= made
+            self._steps += made
+            tables.drop_unused([walk.tree for walk in walks])
+            if (counted and left[0] <= 0) or (not limited and tables.work > DEFAULT_WORK):
+                return True
+            return monotonic() > until
+
+        return stopped
+
+    def _tell(self, part: int, walk: Annealing) -> None:
+        if walk.smallest < self._smallest[part]:
+            self._smallest[part] = walk.smallest
+            self._forests[part] = self._forest(part, walk)
+            if self._effort.on_event is not None:
+                self._effort.on_event(sum(self._smallest))
+            self._report_smaller()
+
+    def _report_smaller(self) -> None:
+        """Report the smallest graph so far."""
+        first = [built[0] for built in self._first]
+        self._report(first, sum(self._smallest), self._built)
+
+    def _report(
+        self, first: Sequence[Expansion], size: int, built: Callable[[], Sequence[Expansion]]
+    ) -> None:
+        """Report a graph about as large as the first one, if there is time to build it."""
+        seconds = KEEPING * self._builder.seconds(sum(b.cells for b in first))
+        if self._effort.on_graph is not None and monotonic() + seconds < self._effort.deadline:
+            self._effort.on_graph(size, built)

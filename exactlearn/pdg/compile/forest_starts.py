@@ -1,0 +1,184 @@
+"""The forests that a search begins with: one for each clique of a clique tree as its root.
+
+Each connected part of the network has a tree of its own (`exactlearn.pdg.compile.variable_forest`).
+Those with the smallest expanded sizes are built, as long as there is time, and the smallest graphs
+win.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.bayesnet.cliques import CliqueTree
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.errors import TooLargeError
+from exactlearn.graphs.dag import moral_graph
+from exactlearn.pdg.compile.descent import Descent
+from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.least_cells import least_cells
+from exactlearn.pdg.compile.residuals import Residuals
+from exactlearn.pdg.compile.variable_forest import (
+    VariableForest,
+    clique_orders,
+    components,
+    variable_forest,
+)
+
+MAX_BUILT = 24
+"""Most forests that are built to find where to start."""
+
+MAX_BUILT_CELLS = 3_000_000
+"""Cells before merging, all forests together, after which no other is built to find these."""
+
+PRUDENCE = 0.5
+"""Share of the time left that a build may take by the speed of those before."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The forests of one connected part before anything is built.
+
+    Parameters
+    ----------
+    part
+        Its variables.
+    forests
+        Expanded size and forest, smallest first.
+    """
+
+    part: tuple[int, ...]
+    forests: tuple[tuple[int, VariableForest], ...]
+
+
+def starts(network: BayesianNetwork, tree: CliqueTree, root: int) -> list[Start]:
+    """Return the forests that a clique tree gives for each connected part, largest part first.
+
+    Parameters
+    ----------
+    tree
+        Clique tree of the network.
+    root
+        Variable that must be a root, or -1.
+    """
+    adjacency = moral_graph(network.parents)
+    cardinalities = network.cardinalities.tolist()
+    found = []
+    for part in sorted(components(adjacency), key=len, reverse=True):
+        orders = clique_orders(tree, cardinalities, part, root if root in part else -1)
+        forests = {variable_forest(adjacency, order): 0 for order in orders}
+        sized = [(forest.expanded_size(cardinalities), forest) for forest in forests]
+        found.append(Start(part, tuple(sorted(sized, key=lambda pair: pair[0]))))
+    return found
+
+
+class Builder:
+    """Builds forests, and knows how long that takes.
+
+    Parameters
+    ----------
+    residuals
+        The network's residuals.
+    max_cells
+        Most cells of a graph before merging.
+    deadline
+        When time is up, by the monotonic clock.
+    """
+
+    def __init__(self, residuals: Residuals, max_cells: float, deadline: float) -> None:
+        self.residuals, self.deadline = residuals, deadline
+        self._max_cells = max_cells
+        self._cells, self._seconds = 0, 0.0
+
+    def build(self, forest: VariableForest, *, in_time: bool = False) -> Expansion | None:
+        """Return what a forest gives.
+
+        Parameters
+        ----------
+        in_time
+            Give up, and return nothing, where the deadline would be missed or it is too large.
+
+        Raises
+        ------
+        TooLargeError
+            When there would be too many cells, unless it is to be ``in_time``.
+        """
+        started = monotonic()
+        left = self._max_cells
+        if in_time and self.deadline < np.inf:
+            left = PRUDENCE * (self.deadline - started) * self._cells / max(self._seconds, 1e-9)
+        if left <= 0:
+            return None
+        if not in_time:
+            self._refuse(forest)
+        try:
+            built = Expansion(self.residuals, forest, min(self._max_cells, left))
+        except TooLargeError:
+            if in_time:
+                return None
+            raise
+        self._cells += built.cells
+        self._seconds += monotonic() - started
+        return built
+
+    def _refuse(self, forest: VariableForest) -> None:
+        """Raise before a graph is built that is too large almost surely."""
+        if forest.expanded_size(self.residuals.cardinalities) <= self._max_cells:
+            return
+        walks = least_cells(Descent(self.residuals, forest), np.random.default_rng(0))
+        if any(cells > self._max_cells for cells in walks):
+            raise TooLargeError(f"more than {self._max_cells:,} cells before merging, by samples")
+
+    def seconds(self, cells: int) -> float:
+        """Return about how long it takes to build so many cells before merging."""
+        return cells * self._seconds / max(1, self._cells)
+
+    def first(self, start: Start, built: list[Expansion]) -> None:
+        """Build the most promising forest, unless one is built."""
+        made = None if built else self.build(start.forests[0][1])
+        built += [] if made is None else [made]
+
+    def others(self, start: Start, built: list[Expansion], until: float) -> None:
+        """Build further promising forests, up to a moment.
+
+        ``built`` is filled for the case of Ctrl-C.
+        """
+        for _, forest in start.forests[1:MAX_BUILT]:
+            enough = sum(b.cells for b in built) > MAX_BUILT_CELLS
+            if enough or monotonic() > until:
+                break
+            made = self.build(forest, in_time=True)
+            if made is None:
+                break
+            built.append(made)
+
+
+def without_walks(
+    builder: Builder,
+    parts: Sequence[Start],
+    until: float,
+    on_first: Callable[[Sequence[Expansion]], None],
+) -> tuple[list[list[Expansion]], bool]:
+    """Build the starts of all parts; return them smallest first, and whether all went well.
+
+    The most promising one of each part comes first, of which ``on_first`` is told; after the
+    moment ``until`` no others are built. Ctrl-C keeps those built so far; parts without any get
+    their most promising one then, which a second Ctrl-C ends.
+    """
+    found: list[list[Expansion]] = [[] for _ in parts]
+    finished = True
+    try:
+        with interruptible():
+            for part, built in zip(parts, found, strict=True):
+                builder.first(part, built)
+            on_first([built[0] for built in found])
+            for part, built in zip(parts, found, strict=True):
+                builder.others(part, built, until)
+    except KeyboardInterrupt:
+        finished = False
+    for part, built in zip(parts, found, strict=True):
+        builder.first(part, built)
+        built.sort(key=lambda expansion: expansion.effective_size)
+    return found, finished

@@ -1,0 +1,163 @@
+"""Merging of equivalent nodes: those with the same parameters and the same successors.
+
+Nodes are compared from the leaves of the forest to its roots, so successors are already merged
+when their predecessors are compared. Where a state has probability zero its successor does not
+matter ("don't care"). For a fixed forest the result is the smallest graph of the distribution:
+two nodes that stay apart have different conditional distributions below them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.row_table import index_rows
+from exactlearn.pdg.compile.equality import TOLERANCE, number_values
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import forest_order
+
+
+class Merged(NamedTuple):
+    """Which nodes of one variable are equivalent.
+
+    Attributes
+    ----------
+    labels
+        Class of each node, numbered by first appearance, shape (nodes,).
+    representatives
+        First node of each class, shape (classes,).
+    """
+
+    labels: NDArray[np.int32]
+    representatives: NDArray[np.int64]
+
+
+def merge_nodes(parameters: NDArray[np.float64], successors: NDArray[np.int32]) -> Merged:
+    """Group the nodes of one variable that have equal parameters and successors.
+
+    Parameters
+    ----------
+    parameters
+        Shape (nodes, states); equal up to rounding (`exactlearn.pdg.compile.equality`), and zero
+        only equals zero.
+    successors
+        Classes of the successors, shape (nodes, states, children); ignored at zero parameters.
+    """
+    _, labels, representatives = merge_keys(parameters, successors)
+    return Merged(labels[:-1], representatives)
+
+
+@kernel
+def merge_keys(
+    weights: NDArray[np.float64], nodes: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
+    """Group the keys of one variable that have equal distributions and successors.
+
+    Parameters
+    ----------
+    weights
+        Weight of each key and state with all that is below, shape (keys, states).
+    nodes
+        Groups of the successors, shape (keys, states, children); ignored where the weight is 0.
+
+    Returns
+    -------
+    values, labels
+        Weight of each key, the largest being 1, and its group, numbered by first appearance (-1
+        where all weights are 0); both with one entry more at the end, 0 and -1, for keys that are
+        not there.
+    representatives
+        First key of each group.
+    """
+    n, r, children = nodes.shape
+    values = np.zeros(n + 1)
+    for i in range(n):
+        for x in range(r):
+            values[i] += weights[i, x]
+    parameters = weights.copy()
+    for i in range(n):
+        for x in range(r):
+            parameters[i, x] /= values[i] if values[i] > 0 else 1.0
+    numbers = number_values(parameters.reshape(n * r), TOLERANCE).reshape(n, r)
+    rows = np.full((n, r * (1 + children)), -1, np.int32)
+    origin = np.empty(n, np.int64)
+    possible = 0
+    for i in range(n):
+        if values[i] > 0:
+            origin[possible] = i
+            for x in range(r):
+                rows[possible, x] = numbers[i, x]
+                if weights[i, x] > 0:
+                    for j in range(children):
+                        rows[possible, r + x * children + j] = nodes[i, x, j]
+            possible += 1
+    groups, first, _ = index_rows(rows[:possible])
+    labels = np.full(n + 1, -1, np.int32)
+    largest = values.max()
+    for k in range(possible):
+        values[origin[k]] /= largest
+        labels[origin[k]] = groups[k]
+    return values, labels, origin[first]
+
+
+def prune_unreached(
+    order: Sequence[int],
+    children: Sequence[Sequence[int]],
+    parameters: Mapping[int, NDArray[np.float64]],
+    successors: Mapping[int, NDArray[np.int32]],
+) -> tuple[dict[int, NDArray[np.float64]], dict[int, NDArray[np.int32]]]:
+    """Remove the nodes that no row of positive probability reaches.
+
+    Successors at zero parameters are set to the first node that remains.
+
+    Parameters
+    ----------
+    order
+        The variables, each before its children.
+    children
+        Forest children of each variable.
+    parameters, successors
+        For each variable, shapes (nodes, states) and (nodes, states, children), a node given by
+        its place among the nodes of its variable.
+    """
+    kept = {v: np.zeros(len(parameters[v]), np.bool_) for v in order}
+    for variable in order:
+        if not kept[variable].any():
+            kept[variable][0] = True  # the only node of a root
+        used = (parameters[variable] > 0) & kept[variable][:, None]
+        for place, child in enumerate(children[variable]):
+            kept[child][successors[variable][:, :, place][used]] = True
+    remaining = {v: parameters[v][kept[v]] for v in order}
+    numbers = {v: np.cumsum(kept[v], dtype=np.int32) - 1 for v in order}
+    renumbered: dict[int, NDArray[np.int32]] = {}
+    for variable in order:
+        old = successors[variable][kept[variable]]
+        new = np.zeros_like(old)
+        used = remaining[variable] > 0
+        for place, child in enumerate(children[variable]):
+            new[used, place] = numbers[child][old[used, place]]
+        renumbered[variable] = new
+    return remaining, renumbered
+
+
+def merge_equivalent(graph: DecisionGraph) -> DecisionGraph:
+    """Return the smallest graph of the same distribution over the same forest.
+
+    Parameters and sizes never grow; the joint distribution changes by rounding at most.
+    """
+    order = forest_order(graph.forest)
+    parameters: dict[int, NDArray[np.float64]] = {}
+    labels: dict[int, NDArray[np.int32]] = {}
+    successors: dict[int, NDArray[np.int32]] = {}
+    for variable in reversed(order):
+        old = graph.successors_of(variable)
+        new = np.empty_like(old)
+        for place, child in enumerate(graph.children[variable]):
+            new[:, :, place] = labels[child][old[:, :, place] - graph.first_nodes[child]]
+        labels[variable], kept = merge_nodes(graph.parameters_of(variable), new)
+        parameters[variable] = graph.parameters_of(variable)[kept]
+        successors[variable] = new[kept]
+    pruned = prune_unreached(order, graph.children, parameters, successors)
+    return assemble(graph.names, graph.states, graph.forest, *pruned)

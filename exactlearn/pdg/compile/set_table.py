@@ -1,0 +1,170 @@
+"""How many nodes a set of variables needs, whatever stands above it and however it is ordered.
+
+Let a variable and all that stand below it in a forest be the set S. In the smallest graph the
+variable has one node for each conditional distribution of S that the variables above can cause.
+That number depends on nothing but S: it can be kept when the rest of the forest changes, and so
+can the table that maps the residuals of the families across the border of S to these nodes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.row_table import find_row, index_rows
+from exactlearn.pdg.compile.conditioning import fix, fixing, key_families, keys_below, sources
+from exactlearn.pdg.compile.merge import merge_keys
+from exactlearn.pdg.compile.residuals import Residuals
+
+
+@dataclass(frozen=True, eq=False)
+class SetTable:
+    """The nodes of the top variable of a set.
+
+    Parameters
+    ----------
+    inside
+        The set, a bit mask.
+    families
+        The families that the keys are about.
+    keys
+        All keys that can occur, shape (keys, families).
+    values, labels
+        Weight of each key up to a common factor, and its node, both with one entry more for keys
+        that cannot occur: zero and -1.
+    n_nodes
+        How many nodes there are.
+    """
+
+    inside: int
+    families: tuple[int, ...]
+    keys: NDArray[np.int32]
+    values: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    n_nodes: int
+
+    @property
+    def cells(self) -> int:
+        """How much the table holds."""
+        return self.keys.size + 4 * len(self.keys)
+
+    @cached_property
+    def slots(self) -> NDArray[np.int32]:
+        """The index of the keys."""
+        return index_rows(self.keys)[2]
+
+
+class Fixed:
+    """All keys of a set with its top variable fixed in all ways."""
+
+    def __init__(
+        self,
+        residuals: Residuals,
+        inside: int,
+        families: Sequence[int],
+        keys: NDArray[np.int32],
+        variable: int,
+    ) -> None:
+        self.families, self.keys = families, keys
+        self.touched, (columns, steps) = fixing(residuals, inside, families, variable)
+        r = residuals.cardinalities[variable]
+        self.weights, self.after = fix(
+            keys, columns, steps, r, residuals.numbers, residuals.weights
+        )
+
+    def below(self, families: Sequence[int]) -> NDArray[np.int32]:
+        """Return the different keys of a set below where they have weight."""
+        source = sources(self.families, self.touched, families)
+        rows, _ = keys_below(self.keys, self.weights, self.after, source)
+        return rows[index_rows(rows)[1]]
+
+    def weigh(self, child: SetTable) -> NDArray[np.int32]:
+        """Multiply by what a set below weighs; return its nodes, -1 where there is none."""
+        source = sources(self.families, self.touched, child.families)
+        return weigh(
+            self.keys,
+            self.weights,
+            self.after,
+            source,
+            child.slots,
+            child.keys,
+            child.values,
+            child.labels,
+        )
+
+
+def set_table(
+    residuals: Residuals,
+    above: SetTable,
+    first: int,
+    beside: Sequence[SetTable],
+    inside: int,
+    top: int,
+    below: Sequence[SetTable],
+    most_keys: int,
+) -> SetTable | None:
+    """Return the table of a set from the table of a larger one, unless it has too many keys.
+
+    Parameters
+    ----------
+    residuals
+        The network's residuals.
+    above, first
+        The larger set, and its top variable.
+    beside
+        The other sets directly below ``first``.
+    inside, top
+        The set, a bit mask, and its top variable.
+    below
+        The sets directly below ``top``.
+    most_keys
+        More are too many.
+    """
+    upper = Fixed(residuals, above.inside, above.families, above.keys, first)
+    for sibling in beside:
+        upper.weigh(sibling)
+    families = key_families(residuals, inside)
+    keys = upper.below(families)
+    if len(keys) > most_keys:
+        return None
+    lower = Fixed(residuals, inside, families, keys, top)
+    nodes = np.empty((*lower.weights.shape, len(below)), np.int32)
+    for i, child in enumerate(below):
+        nodes[:, :, i] = lower.weigh(child)
+    values, labels, kept = merge_keys(lower.weights, nodes)
+    possible = values > 0
+    if np.count_nonzero(possible) < len(keys):
+        keys = keys[possible[:-1]]
+        possible[-1] = True
+        values, labels = values[possible], labels[possible]
+    return SetTable(inside, families, keys, values, labels, len(kept))
+
+
+@kernel
+def weigh(
+    keys: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    after: NDArray[np.int32],
+    source: NDArray[np.int64],
+    slots: NDArray[np.int32],
+    table: NDArray[np.int32],
+    values: NDArray[np.float64],
+    labels: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Multiply weights, in place, by the values of keys below; return the labels of those."""
+    n, r = weights.shape
+    found = np.full((n, r), -1, np.int32)
+    key = np.empty((1, len(source)), np.int32)
+    for i in range(n):
+        for x in range(r):
+            if weights[i, x] > 0:
+                for j in range(len(source)):
+                    s = source[j]
+                    key[0, j] = after[i, x, s] if s >= 0 else keys[i, -1 - s]
+                place = find_row(slots, table, key, 0)
+                weights[i, x] *= values[place]
+                found[i, x] = labels[place]
+    return found

@@ -1,0 +1,1 @@
+"""In-flow and out-flow inference in decision graphs."""

@@ -1,0 +1,235 @@
+"""In-flow and out-flow for many rows side by side, block after block.
+
+Out-flow (PDG-SEM, equation 17) goes up (`exactlearn.pdg.inference.block_reach`), in-flow (18, 19)
+goes down (`exactlearn.pdg.inference.block_descent`), both as lists of sums of products of rows of a
+table (`exactlearn.pdg.inference.block_program`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.pdg.inference.block_descent import descend, items_space
+from exactlearn.pdg.inference.block_evidence import Evidence, enter_evidence, evidence_space
+from exactlearn.pdg.inference.block_program import Program, program_space, run
+from exactlearn.pdg.inference.block_reach import Reach, Rows, ascend, reach_space
+from exactlearn.pdg.model.branches import Branches, branches_of
+from exactlearn.pdg.model.layout import Layout
+
+SMALLEST = 1e-250
+"""Rows less probable than this are left to `exactlearn.pdg.inference.log_flows`: a flow that
+underflows is below 1e-307, so in all other rows what is lost is beyond the last digit."""
+
+
+class Sizes(NamedTuple):
+    """Most sums and terms of the programs upwards and downwards, and where flows stand."""
+
+    up_sums: int
+    up_terms: int
+    down_sums: int
+    down_terms: int
+    rows: Rows
+
+
+@kernel
+def block_flows(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    turns: NDArray[np.int64],
+    block: int,
+    result: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Write log-likelihoods, add expected counts, write posterior marginals.
+
+    Parameters
+    ----------
+    codes
+        The rows; it is fastest where they reach what their neighbours reach.
+    weights
+        Weight of each row, shape (rows,); not read where only log-likelihoods are wanted.
+    turns
+        Where the marginals of each row go, shape (rows,).
+    block
+        How many rows stand side by side.
+    result
+        Gets each row's log-likelihood, NaN where its probability is below `SMALLEST`.
+    counts
+        Shape as ``parameters``, gains each row's weight times the probability of (node reached,
+        state) given the row (PDG-SEM, equations 21 and 22); or empty.
+    posterior
+        Zeros, shape (rows, states of all variables), get the weighted marginals; or without
+        columns. Rows below `SMALLEST` add nothing to either.
+    """
+    marginals, counting = posterior.size > 0, counts.size > 0
+    branches = branches_of(layout)
+    sizes = _sizes(layout, branches, marginals or counting)
+    rows, reach = sizes.rows, reach_space(layout, branches, sizes.up_terms)
+    up = program_space(sizes.up_sums, sizes.up_terms)
+    down = program_space(sizes.down_sums, sizes.down_terms)
+    evidence, items = evidence_space(layout, block), items_space(layout)
+    flow, scale = np.empty((rows.end, block)), np.empty(block)
+    for start in range(0, len(codes), block):
+        n = min(block, len(codes) - start)
+        enter_evidence(layout, codes, start, n, marginals, counting, evidence, flow)
+        row = ascend(layout, branches, parameters, evidence.allowed, start, rows, reach, up)
+        run(up, True, flow, n)
+        _enter_totals(layout, rows.out_flow, start, n, flow, scale, result)
+        if not (marginals or counting):
+            continue
+        _root_in_flows(layout, rows, weights, start, n, flow, scale)
+        descend(
+            layout, branches, rows, row, reach, up, evidence.wanted, evidence.n_missing, items, down
+        )
+        run(down, False, flow, n)
+        if counting:
+            _add_counts(reach, up, rows.in_flow, n, flow, counts)
+        if marginals:
+            _write_marginals(
+                layout, codes, turns, start, n, rows.marginal, evidence, flow, scale, posterior
+            )
+
+
+@kernel
+def count_terms(
+    layout: Layout, parameters: NDArray[np.float64], codes: NDArray[np.int16], block: int
+) -> np.int64:
+    """Return how many terms the out-flows of all blocks together have."""
+    branches = branches_of(layout)
+    sizes, evidence = _sizes(layout, branches, False), evidence_space(layout, block)
+    reach = reach_space(layout, branches, sizes.up_terms)
+    up = program_space(sizes.up_sums, sizes.up_terms)
+    flow, total = np.empty((sizes.rows.end, block)), np.int64(0)
+    for start in range(0, len(codes), block):
+        n = min(block, len(codes) - start)
+        enter_evidence(layout, codes, start, n, False, False, evidence, flow)
+        ascend(layout, branches, parameters, evidence.allowed, start, sizes.rows, reach, up)
+        total += up.size[1]
+    return total
+
+
+@kernel
+def _sizes(layout: Layout, branches: Branches, downwards: bool) -> Sizes:
+    """Return how much room is needed at most."""
+    nodes, arcs = len(layout.variable), layout.parameter[len(layout.variable)]
+    states = layout.cardinality.sum()
+    products = shares = inflows = 0
+    for place in range(len(layout.order)):
+        k = layout.n_children[layout.order[place]]
+        if k > 1:
+            size = branches.first[place + 1] - branches.first[place]
+            products += size * (k - 1)
+            shares += size * (1 + 2 * (k - 2))
+            inflows += size * k
+    begin = states + (2 * nodes + states if downwards else nodes)
+    end = begin + products + (shares if downwards else 0)
+    rows = Rows(states, states + nodes, states + 2 * nodes, begin, end)
+    down_sums = states + nodes + shares if downwards else 0
+    down_terms = 2 * arcs + shares + inflows if downwards else 0
+    return Sizes(nodes + products, arcs + products, down_sums, down_terms, rows)
+
+
+@kernel
+def _enter_totals(
+    layout: Layout,
+    out_flow: np.int64,
+    start: int,
+    n: int,
+    flow: NDArray[np.float64],
+    total: NDArray[np.float64],
+    result: NDArray[np.float64],
+) -> None:
+    """Fill the rows' probabilities, the product of the roots' out-flows, and their logarithms."""
+    for b in range(n):
+        total[b] = 1.0
+    for variable in layout.order:
+        if layout.forest[variable] < 0:
+            root = out_flow + layout.first_node[variable]
+            for b in range(n):
+                total[b] *= flow[root, b]
+    for b in range(n):
+        result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
+
+
+@kernel
+def _root_in_flows(
+    layout: Layout,
+    rows: Rows,
+    weights: NDArray[np.float64],
+    start: int,
+    n: int,
+    flow: NDArray[np.float64],
+    scale: NDArray[np.float64],
+) -> None:
+    """Start in-flows at weight over row probability, so that flows add up to weighted posteriors.
+
+    Equation 18 divided by the row's probability leaves one over the root's own out-flow. ``scale``
+    holds the rows' probabilities, and gets the weights of those that are not left out.
+    """
+    for b in range(n):
+        scale[b] = weights[start + b] if scale[b] >= SMALLEST else 0.0
+    for variable in layout.order:
+        if layout.forest[variable] < 0:
+            node = layout.first_node[variable]
+            for b in range(n):
+                out = flow[rows.out_flow + node, b]
+                flow[rows.in_flow + node, b] = scale[b] / out if out > 0.0 else 0.0
+
+
+@kernel
+def _add_counts(
+    reach: Reach,
+    up: Program,
+    in_flow: np.int64,
+    n: int,
+    flow: NDArray[np.float64],
+    counts: NDArray[np.float64],
+) -> None:
+    """Add the rows' expected counts, by partial sums that do not wait for each other."""
+    left, right, weight = up.left, up.right, up.weight
+    tail, parameter, whole = reach.tail, reach.parameter, n - n % 4
+    for place in range(len(reach.first_arc)):
+        for a in range(reach.first_arc[place], reach.last_arc[place]):
+            i, j, k = in_flow + tail[a], left[a], right[a]
+            s = t = u = v = 0.0
+            for b in range(0, whole, 4):
+                s += flow[i, b] * flow[j, b] * flow[k, b]
+                t += flow[i, b + 1] * flow[j, b + 1] * flow[k, b + 1]
+                u += flow[i, b + 2] * flow[j, b + 2] * flow[k, b + 2]
+                v += flow[i, b + 3] * flow[j, b + 3] * flow[k, b + 3]
+            for b in range(whole, n):
+                s += flow[i, b] * flow[j, b] * flow[k, b]
+            counts[parameter[a]] += weight[a] * ((s + t) + (u + v))
+
+
+@kernel
+def _write_marginals(
+    layout: Layout,
+    codes: NDArray[np.int16],
+    turns: NDArray[np.int64],
+    start: int,
+    n: int,
+    marginal: np.int64,
+    evidence: Evidence,
+    flow: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Write the rows' marginals: their weights where a variable is observed."""
+    first_state, cardinality = layout.first_state, layout.cardinality
+    n_missing, missing = evidence.n_missing, evidence.missing
+    for b in range(n):
+        row, to, own = start + b, turns[start + b], scale[b]
+        for variable in range(len(first_state)):
+            posterior[to, first_state[variable] + max(0, np.int64(codes[row, variable]))] = own
+    for variable in range(len(first_state)):
+        first, r = first_state[variable], cardinality[variable]
+        for i in range(n_missing[variable]):
+            m = np.int64(missing[variable, i])
+            for state in range(first, first + r):
+                posterior[turns[start + m], state] = flow[marginal + state, m]

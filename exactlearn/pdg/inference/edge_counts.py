@@ -1,0 +1,96 @@
+"""Expected counts along the edges of a decision graph, by one pass of in-flow and out-flow.
+
+PDG-SEM, equation 23, needs for each edge into a node the expected weight of the rows that take
+the edge and have a state at the node. Give each node one copy for each of its incoming edges: the
+distribution is the same, rows reach a copy by taking its edge, and the expected counts of the
+copies (equation 22) are those of the edges. Summed over the edges they are those of the nodes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.learn.population import structure_of
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+
+EdgeTables = dict[int, NDArray[np.float64]]
+"""For each variable, the weight of its states along each edge into it, shape (edges, states).
+
+The edges of a variable go by the node, then by the state of the parent that they leave; a root
+has one edge, of all rows.
+"""
+
+
+class EdgeCounts(NamedTuple):
+    """What one E-step finds.
+
+    Attributes
+    ----------
+    tables
+        Expected counts along the edges.
+    log_likelihood
+        Of the observed cells, total, natural logarithm.
+    """
+
+    tables: EdgeTables
+    log_likelihood: float
+
+
+def copied_by_edges(graph: DecisionGraph) -> DecisionGraph:
+    """Return a graph of the same distribution in which one edge leads to each node."""
+    structure = structure_of(graph)
+    parameters, successors = {}, {}
+    for v in range(graph.n_variables):
+        origin = heads_into(graph, structure, v)
+        r, n_children = int(graph.cardinalities[v]), len(graph.children[v])
+        edges = origin[:, None].astype(np.int64) * r + np.arange(r)
+        parameters[v] = graph.parameters_of(v)[origin]
+        successors[v] = np.repeat(edges[:, :, None], n_children, axis=2).astype(np.int32)
+    return assemble(graph.names, graph.states, graph.forest, parameters, successors)
+
+
+def heads_into(
+    graph: DecisionGraph, structure: dict[int, NDArray[np.int32]], variable: int
+) -> NDArray[np.int32]:
+    """Return the node that each edge into a variable leads to, shape (edges,)."""
+    parent = int(graph.forest[variable])
+    if parent < 0:
+        return np.zeros(1, np.int32)
+    place = graph.children[parent].index(variable)
+    return np.ascontiguousarray(structure[parent][:, :, place].ravel())
+
+
+def expected_edge_counts(
+    graph: DecisionGraph,
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    threads: int | None = None,
+) -> EdgeCounts:
+    """Return the expected counts of all edges (PDG-SEM, equations 20 to 23).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    weights
+        Of the rows, shape (rows,).
+    threads
+        How many share the rows where there are many; all cores when left out.
+
+    Raises
+    ------
+    DataError
+        If a row is impossible under the graph.
+    """
+    copied = copied_by_edges(graph)
+    counts, rows = expect_counts(copied.layout, copied.parameters, codes, weights, threads)
+    refuse_impossible(rows)
+    return EdgeCounts(by_variable(copied, counts), float(weights @ rows))
+
+
+def by_variable(graph: DecisionGraph, flat: NDArray[np.float64]) -> EdgeTables:
+    """Return numbers laid out as a graph's parameters, variable by variable."""
+    laid = graph.with_parameters(flat)
+    return {v: laid.parameters_of(v) for v in range(graph.n_variables)}

@@ -1,0 +1,218 @@
+"""Inference in a decision graph by in-flow and out-flow (PDG-SEM, section 4.4; THESIS, 3.3.2).
+
+One pass costs time linear in the graph's effective size (THESIS, 3.52).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exactlearn.bayesnet.bucket_rows import NO_POSTERIOR
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError
+from exactlearn.pdg.inference.passes import (
+    expect,
+    log_likelihoods,
+    posterior_marginals,
+)
+from exactlearn.pdg.inference.single_flows import check_rows
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.layout import Layout
+
+
+class Expectation(NamedTuple):
+    """Expected counts and what they were computed from.
+
+    Attributes
+    ----------
+    counts
+        Expected weight of the rows that reach a node and have a state there, laid out as
+        `DecisionGraph.parameters`.
+    log_likelihoods
+        Log-likelihood of each row, natural logarithm, shape (rows,).
+    """
+
+    counts: NDArray[np.float64]
+    log_likelihoods: NDArray[np.float64]
+
+
+def log_likelihood_rows(
+    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+) -> NDArray[np.float64]:
+    """Return the log-probability of each row's observed cells (THESIS, 3.51).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    threads
+        How many share the rows where there are many; all cores when left out. Results do not
+        depend on it.
+
+    Returns
+    -------
+    Natural logarithms, shape (rows,); ``-inf`` for an impossible row.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the graph's variables and states.
+    """
+    return log_likelihoods(graph.layout, graph.parameters, _rows(graph, codes), threads)
+
+
+def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
+    """Return the total log-likelihood of a table's observed cells, rows counted by weight.
+
+    Variables and states are matched by name.
+
+    Raises
+    ------
+    DataError
+        If a variable is absent, or a row has a state that the graph does not know.
+    """
+    codes = aligned_codes(dataset, graph.names, graph.states)
+    return dataset.total(log_likelihood_rows(graph, codes))
+
+
+def posteriors(
+    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+) -> NDArray[np.float64]:
+    """Return the posterior marginals of all variables given each row (PDG-SEM, equation 21).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    threads
+        As for `log_likelihood_rows`.
+
+    Returns
+    -------
+    Probabilities, shape (rows, sum of cardinalities): the states of the first variable, then of
+    the second, and so on; an observed variable has probability one at its state.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the graph, or a row is impossible under it.
+    """
+    posterior, logs = posteriors_and_log_likelihoods(graph, codes, threads=threads)
+    refuse_impossible(logs)
+    return posterior
+
+
+def posteriors_and_log_likelihoods(
+    graph: DecisionGraph, codes: ArrayLike, *, threads: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return `posteriors` and `log_likelihood_rows` together, for the cost of the former.
+
+    An impossible row has a log-likelihood of ``-inf`` and posteriors of zero.
+    """
+    rows, missing = _checked_rows(graph, codes)
+    posterior = np.zeros((len(rows), graph.n_states))
+    logs = posterior_marginals(
+        graph.layout, graph.plan, graph.parameters, rows, missing, posterior, threads
+    )
+    # Rounding may leave 1.0000000000000002.
+    return np.minimum(posterior, 1.0, out=posterior), np.minimum(logs, 0.0, out=logs)
+
+
+def expected_counts(
+    graph: DecisionGraph,
+    codes: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Return the expected weight of rows for each node and state (PDG-SEM, equation 22).
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    weights
+        Weight of each row, shape (rows,); every row counts once without it.
+    threads
+        As for `log_likelihood_rows`.
+
+    Returns
+    -------
+    Counts laid out as `DecisionGraph.parameters`; each variable's add up to the total weight.
+
+    Raises
+    ------
+    DataError
+        If the table or weights do not fit the graph, or a row is impossible under it.
+    """
+    return expectation(graph, codes, weights, threads=threads).counts
+
+
+def expectation(
+    graph: DecisionGraph,
+    codes: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> Expectation:
+    """Return `expected_counts` together with each row's log-likelihood."""
+    rows = _rows(graph, codes)
+    w = np.ones(len(rows)) if weights is None else np.require(weights, np.float64, ["C", "W"])
+    if w.shape != (len(rows),) or not (w >= 0).all():
+        raise DataError(f"{len(rows)} rows need as many weights, none negative; got {w.shape}")
+    found = expect_counts(graph.layout, graph.parameters, rows, w, threads)
+    refuse_impossible(found.log_likelihoods)
+    return found
+
+
+def expect_counts(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    threads: int | None = None,
+) -> Expectation:
+    """Return expected counts of checked rows; impossible rows add nothing."""
+    counts = np.zeros(len(parameters))
+    logs = expect(layout, parameters, rows, weights, counts, NO_POSTERIOR, threads)
+    return Expectation(counts, logs)
+
+
+def refuse_impossible(log_likelihoods: NDArray[np.float64]) -> None:
+    """Raise a `DataError` naming the first row whose log-likelihood is ``-inf``."""
+    if len(log_likelihoods) and log_likelihoods.min() == -np.inf:
+        impossible = np.flatnonzero(np.isneginf(log_likelihoods))
+        raise DataError(
+            f"row {impossible[0]} ({len(impossible)} in all): its observed cells have probability"
+            " zero under the model, so nothing can be inferred from them; correct the row or use"
+            " a model with smoothed parameters"
+        )
+
+
+def _rows(graph: DecisionGraph, codes: ArrayLike) -> NDArray[np.int16]:
+    return _checked_rows(graph, codes)[0]
+
+
+def _checked_rows(graph: DecisionGraph, codes: ArrayLike) -> tuple[NDArray[np.int16], int]:
+    """Return rows as the kernels want them, and the number of missing cells."""
+    table = np.asarray(codes)
+    if table.ndim != 2 or table.shape[1] != graph.n_variables:
+        raise DataError(
+            f"a table of shape (rows, {graph.n_variables}) was expected, one column per variable"
+            f" of the graph; got {table.shape}"
+        )
+    if table.dtype != np.int16:
+        wide = table.astype(np.int64)
+        table = np.clip(wide, -2, np.iinfo(np.int16).max).astype(np.int16)
+    rows = table if table.flags.carray else np.require(table, np.int16, ["C", "W", "A"])
+    missing, wrong = check_rows(rows, graph.cardinalities)
+    if wrong >= 0:
+        row, variable = divmod(wrong, graph.n_variables)
+        found = np.asarray(codes)[row, variable]
+        raise DataError(
+            f"row {row}, variable {graph.names[variable]!r}: state {found} is not in"
+            f" -1..{graph.cardinalities[variable] - 1}"
+        )
+    return rows, missing

@@ -1,0 +1,168 @@
+"""One pass of inference over rows, by the cheapest of four compiled kernels that is exact.
+
+Few rows of little evidence go one by one over the whole graph
+(`exactlearn.pdg.inference.single_flows`). Many rows are sorted
+(`exactlearn.pdg.inference.row_order`) and stand side by side over what a block of them reaches
+(`exactlearn.pdg.inference.block_flows`), in pieces for the threads; where each reaches much less
+than its neighbours together, they go one by one (`exactlearn.pdg.inference.row_flows`). Rows whose
+probability is below 1e-250 go with logarithms (`exactlearn.pdg.inference.log_flows`).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn.bayesnet.bucket_rows import NO_COUNTS, NO_POSTERIOR
+from exactlearn.pdg.inference.block_flows import block_flows, count_terms
+from exactlearn.pdg.inference.log_flows import log_expectation
+from exactlearn.pdg.inference.row_flows import count_reached, row_flows
+from exactlearn.pdg.inference.row_order import row_order
+from exactlearn.pdg.inference.single_flows import single_posteriors
+from exactlearn.pdg.model.layout import Layout, Plan
+
+BLOCK = 128
+"""Most rows that the block kernel puts side by side."""
+
+BLOCK_MEMORY = 1 << 20
+"""Nodes times rows side by side, at most, where there are eight rows or more."""
+
+PIECE = 16_384
+"""Rows that a thread deals with at a time."""
+
+FEW_ROWS = 16
+"""So many rows with most cells missing are answered one by one, over the whole graph."""
+
+FEW_VISITS = 1 << 15
+"""With fewer visits of nodes by rows, no choice between the kernels gains a millisecond."""
+
+SAMPLED_ROWS, SAMPLED_BLOCKS = 32, 4
+"""What is looked at to decide between the kernels."""
+
+LIKELIHOOD_ADVANTAGE, EXPECTATION_ADVANTAGE = 55, 36
+"""How many terms the block kernel adds for a row while the other one visits a node; measured on
+ALARM, CHILD, HAILFINDER and INSURANCE, at most a fifth more or less."""
+
+
+def log_likelihoods(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Return the log-likelihood of each row, shape (rows,); ``-inf`` for an impossible one."""
+    return expect(layout, parameters, rows, NO_COUNTS, NO_COUNTS, NO_POSTERIOR, threads)
+
+
+def posterior_marginals(
+    layout: Layout,
+    plan: Plan,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    missing: int,
+    posterior: NDArray[np.float64],
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Write posterior marginals into ``posterior`` (zeros), and return log-likelihoods, as above.
+
+    Parameters
+    ----------
+    missing
+        Number of missing cells.
+    """
+    weights = np.ones(len(rows))
+    if len(rows) > FEW_ROWS or 2 * missing < rows.size:
+        return expect(layout, parameters, rows, weights, NO_COUNTS, posterior, threads)
+    result = np.empty(len(rows))
+    if single_posteriors(plan, parameters, rows, result, posterior):
+        _complete_improbable(layout, parameters, rows, weights, result, NO_COUNTS, posterior)
+    return result
+
+
+def expect(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Add expected counts, write posterior marginals, and return log-likelihoods, as above.
+
+    Parameters
+    ----------
+    weights, counts, posterior
+        As for `exactlearn.pdg.inference.block_flows.block_flows`; pass `NO_COUNTS` or
+        `NO_POSTERIOR` for what is not wanted. ``posterior`` holds zeros.
+    threads
+        How many share the rows where there are many; all cores when left out. What comes out does
+        not depend on it.
+    """
+    result = np.empty(len(rows))
+    if len(rows) * len(layout.variable) < FEW_VISITS:
+        turns = np.arange(len(rows))
+        row_flows(layout, parameters, rows, weights, turns, result, counts, posterior)
+    else:
+        turns = row_order(layout, rows)
+        codes, shares = rows.take(turns, axis=0), weights.take(turns[: len(weights)])
+        logs, block = np.empty(len(rows)), _block(layout, rows)
+        up = counts.size == 0 and posterior.size == 0
+        advantage = LIKELIHOOD_ADVANTAGE if up else EXPECTATION_ADVANTAGE
+        apart = _reach_little(layout, parameters, codes, block, advantage)
+
+        def work(piece: int, _: None) -> NDArray[np.float64]:
+            own, to = np.zeros(len(counts)), slice(piece * PIECE, (piece + 1) * PIECE)
+            arguments = (layout, parameters, codes[to], shares[to], turns[to])
+            if apart:
+                row_flows(*arguments, logs[to], own, posterior)
+            else:
+                block_flows(*arguments, block, logs[to], own, posterior)
+            return own
+
+        for own in in_order(work, -(-len(rows) // PIECE), lambda: None, n_threads(threads)):
+            counts += own
+        result[turns] = logs
+    _complete_improbable(layout, parameters, rows, weights, result, counts, posterior)
+    return result
+
+
+def _block(layout: Layout, rows: NDArray[np.int16]) -> int:
+    fitting = BLOCK_MEMORY // len(layout.variable)
+    return max(1, min(BLOCK, len(rows), max(8, fitting)))
+
+
+def _reach_little(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    block: int,
+    advantage: int,
+) -> bool:
+    """Tell whether rows one by one cost less than side by side, by a sample of them."""
+    sample = codes[:: -(-len(codes) // SAMPLED_ROWS)].copy()
+    reached = count_reached(layout, parameters, sample)
+    starts = range(0, len(codes), block)[:: -(-len(codes) // (block * SAMPLED_BLOCKS))]
+    some = np.concatenate([codes[start : start + block] for start in starts])
+    terms = count_terms(layout, parameters, some, block)
+    return bool(terms * len(sample) > advantage * reached * len(starts))
+
+
+def _complete_improbable(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    rows: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    result: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+) -> None:
+    """Do with logarithms the rows that a fast kernel left out: their result is NaN."""
+    rest = np.flatnonzero(np.isnan(result))
+    if len(rest) == 0:
+        return
+    own = weights[rest] if weights.size else weights
+    some, flows = np.empty(len(rest)), posterior if posterior.size == 0 else posterior[rest]
+    log_expectation(layout, parameters, rows[rest], own, some, counts, flows)
+    result[rest] = some
+    if posterior.size:
+        posterior[rest] = flows

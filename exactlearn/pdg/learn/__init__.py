@@ -1,0 +1,1 @@
+"""Learning of decision graphs from complete and incomplete data."""

@@ -1,0 +1,181 @@
+"""Forests of variables by mutual information (Chow and Liu 1968), from rows with missing cells.
+
+The joint distribution of each pair of variables is estimated by EM (PDG-SEM, Algorithm 2), on the
+pair's table of counts, in which a missing cell is a state of its own: all that EM needs of the
+rows. The paper starts at random; here the start is the table of the rows that have both cells.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+
+ITERATIONS, TOLERANCE = 500, 1e-9
+"""Most iterations of EM for a pair, and the relative gain of its likelihood that ends it."""
+
+
+@kernel
+def mutual_information(
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    cardinalities: NDArray[np.int64],
+    iterations: int,
+    tolerance: float,
+) -> NDArray[np.float64]:
+    """Return the mutual information of each pair of variables (PDG-SEM, equation 24), in nats.
+
+    Parameters
+    ----------
+    codes
+        State numbers, shape (rows, variables); -1 for a missing cell.
+    weights
+        Of the rows, shape (rows,).
+    cardinalities
+        Number of states of each variable.
+    iterations, tolerance
+        EM ends after so many iterations, or when a pair gains less per row.
+    """
+    n = codes.shape[1]
+    found = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            table = np.zeros((cardinalities[i] + 1, cardinalities[j] + 1))
+            for d in range(len(codes)):
+                # The code -1 is the last row or column.
+                table[codes[d, i], codes[d, j]] += weights[d]
+            joint = pair_joint(table, iterations, tolerance)
+            found[i, j] = _information(joint)
+            found[j, i] = found[i, j]
+    return found
+
+
+@kernel
+def pair_joint(
+    table: NDArray[np.float64], iterations: int, tolerance: float
+) -> NDArray[np.float64]:
+    """Return the joint distribution of two variables by EM (PDG-SEM, Algorithm 2).
+
+    Parameters
+    ----------
+    table
+        Counts, shape (states + 1, states + 1): in the last row the first variable is missing, in
+        the last column the second one.
+    """
+    r, s = table.shape[0] - 1, table.shape[1] - 1
+    joint: NDArray[np.float64] = table[:r, :s] + 1.0
+    joint /= joint.sum()
+    observed = table[:r, :s].sum() + table[r, :s].sum() + table[:r, s].sum()
+    incomplete = table[r].sum() + table[:r, s].sum() > 0.0
+    if observed == 0.0:
+        return joint
+    if not incomplete:
+        joint[:] = table[:r, :s] / observed
+        return joint
+    row, column = np.empty(r), np.empty(s)
+    before = -np.inf
+    for _ in range(iterations):
+        for h in range(r):
+            row[h] = joint[h].sum()
+        for k in range(s):
+            column[k] = joint[:, k].sum()
+        likelihood = 0.0
+        for h in range(r):
+            for k in range(s):
+                if table[h, k] > 0.0:
+                    likelihood += table[h, k] * np.log(joint[h, k])
+        for h in range(r):
+            if table[h, s] > 0.0:
+                likelihood += table[h, s] * np.log(row[h])
+        for k in range(s):
+            if table[r, k] > 0.0:
+                likelihood += table[r, k] * np.log(column[k])
+        if likelihood - before <= tolerance * observed:
+            break
+        before = likelihood
+        for h in range(r):
+            for k in range(s):
+                if joint[h, k] > 0.0:
+                    by_row = table[h, s] / row[h] + table[r, k] / column[k]
+                    joint[h, k] = table[h, k] + joint[h, k] * by_row
+        joint /= observed
+    return joint
+
+
+@kernel
+def _information(joint: NDArray[np.float64]) -> float:
+    value = 0.0
+    for h in range(joint.shape[0]):
+        for k in range(joint.shape[1]):
+            if joint[h, k] > 0.0:
+                independent = joint[h].sum() * joint[:, k].sum()
+                value += joint[h, k] * np.log(joint[h, k] / independent)
+    return max(value, 0.0)
+
+
+def chow_liu_forest(
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    cardinalities: NDArray[np.int64],
+    rate: float | None = None,
+) -> NDArray[np.int32]:
+    """Return the tree, or forest, whose edges have the largest mutual information in all.
+
+    Parameters
+    ----------
+    codes, weights, cardinalities
+        As for `mutual_information`.
+    rate
+        Log-likelihood in nats that a parameter must gain: an edge counts for its mutual
+        information times the weight of the rows, less this for each of its (states - 1) x
+        (states - 1) parameters, and edges that count for nothing are left out. Without it the
+        result is one tree.
+
+    Returns
+    -------
+    Parent of each variable, -1 for a root; the root of each tree is the variable with the largest
+    sum over its edges.
+    """
+    r = np.asarray(cardinalities, np.int64)
+    gain = mutual_information(codes, weights, r, ITERATIONS, TOLERANCE)
+    least = -1.0
+    if rate is not None:
+        gain = weights.sum() * gain - rate * np.multiply.outer(r - 1, r - 1)
+        least = 0.0
+    edges = _largest_edges(gain, least)
+    total = np.zeros(len(r))
+    for i, j in edges:
+        total[[i, j]] += gain[i, j]
+    return _rooted(edges, total)
+
+
+def _largest_edges(gain: NDArray[np.float64], least: float) -> list[tuple[int, int]]:
+    """Return the edges of a maximum spanning forest (Kruskal), all above a least gain."""
+    n = len(gain)
+    tree = np.arange(n)
+    edges = []
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if gain[i, j] > least]
+    for i, j in sorted(pairs, key=lambda pair: -gain[pair]):
+        if tree[i] != tree[j]:
+            tree[tree == tree[j]] = tree[i]
+            edges.append((i, j))
+    return edges
+
+
+def _rooted(edges: list[tuple[int, int]], total: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Direct the edges of trees away from the variable of each with the largest total."""
+    beside: list[list[int]] = [[] for _ in total]
+    for i, j in edges:
+        beside[i].append(j)
+        beside[j].append(i)
+    forest = np.full(len(total), -1, np.int32)
+    seen: set[int] = set()
+    for root in np.argsort(-total, kind="stable").tolist():
+        stack = [] if root in seen else [root]
+        seen.update(stack)
+        while stack:
+            v = stack.pop()
+            fresh = [u for u in beside[v] if u not in seen]
+            forest[fresh] = v
+            seen.update(fresh)
+            stack.extend(fresh)
+    return forest

@@ -1,0 +1,246 @@
+"""Learning of a decision graph's structure over a given forest from complete data.
+
+THESIS, Algorithm 4.7: from a first structure, split nodes, merge nodes and redirect edges for as
+long as the score S(lambda) rises. Greedy splits see nothing in relations such as parity, in which
+a variable alone tells nothing; so the search starts from the smallest structure and from some in
+which every edge that enough rows take has a node of its own, and keeps the best end. From there it
+goes on with every node split into its edges at once, as long as that leads further up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import CheckError
+from exactlearn.pdg.compile.approximation import MergeSequence
+from exactlearn.pdg.inference.edge_counts import copied_by_edges
+from exactlearn.pdg.learn.population import (
+    CompleteRows,
+    Population,
+    Successors,
+    minimal_structure,
+    populate,
+    structure_of,
+)
+from exactlearn.pdg.learn.redirecting import SubtreeRows, redirect_edges
+from exactlearn.pdg.learn.smoothing import smoothed_graph
+from exactlearn.pdg.learn.splitting import expanded_structure, split_nodes
+from exactlearn.pdg.learn.structure_score import Size, StructureScore, bic_lambda
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.forest import checked_forest
+
+MOST_SWEEPS = 100
+"""Most rounds of splits, merges and redirections from one start."""
+
+SUPPORTS, MOST_NODES = (10.0, 100.0), 256
+"""Least rows of an edge with a node of its own in the expanded starts, and most such nodes."""
+
+LEAST_GAIN = 1e-9
+"""Smaller relative gains of the score are rounding."""
+
+MOST_ROUNDS, MOST_COPIES = 10, 50_000
+"""Most times that all nodes are split at once, and most nodes that this may make."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearntGraph:
+    """A decision graph learnt from data.
+
+    Parameters
+    ----------
+    graph
+        The model, some row reaching each node.
+    lambda_, size
+        The score that it was learnt by.
+    score
+        S(lambda) of the maximum-likelihood parameters.
+    log_likelihood
+        Of the rows under those, total, natural logarithm.
+    """
+
+    graph: DecisionGraph
+    lambda_: float
+    size: Size
+    score: float
+    log_likelihood: float
+
+    def check(self, dataset: Dataset) -> None:
+        """Recompute likelihood and score from the table.
+
+        Raises
+        ------
+        CheckError
+            If they are others than those told.
+        """
+        self.graph.check()
+        rows = CompleteRows.of(dataset)
+        score = StructureScore(self.lambda_, self.size)
+        again = populate(rows, self.graph.forest, structure_of(self.graph))
+        told = (self.log_likelihood, self.score, self.graph.n_nodes)
+        found = (
+            again.log_likelihood,
+            score.of(again.graph, again.log_likelihood),
+            again.graph.n_nodes,
+        )
+        if not np.allclose(told, found, rtol=1e-9, atol=1e-6):
+            raise CheckError(f"log-likelihood, score and nodes {told} are {found} by recomputation")
+
+
+@checked_arguments()
+def learn_on_forest(
+    dataset: Dataset,
+    forest: ArrayLike,
+    *,
+    lambda_: float | None = None,
+    size: Size = "effective",
+    alpha: float = 0.0,
+) -> LearntGraph:
+    """Learn a decision graph over a given forest of variables (THESIS, Algorithm 4.7).
+
+    Parameters
+    ----------
+    dataset
+        Complete data, possibly weighted.
+    forest
+        Parent of each variable, -1 for a root, shape (variables,).
+    lambda_
+        Weight of the size in the score, from 0 to 1; left out, that of BIC.
+    size
+        ``effective`` (THESIS, 3.52) or ``representational``, the number of free parameters.
+    alpha
+        Pseudo-count of every parameter of the result; the structure is learnt without.
+
+    Raises
+    ------
+    DataError
+        If a cell is missing, there are no rows, or the forest does not fit the table.
+    OptionError
+        If lambda or the size is wrong.
+    CheckError
+        If the forest has a cycle.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [1, 1]] * 20)
+    >>> learnt = learn_on_forest(Dataset(rows, ("a", "b"), (("n", "y"),) * 2), [-1, 0])
+    >>> learnt.graph.node_counts.tolist(), learnt.graph.effective_size
+    ([1, 2], 6)
+    """
+    rows = CompleteRows.of(dataset)
+    given = checked_forest(forest, dataset)
+    score = StructureScore(bic_lambda(rows.total_weight) if lambda_ is None else lambda_, size)
+    return learnt(best_structure(rows, given, score), score, alpha)
+
+
+def learnt(population: Population, score: StructureScore, alpha: float = 0.0) -> LearntGraph:
+    """Return a populated graph as a result, smoothed by pseudo-counts."""
+    likelihood = population.log_likelihood
+    value = score.of(population.graph, likelihood)
+    graph = smoothed_graph(population.graph, population.counts, alpha)
+    return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
+
+
+def best_structure(
+    rows: CompleteRows,
+    forest: NDArray[np.int32],
+    score: StructureScore,
+    starts: Sequence[Successors] = (),
+) -> Population:
+    """Return the best end of the searches from the smallest, the expanded and given structures."""
+    subtrees = SubtreeRows(rows, forest)
+    structures = (*first_structures(rows, forest), *starts)
+    best = best_improved(rows, forest, score, structures, subtrees, MOST_SWEEPS)
+    return climb(best, rows, score, subtrees)
+
+
+def first_structures(rows: CompleteRows, forest: NDArray[np.int32]) -> list[Successors]:
+    """Return the smallest structure over a forest, and those with a node for each edge."""
+    expanded = [expanded_structure(rows, forest, s, MOST_NODES) for s in SUPPORTS]
+    return [minimal_structure(rows, forest), *expanded]
+
+
+def best_improved(
+    rows: CompleteRows,
+    forest: NDArray[np.int32],
+    score: StructureScore,
+    structures: Sequence[Successors],
+    subtrees: SubtreeRows,
+    sweeps: int,
+) -> Population:
+    """Return the best end of the searches from some structures, the first one at a tie."""
+    ends = (
+        improve(populate(rows, forest, structure), rows, score, subtrees, sweeps)
+        for structure in structures
+    )
+    return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
+
+
+def climb(
+    best: Population, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
+) -> Population:
+    """Split all nodes of an improved structure and improve again, until that is no better."""
+    value = score.of(best.graph, best.log_likelihood)
+    for _ in range(MOST_ROUNDS):
+        copied = copied_by_edges(best.graph)
+        if copied.n_nodes > MOST_COPIES:
+            break
+        split = populate(rows, best.graph.forest, structure_of(copied))
+        other = improve(split, rows, score, subtrees)
+        reached = score.of(other.graph, other.log_likelihood)
+        if reached <= value + LEAST_GAIN * max(1.0, abs(value)):
+            break
+        best, value = other, reached
+    return best
+
+
+def improve(
+    population: Population,
+    rows: CompleteRows,
+    score: StructureScore,
+    subtrees: SubtreeRows,
+    sweeps: int = MOST_SWEEPS,
+) -> Population:
+    """Split, merge and redirect until the score rises no more.
+
+    Raises
+    ------
+    CheckError
+        If a step lets the score fall by more than rounding.
+    """
+    value = score.of(population.graph, population.log_likelihood)
+    for _ in range(sweeps):
+        before = value
+        for step in (_split, _merge, redirect_edges):
+            population = step(population, rows, score, subtrees)
+            after = score.of(population.graph, population.log_likelihood)
+            if after < value - 1e-9 * max(1.0, abs(value)):
+                raise CheckError(f"a step of {step.__name__} let the score fall to {after}")
+            value = after
+        if value <= before + LEAST_GAIN * max(1.0, abs(before)):
+            break
+    return population
+
+
+def _split(
+    population: Population, rows: CompleteRows, score: StructureScore, _: SubtreeRows
+) -> Population:
+    return split_nodes(population, rows, score)
+
+
+def _merge(
+    population: Population, rows: CompleteRows, score: StructureScore, _: SubtreeRows
+) -> Population:
+    return merge_nodes_of(population, rows, score)
+
+
+def merge_nodes_of(population: Population, rows: CompleteRows, score: StructureScore) -> Population:
+    """Merge nodes with the same successors while the score does not fall (THESIS, Alg. 4.9)."""
+    graph = population.graph
+    cells = np.maximum(1, score.cells(graph))
+    merges = MergeSequence(graph, population.counts, cells)
+    merges.merge_until(rate=score.rate)
+    return populate(rows, graph.forest, structure_of(merges.merged()))

@@ -1,0 +1,280 @@
+"""All ways of learning a decision graph from a table, behind one call.
+
+``direct`` (THESIS, section 4.5), ``hybrid`` (4.6), and structural EM (PDG-SEM) with its stand-ins
+by available and by complete cases.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.pdg.compile.approximation import Frontier
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.learn.forest_population import SIGNIFICANCES, learn_pdg
+from exactlearn.pdg.learn.hybrid_learning import HybridGraph, HybridGraphs, learn_hybrid
+from exactlearn.pdg.learn.learning import LearntGraph
+from exactlearn.pdg.learn.network_starts import MAX_PARENTS, learnt_network
+from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.structural_em import Cases, structural_em_graph
+from exactlearn.pdg.learn.structural_em_climb import StructuralEMState
+from exactlearn.pdg.learn.structural_em_rounds import ROUNDS, structural_em_rounds
+from exactlearn.pdg.learn.structure_score import Size, StructureScore
+from exactlearn.pdg.learn.successive_halving import ForestProgress
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+Tell = Callable[[str], None]
+Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
+"""Told the score and the lambda of each model that may be the best, and what smooths it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """What to learn, and how.
+
+    Parameters
+    ----------
+    dataset
+        The rows.
+    method
+        ``direct``, ``hybrid``, ``em``, ``available`` or ``complete``.
+    network
+        For ``hybrid`` what is compiled; for others, the search starts from its graph too.
+    lambdas
+        Weights of the size; that of BIC when not set.
+    size, significances, alpha, seed
+        As for `exactlearn.pdg.learn.forest_population.learn_pdg`.
+    tree
+        Structural EM: one tree of variables.
+    """
+
+    dataset: Dataset
+    method: str
+    network: BayesianNetwork | None = None
+    lambdas: Sequence[float] | None = None
+    size: Size = "effective"
+    significances: Sequence[float] | None = None
+    tree: bool = False
+    alpha: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The models learnt.
+
+    Parameters
+    ----------
+    models
+        Each with its lambda.
+    frontier
+        ``hybrid``: the path of size against likelihood.
+    finished
+        Whether no interrupt cut the search short.
+    """
+
+    models: tuple[tuple[float, DecisionGraph], ...]
+    frontier: Frontier | None = None
+    finished: bool = True
+
+
+def keep_first(request: Request, keep: Keep) -> None:
+    """Keep a model of the variables' tree, soon, before a search that takes long.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At an interrupt: the search has not begun.
+    """
+    lambda_ = max(request.lambdas) if request.lambdas else None
+    found = structural_em_graph(
+        request.dataset,
+        cases="complete" if request.method == "complete" else "em",
+        lambda_=lambda_,
+        size=request.size,
+        alpha=_alpha(request),
+        iterations=0,
+    )
+    keep(found.score, found.lambda_, lambda: found.graph)
+    if not found.finished:
+        raise KeyboardInterrupt
+
+
+def learn_by(request: Request, tell: Tell, keep: Keep) -> Found:
+    """Learn as requested, telling what goes on and keeping each better model.
+
+    Raises
+    ------
+    DataError
+        If the table lacks a variable of the network, or has a state that it does not know; and
+        what the methods raise.
+    """
+    request = _aligned(request)
+    if request.method == "direct":
+        return _direct(request, tell, keep)
+    if request.method == "hybrid":
+        return _hybrid(request, tell, keep)
+    return _structural_em(request, tell, keep)
+
+
+def _alpha(request: Request) -> float:
+    """Return the pseudo-count of a model whose smoothing is not tuned."""
+    return 1.0 if request.alpha is None else request.alpha
+
+
+def _aligned(request: Request) -> Request:
+    """Give the table the network's variables and states, so that graphs of either go together."""
+    network, data = request.network, request.dataset
+    if network is None:
+        return request
+    codes = aligned_codes(data, network.names, network.states)
+    return replace(request, dataset=Dataset(codes, network.names, network.states, data.weights))
+
+
+def _start(request: Request) -> DecisionGraph | None:
+    """Return the decision graph of the network, if there is one."""
+    if request.network is None:
+        return None
+    return compile_network(request.network, seed=request.seed)
+
+
+def _direct(request: Request, tell: Tell, keep: Keep) -> Found:
+    def smoothed(model: LearntGraph) -> DecisionGraph:
+        return tuned_smoothing(model.graph, request.dataset, alpha=_alpha(request)).graph
+
+    def told(progress: ForestProgress) -> None:
+        score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
+        tell(f"{progress.stage} {progress.done} of {progress.total}{score}")
+        if (model := progress.model) is not None:
+            # forests are screened by the lambda of BIC
+            lambda_ = max(request.lambdas) if request.lambdas else model.lambda_
+            value = StructureScore(lambda_, request.size).of(model.graph, model.log_likelihood)
+            keep(value, model.lambda_, lambda: smoothed(model))
+
+    start = _start(request)
+    found = learn_pdg(
+        request.dataset,
+        lambdas=request.lambdas,
+        size=request.size,
+        significances=request.significances or SIGNIFICANCES,
+        starts=() if start is None else (start,),
+        alpha=request.alpha,
+        seed=request.seed,
+        on_progress=told,
+    )
+    return Found(tuple((m.lambda_, m.graph) for m in found.models), finished=found.finished)
+
+
+def _hybrid(request: Request, tell: Tell, keep: Keep) -> Found:
+    """Learn from the network given; else from networks of more and fewer parents, the best one.
+
+    Where rows are few a network of several parents makes a graph of nearly as many cells as the
+    table has, whose nodes have too few rows each to merge: the score tells it from a better one.
+    """
+    best: HybridGraphs | None = None
+    failure: TooLargeError | None = None
+    try:
+        with interruptible():
+            for network in _networks(request, tell):
+                try:
+                    found = _hybrid_of(network, request, tell, keep)
+                except TooLargeError as error:
+                    failure = error
+                    continue
+                if best is None or (found.finished and found.score > best.score):
+                    best = found
+                if not found.finished:
+                    best = replace(best, finished=False)
+                    break
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        best = replace(best, finished=False)
+    if best is None:
+        assert failure is not None, "there is a network of one parent at least"
+        raise failure
+    models = tuple((m.lambda_, m.graph) for m in best.models)
+    return Found(models, best.frontier, best.finished)
+
+
+def _networks(request: Request, tell: Tell) -> Iterator[BayesianNetwork]:
+    """Return the network given, or learn some of ever fewer parents, different ones only."""
+    if request.network is not None:
+        yield request.network
+        return
+    seen: set[tuple[tuple[int, ...], ...]] = set()
+    for most in range(MAX_PARENTS, 0, -1):
+        tell(f"network, at most {most} parents")
+        network = learnt_network(request.dataset, request.seed, max_parents=most)
+        if network.parents not in seen:
+            seen.add(network.parents)
+            yield network
+
+
+def _hybrid_of(network: BayesianNetwork, request: Request, tell: Tell, keep: Keep) -> HybridGraphs:
+    def told(model: HybridGraph) -> None:
+        tell(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
+        score = StructureScore(model.lambda_).of(model.graph, model.log_likelihood)
+        keep(score, model.lambda_, lambda: model.graph)
+
+    tell("compiling")
+    return learn_hybrid(
+        network,
+        request.dataset,
+        lambdas=request.lambdas,
+        alpha=request.alpha,
+        seed=request.seed,
+        on_model=told,
+    )
+
+
+def _structural_em(request: Request, tell: Tell, keep: Keep) -> Found:
+    def told(state: StructuralEMState) -> None:
+        size = state.graph.effective_size
+        tell(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
+
+    def reached(
+        state: StructuralEMState, lambda_: float, smoothed: Callable[[], DecisionGraph]
+    ) -> None:
+        # scores by available cases are not those of one likelihood: the last graph counts
+        score = state.iteration if request.method == "available" else state.score
+        keep(score, lambda_, smoothed)
+
+    start, alpha = _start(request), _alpha(request)
+    models, finished = [], True
+    for lambda_ in request.lambdas or (None,):
+        if not finished:
+            break
+        if request.method == "em" and start is None:
+            found = structural_em_rounds(
+                request.dataset,
+                forest="tree" if request.tree else "forest",
+                lambda_=lambda_,
+                size=request.size,
+                alpha=alpha,
+                rounds=0 if request.tree else ROUNDS,
+                seed=request.seed,
+                on_iteration=told,
+                on_graph=reached,
+            )
+        else:
+            found = structural_em_graph(
+                request.dataset,
+                cases=cast(Cases, request.method),
+                forest="tree" if request.tree else "forest",
+                start=start,
+                lambda_=lambda_,
+                size=request.size,
+                alpha=alpha,
+                on_iteration=told,
+                on_graph=reached,
+            )
+        models.append((found.lambda_, found.graph))
+        finished = found.finished
+    return Found(tuple(models), finished=finished)

@@ -1,0 +1,179 @@
+"""Decision graphs populated with rows: which node each row reaches, and what is counted there.
+
+A structure is a set of successors for each variable over a given forest. Populating it with
+complete rows gives every node its counts and maximum-likelihood parameters (THESIS, 4.38). Nodes
+that no row reaches are left out: an edge without rows leads to where most rows with the same state
+of the variable go.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data.counts import distinct_rows, require_complete
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import forest_children, forest_order
+from exactlearn.pdg.model.information import information
+
+Successors = Mapping[int, NDArray[np.int32]]
+"""For each variable, shape (nodes, states, children); a node by its place within its variable."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompleteRows:
+    """The distinct rows of complete data.
+
+    Parameters
+    ----------
+    names, states
+        Of the variables.
+    columns
+        State numbers, shape (variables, rows).
+    weights
+        Weight of each row, positive, shape (rows,).
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    columns: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "CompleteRows":
+        """Merge equal rows of a table.
+
+        Raises
+        ------
+        DataError
+            If a cell is missing, or the table has no rows.
+        """
+        require_complete(dataset)
+        columns, weights = distinct_rows(dataset)
+        if len(weights) == 0:
+            raise DataError("the table has no rows of positive weight: nothing to learn from")
+        return cls(dataset.names, dataset.states, columns.astype(np.int64), weights)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The weight of all rows."""
+        return float(self.weights.sum())
+
+    def over(self, variables: tuple[int, ...]) -> "CompleteRows":
+        """Return the same rows over some of the variables; they may be equal now."""
+        chosen = list(variables)
+        return CompleteRows(
+            tuple(self.names[v] for v in chosen),
+            tuple(self.states[v] for v in chosen),
+            self.columns[chosen],
+            self.weights,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """A decision graph populated with rows.
+
+    Parameters
+    ----------
+    graph
+        With maximum-likelihood parameters; some row reaches each of its nodes.
+    reached
+        The node of each variable that each row reaches, by its place within the variable, shape
+        (variables, rows).
+    counts
+        Weight of the rows at each node and state, laid out as the graph's parameters.
+    log_likelihood
+        Total over rows, natural logarithm.
+    """
+
+    graph: DecisionGraph
+    reached: NDArray[np.int32]
+    counts: NDArray[np.float64]
+    log_likelihood: float
+
+
+def populate(rows: CompleteRows, forest: NDArray[np.int32], successors: Successors) -> Population:
+    """Send rows through a structure, and leave out what none of them reaches.
+
+    Parameters
+    ----------
+    rows
+        Complete rows.
+    forest
+        Parent of each variable, -1 for a root.
+    successors
+        The structure; the first node of a root is the one that counts.
+    """
+    order, children = forest_order(forest), forest_children(forest)
+    reached = np.zeros((len(forest), len(rows.weights)), np.int32)
+    kept: dict[int, NDArray[np.int32]] = {v: successors[v][:1].copy() for v in order}
+    counts: dict[int, NDArray[np.float64]] = {}
+    for v in order:
+        r = len(rows.states[v])
+        cells = reached[v].astype(np.int64) * r + rows.columns[v]
+        n_nodes = len(kept[v])
+        masses = np.bincount(cells, rows.weights, n_nodes * r).astype(np.float64)
+        counts[v] = masses.reshape(n_nodes, r)
+        for place, child in enumerate(children[v]):
+            heads, origin = occupied(kept[v][:, :, place], counts[v])
+            kept[v][:, :, place] = heads
+            reached[child] = heads.ravel()[cells]
+            kept[child] = successors[child][origin]
+    parameters = {v: c / c.sum(axis=1, keepdims=True) for v, c in counts.items()}
+    likelihood = sum(float(information(c).sum()) for c in counts.values())
+    graph = assemble(rows.names, rows.states, forest, parameters, kept)
+    flat = np.concatenate([counts[v].ravel() for v in order])
+    return Population(graph, reached, flat, likelihood)
+
+
+def occupied(
+    heads: NDArray[np.int32], masses: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Leave out the nodes of a variable that no edge with rows leads to.
+
+    Parameters
+    ----------
+    heads, masses
+        Where each edge leads, and the weight of its rows, not zero for all, shape (nodes of the
+        parent, its states).
+
+    Returns
+    -------
+    Where each edge leads now, and the old number of each node that is left; an edge without rows
+    leads where most rows with its state go, and where none has it, to the heaviest node.
+    """
+    weight = np.bincount(heads.ravel(), masses.ravel())
+    origin = np.flatnonzero(weight > 0)
+    numbers = np.zeros(len(weight), np.int64)
+    numbers[origin] = np.arange(len(origin))
+    r = masses.shape[1]
+    cells = (np.arange(r) * len(origin) + numbers[heads]).ravel()
+    by_state = np.bincount(cells, masses.ravel(), r * len(origin)).reshape(r, len(origin))
+    by_state[by_state.sum(axis=1) == 0] = weight[origin]
+    moved = np.where(masses > 0, numbers[heads], by_state.argmax(axis=1))
+    return moved.astype(np.int32), origin
+
+
+def minimal_structure(
+    rows: CompleteRows, forest: NDArray[np.int32]
+) -> dict[int, NDArray[np.int32]]:
+    """Return the structure with one node per variable (THESIS, Algorithm 4.7)."""
+    children = forest_children(forest)
+    return {
+        v: np.zeros((1, len(rows.states[v]), len(children[v])), np.int32)
+        for v in range(len(forest))
+    }
+
+
+def structure_of(graph: DecisionGraph) -> dict[int, NDArray[np.int32]]:
+    """Return a graph's successors, each node by its place within its variable."""
+    structure = {}
+    for v in range(graph.n_variables):
+        shifts = graph.first_nodes[list(graph.children[v])]
+        structure[v] = (graph.successors_of(v) - shifts).astype(np.int32)
+    return structure

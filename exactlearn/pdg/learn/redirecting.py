@@ -1,0 +1,172 @@
+"""Redirection of edges to the nodes under which the rows below them are most probable.
+
+For each variable, from the leaves up, the log-probability of what the rows have in its subtree is
+tabulated under each of its nodes (THESIS, 4.49): the out-flows of the distinct subrows. Summed
+over the rows of each edge they say what any redirection gains, and what it costs to redirect all
+edges of a node elsewhere and to remove it. Parameters are estimated anew afterwards, by which the
+likelihood can only rise further.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.pdg.learn.population import CompleteRows, Population, populate, structure_of
+from exactlearn.pdg.learn.splitting import edges_into
+from exactlearn.pdg.learn.structure_score import StructureScore
+from exactlearn.pdg.model.forest import forest_children, forest_order
+
+
+class SubtreeRows:
+    """What the rows have in the subtree of each variable of a forest.
+
+    Parameters
+    ----------
+    rows
+        Complete rows.
+    forest
+        Parent of each variable, -1 for a root.
+
+    Attributes
+    ----------
+    labels
+        Number of each row's configuration of each variable's subtree, shape (variables, rows).
+    """
+
+    def __init__(self, rows: CompleteRows, forest: NDArray[np.int32]) -> None:
+        children = forest_children(forest)
+        self.labels = np.empty(rows.columns.shape, np.int64)
+        self._state: dict[int, NDArray[np.int64]] = {}
+        self._below: dict[int, NDArray[np.int64]] = {}
+        for v in reversed(forest_order(forest)):
+            label = rows.columns[v]
+            for child in children[v]:
+                label = label * (int(self.labels[child].max()) + 1) + self.labels[child]
+                label = np.unique(label, return_inverse=True)[1]
+            _, first, self.labels[v] = np.unique(label, return_index=True, return_inverse=True)
+            self._state[v] = rows.columns[v][first]
+            self._below[v] = self.labels[list(children[v])][:, first]
+
+    def out_flows(
+        self,
+        variable: int,
+        parameters: NDArray[np.float64],
+        successors: NDArray[np.int32],
+        children: Sequence[NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Return log-probabilities of a subtree's configurations, shape (configurations, nodes).
+
+        Parameters
+        ----------
+        variable
+            The top of the subtree.
+        parameters, successors
+            Of its nodes, shapes (nodes, states) and (nodes, states, children).
+        children
+            The same table for each child.
+        """
+        state = self._state[variable]
+        with np.errstate(divide="ignore"):
+            flows: NDArray[np.float64] = np.log(parameters).T[state]
+        for place, (below, table) in enumerate(zip(self._below[variable], children, strict=True)):
+            flows += table[below[:, None], successors[:, :, place].T[state]]
+        return flows
+
+
+def redirect_edges(
+    population: Population, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
+) -> Population:
+    """Redirect edges, and remove nodes that the score does without, children first.
+
+    The score never falls: what the parameters that stand lose or gain is known exactly, and those
+    estimated afterwards are at least as good.
+    """
+    graph, structure = population.graph, structure_of(population.graph)
+    reached = population.reached.astype(np.int64)
+    flows: dict[int, NDArray[np.float64]] = {}
+    for v in reversed(forest_order(graph.forest)):
+        children = [flows.pop(child) for child in graph.children[v]]
+        flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], children)
+        parent = int(graph.forest[v])
+        if parent < 0 or len(structure[v]) < 2:
+            continue
+        place = graph.children[parent].index(v)
+        heads = np.ascontiguousarray(structure[parent][:, :, place].ravel())
+        edges = edges_into(reached, rows, parent)
+        gains = _edge_flows(edges, subtrees.labels[v], rows.weights, len(heads), flows[v])
+        moved = choose_heads(gains, heads, score.node_cost(graph, v))
+        structure[parent][:, :, place] = moved.reshape(structure[parent].shape[:2])
+    return populate(rows, graph.forest, structure)
+
+
+def _edge_flows(
+    edges: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    n_edges: int,
+    flows: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the log-likelihood of each edge's rows under each node, shape (edges, nodes)."""
+    shape = (n_edges, len(flows))
+    mass = csr_array((weights, (edges, labels)), shape=shape)
+    mass.sum_duplicates()
+    return np.ascontiguousarray(mass @ flows)
+
+
+@kernel
+def choose_heads(
+    flows: NDArray[np.float64], heads: NDArray[np.int32], cost: float
+) -> NDArray[np.int32]:
+    """Return the best head of each edge, after removing nodes that gain less than they cost.
+
+    Parameters
+    ----------
+    flows
+        Log-likelihood of each edge's rows under each node, shape (edges, nodes).
+    heads
+        Where the edges lead now; an edge stays there unless another node is better.
+    cost
+        What a node costs, in nats.
+    """
+    n_edges, n_nodes = flows.shape
+    used = np.zeros(n_nodes, np.bool_)
+    best = heads.copy()
+    for e in range(n_edges):
+        for a in range(n_nodes):
+            if flows[e, a] > flows[e, best[e]] + 1e-9:
+                best[e] = a
+        used[best[e]] = True
+    second = np.empty(n_edges, np.int32)
+    for e in range(n_edges):
+        second[e] = _best_but(flows[e], used, best[e])
+    while used.sum() > 1:
+        loss = np.zeros(n_nodes)
+        for e in range(n_edges):
+            loss[best[e]] += flows[e, best[e]] - flows[e, second[e]]
+        gone = -1
+        for a in range(n_nodes):
+            if used[a] and loss[a] < cost and (gone < 0 or loss[a] < loss[gone]):
+                gone = a
+        if gone < 0:
+            break
+        used[gone] = False
+        for e in range(n_edges):
+            if best[e] == gone:
+                best[e] = second[e]
+                second[e] = -1
+            if second[e] < 0 or second[e] == gone:
+                second[e] = _best_but(flows[e], used, best[e])
+    return best
+
+
+@kernel
+def _best_but(flows: NDArray[np.float64], used: NDArray[np.bool_], but: int) -> int:
+    """Return the used node with the largest flow, other than one; -1 if there is none."""
+    found = -1
+    for a in range(len(flows)):
+        if used[a] and a != but and (found < 0 or flows[a] > flows[found]):
+            found = a
+    return found

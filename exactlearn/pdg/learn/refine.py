@@ -1,0 +1,271 @@
+r"""Refinement of a decision graph's parameters by expectation maximisation on incomplete data.
+
+The E-step computes expected counts by in-flow and out-flow (PDG-SEM, section 4.4, equation 22),
+the M-step sets each node's distribution to its relative expected counts (section 3.1), raised by
+pseudo-counts :math:`a_j`. That maximises the log-likelihood plus
+:math:`\sum_j a_j \log \theta_j`, which never falls; this is monitored.
+
+Smoothing means the same for a network and a decision graph: ``alpha`` pseudo-counts for each
+parameter. A conditional table is estimated without any earlier one, so each of its cells gets
+``alpha``. A graph that is refined has parameters :math:`\theta^0` to start from, such as those of
+the network that it was compiled from, in which a parameter may stand for several cells of
+conditional tables, or for none. All pseudo-counts together, ``alpha`` times the number of
+parameters, are therefore rows of that start model: :math:`a_j` is how many of them reach the node
+and have the state. So it does not matter how nodes are merged, a node that few rows reach stays
+near its start, and a state of probability zero stays impossible. Without a start to trust
+(``prior="uniform"``, and where the start is symmetric in an unobserved variable) each parameter
+gets ``alpha``, as in THESIS, equation 4.15.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.ascent import STARTS, best_ascent
+from exactlearn._runtime.row_table import group_rows
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.learn.smoothing import check_alpha
+from exactlearn.pdg.learn.symmetry import symmetric_variables
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.layout import Layout
+
+Prior = Literal["start", "uniform"]
+"""How pseudo-counts are distributed: as the start model says, or equally."""
+
+
+class RefinementState(NamedTuple):
+    """Where EM stands: parameters and what the E-step found under them.
+
+    Attributes
+    ----------
+    iteration
+        M-steps done so far.
+    parameters, counts
+        Laid out as `DecisionGraph.parameters`.
+    log_likelihood
+        Log-likelihood of the data under ``parameters``, natural logarithm, total over rows.
+    objective
+        What never falls: ``log_likelihood`` plus each pseudo-count times its log parameter.
+    """
+
+    iteration: int
+    parameters: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    log_likelihood: float
+    objective: float
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """A refined decision graph and how EM got there.
+
+    Parameters
+    ----------
+    pdg
+        The graph with the last parameters.
+    log_likelihoods, objectives
+        Before the first iteration and after each: the total log-likelihood, and what EM
+        maximised (the same without ``alpha``).
+    converged
+        Whether the gain fell below the tolerance before the iterations ran out.
+    starts
+        Number of starts; the graph is that of the best objective.
+    symmetric
+        Variables that no row observes and in whose states the graph was symmetric: from there EM
+        cannot tell them apart.
+    """
+
+    pdg: DecisionGraph
+    log_likelihoods: tuple[float, ...]
+    objectives: tuple[float, ...]
+    converged: bool
+    starts: int = 1
+    symmetric: tuple[str, ...] = ()
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations done."""
+        return len(self.log_likelihoods) - 1
+
+
+class ParameterEM:
+    """The EM problem: ``init`` gives its first state, ``step`` the next one.
+
+    Parameters
+    ----------
+    graph
+        Structure and first parameters.
+    dataset
+        Rows with missing cells; matched to the graph by names. Equal rows are merged.
+    alpha
+        Pseudo-counts for each parameter.
+    prior
+        Whether they are rows of the ``graph``, or one as much as the other.
+    """
+
+    def __init__(
+        self, graph: DecisionGraph, dataset: Dataset, alpha: float = 1.0, prior: Prior = "start"
+    ) -> None:
+        check_alpha(alpha)
+        self.graph = graph
+        self._layout: Layout = graph.layout
+        codes = aligned_codes(dataset, graph.names, graph.states)
+        self._codes, self._weights, self._first = distinct_weighted(codes, dataset.weights)
+        self.total_weight = float(self._weights.sum())
+        if self.total_weight <= 0:
+            raise DataError("the table has no rows of positive weight: nothing to refine on")
+        unobserved = np.flatnonzero((self._codes < 0).all(axis=0)).tolist()
+        self.symmetric = symmetric_variables(graph, unobserved)
+        uniform = prior == "uniform" or bool(self.symmetric)
+        self.pseudo_counts = alpha * (
+            np.ones(len(graph.parameters)) if uniform else _rows_of(graph)
+        )
+
+    def init(self, parameters: NDArray[np.float64] | None = None) -> RefinementState:
+        """Return the state at some parameters, or at the graph's own.
+
+        Raises
+        ------
+        DataError
+            If a row is impossible under them; names the row.
+        """
+        return self._expect(0, self.graph.parameters if parameters is None else parameters)
+
+    def step(self, state: RefinementState) -> RefinementState:
+        """Return the state after one M-step and the E-step under its parameters."""
+        return self._expect(state.iteration + 1, self._maximise(state))
+
+    def _maximise(self, state: RefinementState) -> NDArray[np.float64]:
+        """Return relative counts; a node that no row reaches keeps its parameters."""
+        return _relative(self.graph, state.counts + self.pseudo_counts, state.parameters)
+
+    def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> RefinementState:
+        counts, rows = expect_counts(self._layout, parameters, self._codes, self._weights)
+        if np.isneginf(rows).any():
+            spread = np.zeros(int(self._first.max()) + 1)
+            spread[self._first] = rows
+            refuse_impossible(spread)
+        log_likelihood = float(np.dot(self._weights, rows))
+        penalty = float(xlogy(self.pseudo_counts, parameters).sum())
+        return RefinementState(
+            iteration, parameters, counts, log_likelihood, log_likelihood + penalty
+        )
+
+
+def _rows_of(graph: DecisionGraph) -> NDArray[np.float64]:
+    """Return the expected counts of as many rows of a graph as it has parameters."""
+    unknown = np.full((1, graph.n_variables), -1, np.int16)
+    rows = np.array([float(len(graph.parameters))])
+    return expect_counts(graph.layout, graph.parameters, unknown, rows).counts
+
+
+def _relative(
+    graph: DecisionGraph, counts: NDArray[np.float64], otherwise: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the relative counts of each node; where it has none, other parameters."""
+    offsets = graph.parameter_offsets
+    totals = np.repeat(np.add.reduceat(counts, offsets[:-1]), np.diff(offsets))
+    parameters = otherwise.copy()
+    np.divide(counts, totals, out=parameters, where=totals > 0)
+    return parameters
+
+
+def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Yield the graph's parameters, then random ones with the same zeros."""
+    yield graph.parameters
+    rng, possible = np.random.default_rng(seed), graph.parameters > 0
+    for _ in range(starts - 1):
+        yield _relative(graph, rng.exponential(size=len(possible)) * possible, graph.parameters)
+
+
+@checked_arguments()
+def refine(
+    pdg: DecisionGraph,
+    dataset: Dataset,
+    *,
+    iterations: int = 100,
+    tolerance: float = 1e-6,
+    alpha: float = 1.0,
+    prior: Prior = "start",
+    starts: int | None = None,
+    seed: int = 0,
+    on_iteration: Callable[[RefinementState], None] | None = None,
+) -> Refinement:
+    """Refine the parameters of a decision graph on data with missing cells.
+
+    Parameters
+    ----------
+    pdg
+        Structure and first parameters; states of probability zero stay so, unless ``alpha`` > 0
+        and the prior is uniform.
+    dataset
+        Rows, possibly weighted; variables and states are matched by name.
+    iterations
+        Most iterations to do from each start.
+    tolerance
+        EM ends when an iteration gains less than this per row (unit of weight).
+    alpha
+        Smoothing: pseudo-counts for each parameter. Without it a node that no row reaches keeps
+        its parameters, and what no row has may become impossible.
+    prior
+        ``start``: all pseudo-counts together are rows of ``pdg``, ``alpha`` for each of its
+        parameters. ``uniform``: each parameter gets ``alpha``, as it does where the graph is
+        symmetric.
+    starts
+        Number of starts, of which that with the best objective is returned: the graph's own
+        parameters, then random ones. Left out, one, or five when the graph is symmetric in the
+        states of a variable that no row observes.
+    seed
+        Seed of the random starts.
+    on_iteration
+        Called with the first state of each start and after each iteration.
+
+    Raises
+    ------
+    OptionError
+        If ``alpha``, ``prior`` or ``starts`` is wrong.
+    DataError
+        If the table does not fit the graph, or a row is impossible under it.
+    CheckError
+        If what is maximised falls by more than rounding.
+    """
+    if prior not in get_args(Prior) or (starts is not None and starts < 1):
+        raise OptionError(
+            f"prior {prior!r} and starts {starts}: expected 'start' or 'uniform', and at least 1"
+        )
+    problem = ParameterEM(pdg, dataset, alpha, prior)
+    starts = starts or (STARTS if problem.symmetric else 1)
+    trace, converged = best_ascent(
+        map(problem.init, _starts(pdg, starts, seed)),
+        problem.step,
+        iterations=iterations,
+        least_gain=tolerance * problem.total_weight,
+        on_iteration=on_iteration,
+    )
+    return Refinement(
+        pdg.with_parameters(trace[-1].parameters),
+        tuple(s.log_likelihood for s in trace),
+        tuple(s.objective for s in trace),
+        converged,
+        starts,
+        problem.symmetric,
+    )
+
+
+def distinct_weighted(
+    codes: NDArray[np.int16], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int16], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the distinct rows of positive weight, their total weights, and where each is first."""
+    w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
+    used = np.flatnonzero(w > 0)
+    labels, first = group_rows(codes[used].astype(np.int32))
+    totals = np.bincount(labels, w[used], len(first)).astype(np.float64)
+    return codes[used[first]], totals, used[first].astype(np.int64)

@@ -1,0 +1,221 @@
+"""Structural EM for decision graphs (PDG-SEM, Algorithm 1).
+
+An iteration fits the parameters by EM, takes the expected counts of all edges in one pass, and
+improves the expected score
+
+    Q = (1-lambda) E[L] - lambda size        (PDG-SEM, equation 8)
+
+by splits from the roots down and merges from the leaves up, of which each change is known exactly
+from those counts (equations 13 and 15). Q never falls, so the score of the observed cells never
+falls either (Friedman 1998); both are monitored. The search ends when no split or merge gains.
+
+The forest is that of Chow and Liu from the mutual information of pairs by EM (Algorithm 2), a
+tree as in the paper or, by default, a forest that leaves out edges which do not pay for their
+parameters. The first parameters are those of the pairs, where the paper draws them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exactlearn._runtime.arguments import as_graph, checked_arguments
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
+from exactlearn.pdg.learn.available_cases import available_counts
+from exactlearn.pdg.learn.chow_liu import chow_liu_forest
+from exactlearn.pdg.learn.markov_forest import markov_forest
+from exactlearn.pdg.learn.refine import distinct_weighted, refine
+from exactlearn.pdg.learn.smoothing import check_alpha, smoothed_graph
+from exactlearn.pdg.learn.structural_em_climb import (
+    AvailableCases,
+    ExpectedCases,
+    StructuralEMState,
+)
+from exactlearn.pdg.learn.structure_score import Size, StructureScore, bic_lambda
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.forest import checked_forest
+
+Cases = Literal["em", "available", "complete"]
+CASES: tuple[Cases, ...] = ("em", "available", "complete")
+"""What counts are made of: all completions of a row (EM), what is certain of it (ACA), or only the
+rows without missing cells (CCA)."""
+
+OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None]
+
+ITERATIONS, FINAL_ITERATIONS = 100, 100
+"""Most iterations, and of EM for parameters at the end (PDG-SEM, section 6)."""
+
+
+@dataclass(frozen=True, eq=False)
+class StructuralEMGraph:
+    """A decision graph learnt by structural EM.
+
+    Parameters
+    ----------
+    graph
+        The model, its parameters fitted a last time and smoothed.
+    lambda_, size
+        The score that it was learnt by.
+    states
+        The first state and that after each iteration.
+    converged
+        Whether no split or merge gained at the end.
+    finished
+        Whether no interrupt cut the search short.
+    """
+
+    graph: DecisionGraph
+    lambda_: float
+    size: Size
+    states: tuple[StructuralEMState, ...]
+    converged: bool
+    finished: bool
+
+    @property
+    def score(self) -> float:
+        """S(lambda) of the observed cells before the last smoothing."""
+        return self.states[-1].score
+
+
+@checked_arguments(start=as_graph)
+def structural_em_graph(
+    dataset: Dataset,
+    *,
+    cases: Cases = "em",
+    forest: Literal["forest", "tree"] | ArrayLike = "forest",
+    start: DecisionGraph | None = None,
+    lambda_: float | None = None,
+    size: Size = "effective",
+    alpha: float = 1.0,
+    iterations: int = ITERATIONS,
+    on_iteration: Callable[[StructuralEMState], None] | None = None,
+    on_graph: OnGraph | None = None,
+) -> StructuralEMGraph:
+    """Learn a decision graph from rows with missing cells (PDG-SEM, Algorithm 1).
+
+    Parameters
+    ----------
+    dataset
+        Rows, possibly with missing cells and weights.
+    cases
+        ``em``, ``available`` or ``complete``. With available cases there is no score that all
+        structures share, so nothing is monitored.
+    forest
+        ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
+        for a root.
+    start
+        The graph to start from in place of that of a forest, such as that of a learnt network,
+        over the table's variables; every row must be possible under it.
+    lambda_
+        Weight of the size in the score; left out, that of BIC.
+    size
+        ``effective`` or ``representational``; the paper counts free parameters.
+    alpha
+        Pseudo-count of every parameter of the result, as in the paper's experiments.
+    iterations
+        Most changes of the structure.
+    on_iteration
+        Called with the first state and after each iteration.
+    on_graph
+        Called at the same moments, with lambda and what smooths the state's graph besides.
+
+    Returns
+    -------
+    StructuralEMGraph
+        An interrupt after the first state ends the search with the last one.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, none is complete with ``cases="complete"``, or the forest or the
+        start does not fit the table.
+    OptionError
+        If an option is wrong.
+    CheckError
+        If a score falls by more than rounding.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [1, 1], [0, -1], [-1, 1]] * 20)
+    >>> found = structural_em_graph(Dataset(rows, ("a", "b"), (("n", "y"),) * 2))
+    >>> found.converged, found.graph.effective_size
+    (True, 6)
+    """
+    if cases not in CASES:
+        raise OptionError(f"cases {cases!r}: give 'em', 'available' or 'complete'")
+    check_alpha(alpha)
+    used = _complete_rows(dataset) if cases == "complete" else dataset
+    weight = float(used.row_weights.sum())
+    if weight <= 0:
+        raise DataError("the table has no rows of positive weight: nothing to learn from")
+    score = StructureScore(bic_lambda(weight) if lambda_ is None else lambda_, size)
+    merged = _merged(used)
+    codes, weights = merged.codes.astype(np.int16), np.ascontiguousarray(merged.row_weights)
+    if start is None:
+        parents = _forest(forest, codes, weights, used, score)
+        start = markov_forest(used.names, used.states, parents, codes, weights)
+    elif (start.names, start.states) != (used.names, used.states):
+        raise DataError("the start has other variables or states than the table: align them")
+    else:
+        refuse_impossible(log_likelihood_rows(start, used.codes))
+    climb = (AvailableCases if cases == "available" else ExpectedCases)(
+        merged, codes, weights, score
+    )
+    finished, converged = True, False
+
+    def smooth(graph: DecisionGraph, steps: int) -> DecisionGraph:
+        if cases == "available":
+            return smoothed_graph(graph, available_counts(graph.layout, codes, weights), alpha)
+        return refine(graph, merged, iterations=steps, alpha=alpha, prior="uniform").pdg
+
+    def report(state: StructuralEMState) -> None:
+        if on_iteration is not None:
+            on_iteration(state)
+        if on_graph is not None:
+            on_graph(state, score.lambda_, lambda: smooth(state.graph, 1))
+
+    try:
+        with interruptible():
+            converged = climb.run(start, iterations, report)
+    except KeyboardInterrupt:
+        if not climb.states:
+            raise
+        finished = False
+    last = smooth(climb.states[-1].graph, FINAL_ITERATIONS if finished else 1)
+    states = tuple(climb.states)
+    return StructuralEMGraph(last, score.lambda_, score.size, states, converged, finished)
+
+
+def _complete_rows(dataset: Dataset) -> Dataset:
+    complete = (dataset.codes != MISSING).all(axis=1)
+    if not complete.any():
+        raise DataError("no row is complete: use available cases or EM")
+    weights = None if dataset.weights is None else dataset.weights[complete]
+    return Dataset(dataset.codes[complete], dataset.names, dataset.states, weights)
+
+
+def _merged(dataset: Dataset) -> Dataset:
+    """Merge equal rows, once for all passes."""
+    codes, weights, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
+    return Dataset(codes, dataset.names, dataset.states, weights)
+
+
+def _forest(
+    forest: Literal["forest", "tree"] | ArrayLike,
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    dataset: Dataset,
+    score: StructureScore,
+) -> NDArray[np.int32]:
+    if isinstance(forest, str):
+        if forest not in ("forest", "tree"):
+            raise OptionError(f"forest {forest!r}: give 'forest', 'tree' or parents")
+        rate = score.rate if forest == "forest" and score.lambda_ < 1 else None
+        return chow_liu_forest(codes, weights, dataset.cardinalities, rate)
+    return checked_forest(forest, dataset)

@@ -1,0 +1,117 @@
+"""Structural EM from better starts: graphs of networks learnt from completed tables.
+
+The tree of Chow and Liu, that PDG-SEM begins with, has no variable depend on two others but through
+chains of nodes. The model found from it draws the missing cells, each by its posterior; a network
+learnt from that table tells which variables must stand above each other; and structural EM goes on
+from the network's graph, on the incomplete table again. Rounds end when the score rises no more.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.bayesnet.sampling import draw
+from exactlearn.data.dataset import Dataset
+from exactlearn.pdg.inference.flows import posteriors
+from exactlearn.pdg.learn.network_starts import MAX_PARENTS, network_start
+from exactlearn.pdg.learn.structural_em import OnGraph, StructuralEMGraph, structural_em_graph
+from exactlearn.pdg.learn.structural_em_climb import StructuralEMState
+from exactlearn.pdg.learn.structure_score import Size
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+ROUNDS = 3
+"""Most networks that are learnt."""
+
+
+@checked_arguments()
+def structural_em_rounds(
+    dataset: Dataset,
+    *,
+    forest: Literal["forest", "tree"] = "forest",
+    lambda_: float | None = None,
+    size: Size = "effective",
+    alpha: float = 1.0,
+    rounds: int = ROUNDS,
+    max_parents: int = MAX_PARENTS,
+    seed: int = 0,
+    on_iteration: Callable[[StructuralEMState], None] | None = None,
+    on_graph: OnGraph | None = None,
+) -> StructuralEMGraph:
+    """Return the best model of structural EM from a forest, a tree and networks.
+
+    Parameters
+    ----------
+    dataset, forest, lambda_, size, alpha, on_iteration, on_graph
+        As for `structural_em_graph`.
+    rounds
+        Most networks that are learnt; 0 for none.
+    max_parents
+        Of the networks.
+    seed
+        Of the drawn cells, and of the searches for networks.
+
+    Returns
+    -------
+    StructuralEMGraph
+        An interrupt after the first state ends the search with the best model so far.
+
+    Raises
+    ------
+    DataError, OptionError, CheckError
+        As `structural_em_graph`.
+    """
+    rng = np.random.default_rng(seed)
+
+    def search(
+        start: DecisionGraph | None, kind: Literal["forest", "tree"] = forest
+    ) -> StructuralEMGraph:
+        return structural_em_graph(
+            dataset,
+            forest=kind,
+            start=start,
+            lambda_=lambda_,
+            size=size,
+            alpha=alpha,
+            on_iteration=on_iteration,
+            on_graph=on_graph,
+        )
+
+    best = search(None)
+    try:
+        with interruptible():
+            if forest == "forest" and best.finished:
+                # An edge that does not pay for all its parameters may pay once nodes are merged.
+                tree = search(None, "tree")
+                best = max(best, tree, key=lambda found: found.score)
+                if not tree.finished:
+                    return replace(best, finished=False)
+            for _ in range(rounds):
+                if not best.finished:
+                    break
+                table = drawn_completion(best.graph, dataset, rng)
+                start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
+                found = search(start)
+                if found.score <= best.score:
+                    return best if found.finished else replace(best, finished=False)
+                best = found
+    except KeyboardInterrupt:
+        return replace(best, finished=False)
+    return best
+
+
+def drawn_completion(graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Return a table whose missing cells are drawn, each by its own posterior distribution."""
+    shares = posteriors(graph, dataset.codes)
+    codes, start = dataset.codes.astype(np.int16), 0
+    for v, states in enumerate(dataset.states):
+        rows = np.flatnonzero(codes[:, v] < 0)
+        cumulative = np.ascontiguousarray(shares[rows, start : start + len(states)].cumsum(axis=1))
+        drawn = np.empty(len(rows), np.int16)
+        draw(cumulative, np.arange(len(rows)), rng.random(len(rows)), drawn)
+        codes[rows, v] = drawn
+        start += len(states)
+    return Dataset(codes, dataset.names, dataset.states, dataset.weights)

@@ -1,0 +1,91 @@
+"""The score that structures of decision graphs are learnt by: penalised log-likelihood.
+
+    S(lambda) = (1-lambda) L - lambda size        (THESIS, 4.8 and 4.40; PDG-SEM, equation 2)
+
+L is the total log-likelihood at its maximum. The size is the effective one (THESIS, 3.52) or the
+number of free parameters. BIC is lambda = log N / (2 + log N), AIC is lambda = 1/2.
+"""
+
+from dataclasses import dataclass
+from math import inf, log
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import OptionError
+from exactlearn.pdg.compile.approximation import rate_of
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+Size = Literal["effective", "representational"]
+SIZES: tuple[Size, ...] = ("effective", "representational")
+"""What a node costs: states times max(1, children), or states less one."""
+
+
+@dataclass(frozen=True)
+class StructureScore:
+    """S(lambda) for one lambda and one kind of size.
+
+    Parameters
+    ----------
+    lambda_
+        Weight of the size, from 0 to 1.
+    size
+        ``effective`` or ``representational``.
+
+    Raises
+    ------
+    OptionError
+        If lambda is out of range or the size is of no known kind.
+    """
+
+    lambda_: float
+    size: Size = "effective"
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        rate_of(self.lambda_)
+        if self.size not in SIZES:
+            raise OptionError(f"size {self.size!r}: give 'effective' or 'representational'")
+
+    @property
+    def rate(self) -> float:
+        """The log-likelihood that one cell of size must gain, in nats; infinite for lambda 1."""
+        return rate_of(self.lambda_)
+
+    def cells(self, graph: DecisionGraph) -> NDArray[np.int64]:
+        """Return what one node of each variable adds to the size, shape (variables,)."""
+        if self.size == "effective":
+            return graph.cardinalities * np.maximum(1, graph.child_counts)
+        return graph.cardinalities - 1
+
+    def node_cost(self, graph: DecisionGraph, variable: int) -> float:
+        """Return the log-likelihood that a node of a variable must gain, in nats."""
+        cells = int(self.cells(graph)[variable])
+        return self.rate * cells if cells > 0 else 0.0
+
+    def size_of(self, graph: DecisionGraph) -> int:
+        """Return the size of a graph."""
+        if self.size == "effective":
+            return graph.effective_size
+        return graph.representational_size
+
+    def of(self, graph: DecisionGraph, log_likelihood: float) -> float:
+        """Return S(lambda) of a graph with this total log-likelihood."""
+        return (1 - self.lambda_) * log_likelihood - self.lambda_ * self.size_of(graph)
+
+
+def bic_lambda(total_weight: float) -> float:
+    """Return the lambda that makes S(lambda) the BIC of so many rows.
+
+    PDG-SEM's footnote 2 is for the log-likelihood per row; this is for the total.
+
+    Raises
+    ------
+    OptionError
+        If there are no rows.
+    """
+    if not 0 < total_weight < inf:
+        raise OptionError(f"BIC needs rows of positive weight, found {total_weight}")
+    penalty = max(0.0, log(total_weight))
+    return penalty / (2 + penalty)

@@ -1,0 +1,1 @@
+"""Probabilistic decision graphs: forest, arrays, definition."""

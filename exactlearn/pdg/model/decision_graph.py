@@ -1,0 +1,270 @@
+"""Probabilistic decision graphs: a rooted DAG of local distributions over a forest of variables.
+
+A graph has one or more nodes for each variable. A complete row reaches exactly one node of each
+variable: the root of each tree, and from the node of ``X`` the successor that the row's state of
+``X`` selects for each child of ``X`` in the forest. The row's probability is the product of what
+the reached nodes give to its states (PDG-SEM, Definition 2.1 and equation 1).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data.lookup import state_index, variable_index
+from exactlearn.pdg.model.definition import check_nodes, check_parameters, check_successors
+from exactlearn.pdg.model.forest import forest_children, forest_order
+from exactlearn.pdg.model.layout import Layout, Plan, plan_of
+
+_DTYPES = {
+    "forest": np.int32,
+    "variable": np.int32,
+    "parameters": np.float64,
+    "successors": np.int32,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionGraph:
+    """A probabilistic decision graph as flat arrays.
+
+    Nodes are numbered so that all nodes of a variable stand together and those of a parent
+    variable before those of its children.
+
+    Parameters
+    ----------
+    names, states
+        Variable names and the state names of each variable.
+    forest
+        Parent of each variable in the forest, -1 for a root, shape (variables,), int32.
+    variable
+        Variable of each node, shape (nodes,), int32.
+    parameters
+        Local distributions, node after node, one probability per state, float64.
+    successors
+        Successor nodes, node after node: for each state, for each child of the node's variable
+        in variable order, the number of a node of that child, int32. Where a state has
+        probability zero its successors are arbitrary.
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    forest: NDArray[np.int32]
+    variable: NDArray[np.int32]
+    parameters: NDArray[np.float64]
+    successors: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        """Bring the arrays into the one memory layout that the kernels are compiled for."""
+        for name, dtype in _DTYPES.items():
+            array = np.require(getattr(self, name), dtype, ["C", "W"])
+            object.__setattr__(self, name, array)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @cached_property
+    def n_states(self) -> int:
+        """Number of states of all variables together."""
+        return int(self.cardinalities.sum())
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.variable)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Children of each variable in the forest, in variable order."""
+        return forest_children(self.forest)
+
+    @cached_property
+    def child_counts(self) -> NDArray[np.int64]:
+        """Number of children of each variable in the forest, shape (variables,)."""
+        return np.array([len(c) for c in self.children], np.int64)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The variables in the order in which their nodes stand, shape (variables,)."""
+        starts = np.flatnonzero(np.diff(self.variable, prepend=-1))
+        return self.variable[starts].astype(np.int64)
+
+    @cached_property
+    def node_counts(self) -> NDArray[np.int64]:
+        """Number of nodes of each variable, shape (variables,)."""
+        return np.bincount(self.variable, minlength=self.n_variables).astype(np.int64)
+
+    @cached_property
+    def first_nodes(self) -> NDArray[np.int64]:
+        """Number of the first node of each variable, shape (variables,)."""
+        return self._starts(self.node_counts)
+
+    @cached_property
+    def first_parameters(self) -> NDArray[np.int64]:
+        """Where each variable's parameters begin, shape (variables,)."""
+        return self._starts(self.node_counts * self.cardinalities)
+
+    @cached_property
+    def first_successors(self) -> NDArray[np.int64]:
+        """Where each variable's successors begin, shape (variables,)."""
+        return self._starts(self.node_counts * self.cardinalities * self.child_counts)
+
+    @cached_property
+    def parameter_offsets(self) -> NDArray[np.int64]:
+        """Where each node's parameters begin, and the end, shape (nodes + 1,)."""
+        return _offsets(self.cardinalities[self.variable])
+
+    @cached_property
+    def successor_offsets(self) -> NDArray[np.int64]:
+        """Where each node's successors begin, and the end, shape (nodes + 1,)."""
+        return _offsets((self.cardinalities * self.child_counts)[self.variable])
+
+    @cached_property
+    def effective_size(self) -> int:
+        """What one pass of inference costs: states x nodes x max(1, children), THESIS (3.52)."""
+        widths = np.maximum(1, self.child_counts)
+        return int((self.cardinalities * self.node_counts * widths).sum())
+
+    @cached_property
+    def representational_size(self) -> int:
+        """Number of free parameters, THESIS (3.53)."""
+        return int(((self.cardinalities - 1) * self.node_counts).sum())
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The arrays that the inference kernels read."""
+        return Layout(
+            self.order,
+            self.forest,
+            self.cardinalities,
+            self.child_counts,
+            self.first_nodes,
+            self.node_counts,
+            self.first_parameters,
+            self.first_successors,
+            np.cumsum(self.cardinalities) - self.cardinalities,
+            self.variable,
+            self.parameter_offsets,
+            self.successor_offsets,
+            self.successors,
+        )
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The arrays that the kernel for single rows reads."""
+        return plan_of(self.layout)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """Return the number of the variable called ``name``.
+
+        Raises
+        ------
+        OptionError
+            If there is no such variable; near names are offered.
+        """
+        return variable_index(name, self._index)
+
+    def state_index(self, variable: int, state: str) -> int:
+        """Return the code of a state of the variable with this number.
+
+        Raises
+        ------
+        OptionError
+            If the variable has no such state; near or all states are offered.
+        """
+        return state_index(state, self.states[variable], self.names[variable])
+
+    def parameters_of(self, variable: int) -> NDArray[np.float64]:
+        """Return the local distributions of a variable's nodes, shape (its nodes, states)."""
+        r, m = self.cardinalities[variable], self.node_counts[variable]
+        start = self.first_parameters[variable]
+        return self.parameters[start : start + m * r].reshape(m, r)
+
+    def successors_of(self, variable: int) -> NDArray[np.int32]:
+        """Return the successors of a variable's nodes, shape (its nodes, states, children)."""
+        return self.layout.successors_of(variable)
+
+    def with_parameters(self, parameters: NDArray[np.float64]) -> "DecisionGraph":
+        """Return the same structure with other parameters, shape as ``parameters``."""
+        return replace(self, parameters=parameters)
+
+    def check(self) -> None:
+        """Check that the arrays form a decision graph (PDG-SEM, Definition 2.1).
+
+        Raises
+        ------
+        CheckError
+            If the forest has a cycle, nodes are misplaced or unreachable, a root has several
+            nodes, a successor belongs to the wrong variable, or parameters are no distribution.
+        """
+        forest_order(self.forest)
+        check_nodes(self.layout, self.names)
+        check_parameters(self.layout, self.names, self.parameters)
+        check_successors(self.layout, self.names)
+
+    def _starts(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        starts = np.empty(self.n_variables, np.int64)
+        starts[self.order] = _offsets(sizes[self.order])[:-1]
+        return starts
+
+
+V_co = TypeVar("V_co", covariant=True)
+
+
+class ByVariable(Protocol[V_co]):
+    """Anything that holds a value for each variable number: a sequence or a mapping."""
+
+    def __getitem__(self, variable: int, /) -> V_co:
+        """Return the value of a variable."""
+        ...
+
+
+def assemble(
+    names: tuple[str, ...],
+    states: tuple[tuple[str, ...], ...],
+    forest: NDArray[np.int32],
+    parameters: ByVariable[NDArray[np.float64]],
+    successors: ByVariable[NDArray[np.int32]],
+) -> DecisionGraph:
+    """Join the nodes of each variable into one graph.
+
+    Parameters
+    ----------
+    names, states, forest
+        As in `DecisionGraph`.
+    parameters
+        For each variable, its nodes' distributions, shape (nodes, states).
+    successors
+        For each variable, shape (nodes, states, children); a node is given by its place among
+        the nodes of its own variable.
+    """
+    order = forest_order(forest)
+    children = forest_children(forest)
+    first = dict(zip(order, _offsets([len(parameters[v]) for v in order]).tolist(), strict=False))
+    shifts = [np.array([first[c] for c in children[v]], np.int64) for v in range(len(names))]
+    return DecisionGraph(
+        names,
+        states,
+        forest.astype(np.int32),
+        np.repeat(np.array(order, np.int32), [len(parameters[v]) for v in order]),
+        np.concatenate([parameters[v].ravel() for v in order]).astype(np.float64),
+        np.concatenate([(successors[v] + shifts[v]).ravel() for v in order]).astype(np.int32),
+    )
+
+
+def _offsets(sizes: NDArray[np.int64] | Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Queries of networks and decision graphs: posteriors, explanations, information."""

@@ -1,0 +1,167 @@
+"""Evidence by names: a state of a variable, or a weight for each of its states (soft evidence).
+
+Soft evidence is what Pearl (1988, section 2.2.2) calls virtual: the weights are, up to a common
+factor, the probabilities of some observation in each state of the variable.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.column import label_of
+from exactlearn.errors import DataError, OptionError
+from exactlearn.pdg.inference.condition import condition
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.compiled_once import compiled_once
+
+Model = BayesianNetwork | DecisionGraph
+
+Evidence = Mapping[str, str | float | Mapping[str, float]]
+"""For each observed variable its state, or weights of its states; a state left out has none.
+
+A number is the state of that name, or stands for the bin that it lies in.
+"""
+
+
+class Findings(NamedTuple):
+    """Evidence in numbers.
+
+    Attributes
+    ----------
+    codes
+        State of each variable with hard evidence, -1 elsewhere, shape (variables,).
+    soft
+        Weights of the states of each variable with soft evidence.
+    """
+
+    codes: NDArray[np.int16]
+    soft: dict[int, NDArray[np.float64]]
+
+    def weights(self, model: Model | NaiveBayes) -> NDArray[np.float64]:
+        """Return the weight of each state, variable after variable."""
+        parts = []
+        for v, r in enumerate(model.cardinalities.tolist()):
+            own = self.soft.get(v, np.ones(r))
+            parts.append(own if self.codes[v] < 0 else np.eye(r)[self.codes[v]])
+        return np.concatenate(parts)
+
+
+def findings(model: Model | NaiveBayes, evidence: Evidence | None) -> Findings:
+    """Return evidence in numbers.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown (near names are offered), or a weight is negative or not
+        a number.
+    """
+    codes = np.full(model.n_variables, -1, np.int16)
+    soft: dict[int, NDArray[np.float64]] = {}
+    for name, told in (evidence or {}).items():
+        variable = model.index(name)
+        if isinstance(told, Mapping):
+            soft[variable] = _weights(model, variable, told)
+        else:
+            codes[variable] = model.state_index(variable, label_of(told))
+    return Findings(codes, soft)
+
+
+def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph, float]:
+    """Return the decision graph of a model given evidence, and the logarithm of its probability.
+
+    Parameters
+    ----------
+    model
+        A network is compiled first, once for all queries.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    found = findings(model, evidence)
+    graph = as_graph(model)
+    given, log_probability = condition(graph, found.weights(graph))
+    if log_probability == -np.inf:
+        refuse_evidence(evidence or {})
+    return given, log_probability
+
+
+def as_graph(model: Model) -> DecisionGraph:
+    """Return a decision graph as it is, and that of a network, made once.
+
+    Raises
+    ------
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    return model if isinstance(model, DecisionGraph) else compiled_once(model)
+
+
+def refuse_evidence(evidence: Evidence) -> None:
+    """Raise the `DataError` of evidence that has probability zero."""
+    shown = ", ".join(f"{name}={told_briefly(told)}" for name, told in evidence.items())
+    raise DataError(
+        f"the evidence {shown} has probability zero under the model, so it has no posterior;"
+        " correct it, or use a model with smoothed parameters"
+    )
+
+
+def told_briefly(told: str | float | Mapping[str, float]) -> str:
+    """Return a piece of evidence as text: a state, or ``state:weight`` joined by ``|``."""
+    if isinstance(told, Mapping):
+        return "|".join(f"{s}:{w:g}" for s, w in told.items())
+    return label_of(told)
+
+
+def with_observations(
+    network: BayesianNetwork, found: Findings
+) -> tuple[BayesianNetwork, Findings]:
+    """Return a network and hard evidence that stand for soft evidence.
+
+    Each variable with soft evidence gets a child of two states, whose first is observed; its
+    probability is the weight over the largest one.
+    """
+    if not found.soft:
+        return network, found
+    variables = sorted(found.soft)
+    tables = [found.soft[v] / max(found.soft[v].max(), np.finfo(float).tiny) for v in variables]
+    extended = replace(
+        network,
+        names=(*network.names, *(f"observation of {network.names[v]}" for v in variables)),
+        states=(*network.states, *[("made", "not made")] * len(variables)),
+        parents=(*network.parents, *((v,) for v in variables)),
+        tables=(*network.tables, *(np.column_stack((t, 1 - t)) for t in tables)),
+    )
+    return extended, Findings(np.append(found.codes, np.zeros(len(variables), np.int16)), {})
+
+
+def _weights(
+    model: Model | NaiveBayes, variable: int, told: Mapping[str, float]
+) -> NDArray[np.float64]:
+    weights = np.zeros(int(model.cardinalities[variable]))
+    given: dict[int, str] = {}
+    for state, weight in told.items():
+        if not (isfinite(weight) and weight >= 0):
+            raise OptionError(
+                f"soft evidence on {model.names[variable]!r}: the weight {weight} of {state!r} is"
+                " not a number of 0 or more; give the probability of what was seen in that state"
+            )
+        code = model.state_index(variable, label_of(state))
+        if code in given:
+            raise OptionError(
+                f"soft evidence on {model.names[variable]!r}: {given[code]!r} and {state!r} are the"
+                f" same state {model.states[variable][code]!r}; give it one weight"
+            )
+        given[code], weights[code] = state, weight
+    return weights

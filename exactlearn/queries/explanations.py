@@ -1,0 +1,205 @@
+"""Most probable configurations: of all variables (the k best), or of some with the others summed.
+
+The first is one pass (:mod:`exactlearn.pdg.inference.best_rows`). The second is found by branch and
+bound over the states of the variables asked for (Park and Darwiche 2003, "Solving MAP exactly using
+systematic search"), from the root of the forest downwards, bounded by
+:mod:`exactlearn.pdg.inference.max_flows`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import exp, inf, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.pdg.inference.best_rows import best_rows
+from exactlearn.pdg.inference.max_flows import max_sum_bounds
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import Evidence, Model, conditional
+
+MOST_BITS = 900.0
+"""Largest logarithm to base two of the number of configurations that branch and bound goes over:
+a probability as small as that is still a float."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A configuration and how probable it is.
+
+    Parameters
+    ----------
+    states
+        State of each variable asked for.
+    probability, log_probability
+        Given the evidence.
+    """
+
+    states: dict[str, str]
+    probability: float
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class MapAnswer:
+    """The most probable configuration of some variables, or the best found.
+
+    Parameters
+    ----------
+    best
+        The configuration.
+    bound
+        No configuration is more probable than this; equals ``best.probability`` when proven.
+    status
+        ``"optimal"`` or ``"feasible"`` (the node limit was reached).
+    nodes
+        Partial configurations that were bounded.
+    """
+
+    best: Explanation
+    bound: float
+    status: str
+    nodes: int
+
+
+@checked_arguments()
+def most_probable_explanations(
+    model: Model, evidence: Evidence | None = None, k: int = 1
+) -> list[Explanation]:
+    """Return the ``k`` most probable configurations of the variables without hard evidence.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
+    k
+        How many, at least 1; fewer come back when fewer are possible. Of equally probable ones
+        those with lower states of the variables nearest to the root of the forest come first.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown, or ``k`` is less than 1.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If a network's decision graph would be too large.
+    """
+    if k < 1:
+        raise OptionError(f"{k} most probable explanations: ask for at least 1")
+    graph, _ = conditional(model, evidence)
+    hard = {name for name, told in (evidence or {}).items() if not isinstance(told, Mapping)}
+    asked = [v for v, name in enumerate(graph.names) if name not in hard]
+    rows, logs = best_rows(graph, k)
+    return [
+        _explanation(graph, asked, row, value)
+        for row, value in zip(rows, logs.tolist(), strict=True)
+    ]
+
+
+@checked_arguments()
+def most_probable_states(
+    model: Model,
+    variables: str | Sequence[str],
+    evidence: Evidence | None = None,
+    *,
+    node_limit: int = 1_000_000,
+) -> MapAnswer:
+    """Return the most probable configuration of some variables (MAP), the others summed out.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
+    variables
+        Variables asked for, each once, at least one.
+    node_limit
+        Most partial configurations to bound; when they are used up the best configuration found
+        comes back with its bound.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown, or a variable is named twice or none.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If the configurations are too many to have probabilities in floats, or a network's
+        decision graph would be too large.
+    """
+    if not variables or len(set(variables)) < len(variables):
+        raise OptionError("most probable states: name at least one variable, and each once")
+    graph, _ = conditional(model, evidence)
+    asked = [graph.index(name) for name in variables]
+    bits = float(np.log2(graph.cardinalities[asked]).sum())
+    if bits > MOST_BITS:
+        raise TooLargeError(
+            f"{len(asked)} variables have 2^{bits:.0f} configurations, the limit is"
+            f" 2^{MOST_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
+        )
+    row, value, bound, nodes = _branch_and_bound(graph, asked, node_limit)
+    best = _explanation(graph, asked, row, log(value))
+    if bound <= value:
+        return MapAnswer(best, best.probability, "optimal", nodes)
+    return MapAnswer(best, bound, "feasible", nodes)
+
+
+def _branch_and_bound(
+    graph: DecisionGraph, asked: Sequence[int], node_limit: int
+) -> tuple[NDArray[np.int16], float, float, int]:
+    """Decide variable after variable, the partial configuration with the best bound first.
+
+    Of equal bounds the one with more decided comes first, so that the search dives. The first
+    incumbent is what a dive without looking back finds.
+    """
+    order = [v for v in graph.order.tolist() if v in set(asked)]
+    compared = np.zeros(graph.n_variables, np.bool_)
+    compared[order] = True
+    best, value, nodes = _dive(graph, order, compared)
+    queue: list[tuple[float, int, int, NDArray[np.int16]]] = []
+    heappush(queue, (-inf, 0, 0, np.full(graph.n_variables, -1, np.int16)))
+    while queue and nodes < node_limit:
+        bound, depth, _, row = heappop(queue)
+        if -bound <= value:
+            return best, value, value, nodes
+        rows, bounds = _branches(graph, order[-depth], compared, row)
+        for child, child_bound in zip(rows, bounds.tolist(), strict=True):
+            nodes += 1
+            if child_bound > value and 1 - depth == len(order):
+                best, value = child, child_bound
+            elif child_bound > value:
+                heappush(queue, (-child_bound, depth - 1, nodes, child))
+    return best, value, max([value, *(-entry[0] for entry in queue)]), nodes
+
+
+def _dive(
+    graph: DecisionGraph, order: Sequence[int], compared: NDArray[np.bool_]
+) -> tuple[NDArray[np.int16], float, int]:
+    """Give each variable in turn the state with the best bound."""
+    row, value, nodes = np.full(graph.n_variables, -1, np.int16), 1.0, 0
+    for v in order:
+        rows, bounds = _branches(graph, v, compared, row)
+        nodes += len(rows)
+        row, value = rows[bounds.argmax()], float(bounds.max())
+    return row, value, nodes
+
+
+def _branches(
+    graph: DecisionGraph, v: int, compared: NDArray[np.bool_], row: NDArray[np.int16]
+) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+    """Return the row with each state of a variable, and the bounds."""
+    rows = np.repeat(row[None], int(graph.cardinalities[v]), axis=0)
+    rows[:, v] = np.arange(len(rows))
+    bounds = np.empty(len(rows))
+    max_sum_bounds(graph.layout, graph.parameters, rows, compared, bounds)
+    return rows, bounds
+
+
+def _explanation(
+    graph: DecisionGraph, asked: Sequence[int], row: NDArray[np.int16], value: float
+) -> Explanation:
+    states = {graph.names[v]: graph.states[v][row[v]] for v in asked}
+    return Explanation(states, min(1.0, exp(value)), value)

@@ -1,0 +1,202 @@
+"""Posterior queries on networks and decision graphs, by names of variables and states."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import exp, inf, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import any_model, checked_arguments
+from exactlearn.bayesnet.bucket_space import LARGEST_ROW
+from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.pruning import part_of
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.graphs.d_separation import ancestors
+from exactlearn.pdg.inference.condition import condition
+from exactlearn.pdg.inference.flows import (
+    log_likelihood_rows,
+    posteriors,
+    posteriors_and_log_likelihoods,
+)
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.compiled_once import asked_often, compiled_once
+from exactlearn.queries.evidence import (
+    Evidence,
+    Findings,
+    Model,
+    conditional,
+    findings,
+    refuse_evidence,
+    with_observations,
+)
+
+FEW_CELLS = LARGEST_ROW
+"""With more table cells a network is compiled, where that is possible."""
+
+MAX_JOINT = 1_000_000
+"""Most configurations of a joint posterior."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a query.
+
+    Parameters
+    ----------
+    posterior
+        For each target, the probability of each of its states given the evidence.
+    probability_of_evidence, log_probability_of_evidence
+        The first may underflow to zero when there is much evidence, the natural logarithm not.
+        With soft evidence: the expected product of its weights.
+    """
+
+    posterior: dict[str, dict[str, float]]
+    probability_of_evidence: float
+    log_probability_of_evidence: float
+
+
+@checked_arguments(model=any_model)
+def query(
+    model: Model | NaiveBayes,
+    evidence: Evidence | None = None,
+    targets: str | Sequence[str] | None = None,
+) -> Answer:
+    """Return the exact posterior marginals of the targets given the evidence.
+
+    Parameters
+    ----------
+    model
+        A network is asked by elimination along its clique tree. Where that is large, only what the
+        targets and the evidence descend from is asked, and compiled, once, if it is large itself;
+        so is a network of which many queries have been asked. Compile it yourself to ask all of
+        them faster. Of a naive Bayes model the observed variables are asked.
+    evidence
+        For each observed variable its state, or, as soft evidence, a weight for each state. A
+        number stands for the state of that name, or for the bin that holds it.
+    targets
+        Variables asked for, or one; all without evidence when left out.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown; near names are offered.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If a network is too large for both.
+    """
+    found = findings(model, evidence)
+    if targets is None:
+        targets = [name for name in model.names if name not in (evidence or {})]
+    wanted = [model.index(name) for name in targets]
+    posterior, log_probability = _posterior(model, found, wanted)
+    if log_probability == -inf:
+        refuse_evidence(evidence or {})
+    last = np.cumsum(model.cardinalities).tolist()
+    marginals = posterior.tolist()
+    answers = {
+        name: dict(zip(states, marginals[last[v] - len(states) : last[v]], strict=True))
+        for name, v in zip(targets, wanted, strict=True)
+        for states in [model.states[v]]
+    }
+    return Answer(answers, exp(log_probability), log_probability)
+
+
+@checked_arguments()
+def joint_posterior(
+    model: Model, variables: str | Sequence[str], evidence: Evidence | None = None
+) -> NDArray[np.float64]:
+    """Return the exact joint distribution of some variables given the evidence.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`query`; a network is compiled, once.
+    variables
+        Any variables, each once.
+
+    Returns
+    -------
+    Probabilities, one axis per variable in the order given, its states in the model's order.
+
+    Raises
+    ------
+    OptionError
+        If a variable or state is unknown, or a variable is named twice.
+    DataError
+        If the evidence has probability zero.
+    TooLargeError
+        If the variables have more than a million configurations, or a network's decision graph
+        would be too large.
+    """
+    wanted = [model.index(name) for name in variables]
+    if len(set(wanted)) < len(wanted):
+        raise OptionError(f"joint of {', '.join(variables)}: name each variable once")
+    shape = tuple(int(model.cardinalities[v]) for v in wanted)
+    if prod(shape) > MAX_JOINT:
+        raise TooLargeError(
+            f"the joint of {len(wanted)} variables has {prod(shape):,} configurations, the limit is"
+            f" {MAX_JOINT:,}: ask for fewer variables, for the most probable configurations, or"
+            " draw samples"
+        )
+    return joint_table(conditional(model, evidence)[0], wanted)
+
+
+def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.float64]:
+    """Return the joint distribution of some variables, one axis each, without evidence."""
+    shape = tuple(int(graph.cardinalities[v]) for v in variables)
+    rows = np.full((prod(shape), graph.n_variables), -1, np.int16)
+    rows[:, list(variables)] = np.indices(shape).reshape(len(shape), prod(shape)).T
+    return np.minimum(np.exp(log_likelihood_rows(graph, rows)), 1.0).reshape(shape)
+
+
+def _posterior(
+    model: Model | NaiveBayes, found: Findings, wanted: Sequence[int]
+) -> tuple[NDArray[np.float64], float]:
+    """Return posterior marginals and the log-probability of evidence, by the cheapest way.
+
+    The marginals of variables that are not wanted may be missing.
+    """
+    if isinstance(model, NaiveBayes):
+        return model.posterior(found.weights(model))
+    graph = model if isinstance(model, DecisionGraph) else asked_often(model)
+    if graph is not None:
+        return _of_graph(graph, found)
+    assert isinstance(model, BayesianNetwork)
+    network, hard = with_observations(prepared(model), found)
+    if elimination_cells(network, hard.codes[None]) > FEW_CELLS:
+        told = np.flatnonzero(found.codes >= 0).tolist()
+        part = sorted(ancestors(model.parents, [*wanted, *told, *found.soft]))
+        if len(part) < model.n_variables:
+            return _of_part(model, found, part)
+        with suppress(TooLargeError):
+            return _of_graph(compiled_once(model), found)
+    posterior, logs = eliminated(network, hard.codes[None])
+    scale = sum(float(np.log(max(w.max(), np.finfo(float).tiny))) for w in found.soft.values())
+    return posterior[0, : int(model.cardinalities.sum())], float(logs[0]) + scale
+
+
+def _of_part(
+    model: BayesianNetwork, found: Findings, part: Sequence[int]
+) -> tuple[NDArray[np.float64], float]:
+    """Ask some variables, all their ancestors among them; what they do not tell is 0."""
+    soft = {k: found.soft[v] for k, v in enumerate(part) if v in found.soft}
+    inner = Findings(found.codes[list(part)], soft)
+    marginals, log_probability = _posterior(part_of(model, part), inner, range(len(part)))
+    variable = np.repeat(np.arange(model.n_variables), model.cardinalities)
+    posterior = np.zeros(len(variable))
+    posterior[np.isin(variable, part)] = marginals
+    return posterior, log_probability
+
+
+def _of_graph(graph: DecisionGraph, found: Findings) -> tuple[NDArray[np.float64], float]:
+    if not found.soft:
+        posterior, logs = posteriors_and_log_likelihoods(graph, found.codes[None])
+        return posterior[0], float(logs[0])
+    given, log_probability = condition(graph, found.weights(graph))
+    nothing = np.full((1, graph.n_variables), -1, np.int16)
+    return posteriors(given, nothing)[0], log_probability

@@ -1,0 +1,205 @@
+"""Queries for each row of a table with missing cells, on all cores; and classification.
+
+Rows are cut into pieces of the same size whatever the number of threads, so the answers do not
+depend on it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn.bayesnet.clique_elimination import eliminated, prepared
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, TooLargeError
+from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
+from exactlearn.queries.compiled_once import compiled_once
+from exactlearn.queries.evidence import Model
+
+PIECE = 16_384
+"""Rows that a thread answers at a time."""
+
+
+Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Posteriors of all states, shape (rows, states), and log-likelihoods, shape (rows,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableAnswer:
+    """Posterior probabilities for each row of a table.
+
+    Parameters
+    ----------
+    names, states
+        The targets and their states.
+    posteriors
+        For each target its posterior, shape (rows, states); an observed cell has 1 at its state.
+    log_probability_of_evidence
+        Of the observed cells, natural logarithm, shape (rows,); ``-inf`` for an impossible row,
+        whose posteriors are NaN.
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+    posteriors: tuple[NDArray[np.float64], ...]
+    log_probability_of_evidence: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Classification:
+    """What a model says about one variable of each row.
+
+    Parameters
+    ----------
+    name, states
+        The class and its states.
+    posterior
+        Shape (rows, states); NaN for a row that is impossible without its class.
+    predicted
+        Most probable state, the first of equal ones; -1 for an impossible row. Shape (rows,).
+    labels
+        State in the table, -1 where missing, shape (rows,).
+    """
+
+    name: str
+    states: tuple[str, ...]
+    posterior: NDArray[np.float64]
+    predicted: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the labelled rows whose label was predicted; NaN when no row is labelled."""
+        known = self.labels >= 0
+        return float((self.predicted == self.labels)[known].mean()) if known.any() else np.nan
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of -log posterior of the labels, in nats; NaN when no row is labelled."""
+        known = np.flatnonzero(self.labels >= 0)
+        if not len(known):
+            return float("nan")
+        given = np.nan_to_num(self.posterior[known, self.labels[known]])
+        with np.errstate(divide="ignore"):
+            return -float(np.log(given).mean())
+
+
+@checked_arguments()
+def query_rows(
+    model: Model,
+    dataset: Dataset,
+    targets: str | Sequence[str] | None = None,
+    *,
+    threads: int | None = None,
+) -> TableAnswer:
+    """Return the posterior marginals of the targets given the observed cells of each row.
+
+    Parameters
+    ----------
+    model
+        A network is compiled, or asked by elimination where its decision graph is too large.
+    dataset
+        Variables and states are matched by name. A variable of the model that is no column counts
+        as missing in every row.
+    targets
+        Variables asked for; all when left out.
+    threads
+        Number of threads; all cores when left out.
+
+    Raises
+    ------
+    OptionError
+        If a target is unknown; near names are offered.
+    DataError
+        If a row has a state that the model does not know, or no column is a variable of the model.
+    """
+    wanted = [model.index(name) for name in (model.names if targets is None else targets)]
+    answers, logs = _posteriors(model, _codes(model, dataset), wanted, n_threads(threads))
+    return TableAnswer(
+        tuple(model.names[v] for v in wanted), tuple(model.states[v] for v in wanted), answers, logs
+    )
+
+
+@checked_arguments()
+def classify(
+    model: Model, dataset: Dataset, name: str, *, threads: int | None = None
+) -> Classification:
+    """Return the posterior of one variable given the other observed cells of each row.
+
+    Parameters
+    ----------
+    model, threads
+        As for :func:`query_rows`.
+    dataset
+        As for :func:`query_rows`; the class may be a column, which is hidden from the model.
+    name
+        The class.
+
+    Raises
+    ------
+    OptionError, DataError
+        As :func:`query_rows` does.
+    """
+    variable = model.index(name)
+    codes = _codes(model, dataset)
+    labels = codes[:, variable].astype(np.int64)
+    codes[:, variable] = MISSING
+    (posterior,), logs = _posteriors(model, codes, [variable], n_threads(threads))
+    possible = np.isfinite(logs)
+    predicted = np.where(possible, np.where(possible[:, None], posterior, 0).argmax(axis=1), -1)
+    return Classification(name, model.states[variable], posterior, predicted, labels)
+
+
+def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
+    """Return the rows in the model's codes; a variable without a column is missing."""
+    known = [v for v, name in enumerate(model.names) if name in set(dataset.names)]
+    if not known:
+        raise DataError(
+            f"the table's columns {', '.join(dataset.names[:5])}... are no variables of the model,"
+            f" which has {', '.join(model.names[:5])}...: rename the columns"
+        )
+    if len(known) == model.n_variables:
+        return aligned_codes(dataset, model.names, model.states)
+    codes = np.full((dataset.n_rows, model.n_variables), MISSING, np.int16)
+    names, states = [model.names[v] for v in known], [model.states[v] for v in known]
+    codes[:, known] = aligned_codes(dataset, names, states)
+    return codes
+
+
+def _posteriors(
+    model: Model, codes: NDArray[np.int16], wanted: Sequence[int], threads: int
+) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
+    ask = _asking(model)
+    last = np.cumsum(model.cardinalities).tolist()
+    columns = [slice(last[v] - int(model.cardinalities[v]), last[v]) for v in wanted]
+    answers = tuple(np.empty((len(codes), c.stop - c.start)) for c in columns)
+    logs = np.empty(len(codes))
+
+    def work(piece: int, _: None) -> int:
+        rows = slice(piece * PIECE, (piece + 1) * PIECE)
+        found, logs[rows] = ask(codes[rows])
+        found[np.isneginf(logs[rows])] = np.nan
+        for answer, place in zip(answers, columns, strict=True):
+            answer[rows] = found[:, place]
+        return piece
+
+    for _ in in_order(work, -(-len(codes) // PIECE), lambda: None, threads):
+        pass
+    return answers, logs
+
+
+def _asking(model: Model) -> Callable[[NDArray[np.int16]], Rows]:
+    """Return what gives posteriors and log-likelihoods of rows: compiled, unless too large."""
+    if isinstance(model, BayesianNetwork):
+        try:
+            return partial(posteriors_and_log_likelihoods, compiled_once(model))
+        except TooLargeError:
+            return partial(eliminated, prepared(model))
+    return partial(posteriors_and_log_likelihoods, model)

@@ -1,0 +1,1 @@
+"""Records, traces, frontiers and drawings."""

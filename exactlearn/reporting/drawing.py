@@ -1,0 +1,162 @@
+"""What a network or a decision graph looks like, before it has places; and as Graphviz text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.forest import forest_order
+
+LARGEST, SMALLEST = 18.0, 5.0
+"""Points of the letters of a node that every row reaches, and of one that almost none reaches."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a graph looks like, before it has places.
+
+    Parameters
+    ----------
+    labels
+        Text of each box, in one or more lines.
+    arcs
+        Arcs ``(from, to)``.
+    arc_labels
+        Text of each arc, may be empty.
+    levels
+        The variable of a decision graph that each box belongs to; empty for a network.
+    reach
+        The probability that a row comes to each box; empty for a network.
+    beside
+        What is drawn on the left of it: the forest of a decision graph's variables.
+    """
+
+    labels: tuple[str, ...]
+    arcs: tuple[tuple[int, int], ...]
+    arc_labels: tuple[str, ...]
+    levels: tuple[int, ...] = ()
+    reach: tuple[float, ...] = ()
+    beside: "Drawing | None" = None
+
+
+def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
+    """Return the drawing of a DAG."""
+    arcs = tuple((p, child) for child, family in enumerate(parents) for p in family)
+    return Drawing(tuple(names), arcs, ("",) * len(arcs))
+
+
+def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
+    """Return the drawing of a decision graph: a box per node, an arc per successor, the forest.
+
+    States that lead to the same successor share an arc. Arcs of states of probability zero are
+    left out, and so are the nodes that no row of positive probability reaches.
+    """
+    states_of: dict[tuple[int, int], list[str]] = {}
+    for v, name_states in enumerate(graph.states):
+        successors, parameters = graph.successors_of(v), graph.parameters_of(v)
+        for (k, s, _), to in np.ndenumerate(successors):
+            if parameters[k, s] > 0:
+                arc = (int(graph.first_nodes[v]) + k, int(to))
+                states_of.setdefault(arc, []).append(name_states[s])
+    shown = _reached(graph, states_of)
+    place = {node: k for k, node in enumerate(shown)}
+    kept = {(a, b): states for (a, b), states in states_of.items() if a in place}
+    above = [(parent,) if parent >= 0 else () for parent in graph.forest.tolist()]
+    return Drawing(
+        tuple(_node_label(graph, node) for node in shown),
+        tuple((place[a], place[b]) for a, b in kept),
+        tuple(_states_told(graph, a, states) for (a, _), states in kept.items()),
+        tuple(graph.variable[shown].tolist()),
+        tuple(_reach(graph)[shown].tolist()),
+        network_drawing(graph.names, above),
+    )
+
+
+def to_dot(drawing: Drawing) -> str:
+    """Return the drawing in Graphviz's language.
+
+    A node's letters, and so its area, grow with the probability that a row comes to it; the nodes
+    of a variable stand on one level.
+    """
+    lines = ["digraph {", '  node [fontname="sans-serif"];']
+    if drawing.beside is not None:
+        lines += ['  edge [fontname="sans-serif", fontsize=10];', *_beside_lines(drawing.beside)]
+        lines.append("  node [margin=0.05, width=0, height=0];")
+    lines.append("  node [shape=box, style=rounded];")
+    lines += [f"  n{k} [{_box_told(drawing, k)}];" for k in range(len(drawing.labels))]
+    lines += [
+        f"  n{a} -> n{b}{f' [label={quoted(label)}]' if label else ''};"
+        for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True)
+    ]
+    for level in sorted(set(drawing.levels)):
+        own = [f"n{k};" for k, other in enumerate(drawing.levels) if other == level]
+        lines.append(f"  {{ rank=same; {' '.join(own)} }}")
+    return "\n".join([*lines, "}", ""])
+
+
+def _beside_lines(drawing: Drawing) -> list[str]:
+    return [
+        "  subgraph cluster_forest {",
+        '    label="variables"; style=dotted; fontname="sans-serif";',
+        "    node [shape=plaintext];",
+        *[f"    v{k} [label={quoted(label)}];" for k, label in enumerate(drawing.labels)],
+        *[f"    v{a} -> v{b};" for a, b in drawing.arcs],
+        "  }",
+    ]
+
+
+def _box_told(drawing: Drawing, box: int) -> str:
+    label = f"label={quoted(drawing.labels[box])}"
+    if not drawing.reach:
+        return label
+    reach = drawing.reach[box]
+    points = max(SMALLEST, LARGEST * reach**0.5)
+    return f"fontsize={points:.1f}, {label}, tooltip={quoted(f'reached {reach:.4g}')}"
+
+
+def _reach(graph: DecisionGraph) -> NDArray[np.float64]:
+    """Return the probability that a row reaches each node, shape (nodes,)."""
+    reach = (graph.forest[graph.variable] < 0).astype(np.float64)
+    for v in forest_order(graph.forest):
+        first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
+        through = reach[first : first + len(parameters), None] * parameters
+        for place in range(len(graph.children[v])):
+            np.add.at(reach, graph.successors_of(v)[:, :, place], through)
+    return reach
+
+
+def _reached(graph: DecisionGraph, arcs: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the nodes on a way from a root; arcs and nodes run from parents to children."""
+    reached = graph.forest[graph.variable] < 0
+    for a, b in sorted(arcs):
+        reached[b] |= reached[a]
+    return [int(node) for node in np.flatnonzero(reached)]
+
+
+def _node_label(graph: DecisionGraph, node: int) -> str:
+    v = int(graph.variable[node])
+    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
+    lines = (f"{s} {_probability(p)}" for s, p in zip(graph.states[v], row, strict=True))
+    return "\n".join([graph.names[v], *lines])
+
+
+def _probability(p: float) -> str:
+    """Return three decimals, but tell what is certain from what is nearly so."""
+    if p in (0.0, 1.0):
+        return str(int(p))
+    return "<0.001" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}"
+
+
+def _states_told(graph: DecisionGraph, node: int, states: list[str]) -> str:
+    """Return the states of an arc, or nothing when every possible state takes it."""
+    v = int(graph.variable[node])
+    row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
+    return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
+
+
+def quoted(text: str) -> str:
+    """Return a text as Graphviz's language wants it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

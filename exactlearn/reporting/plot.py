@@ -1,0 +1,133 @@
+"""Drawings as SVG, PNG or PDF, and as Graphviz text.
+
+Matplotlib draws them (extra ``[plot]``) with the layout of
+:mod:`exactlearn.reporting.layered_layout`; where Graphviz's program ``dot`` is installed, it does.
+"""
+
+import shutil
+import warnings
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.errors import MissingExtraError, TooLargeError
+from exactlearn.reporting.box_picture import BoxPicture
+from exactlearn.reporting.drawing import Drawing, to_dot
+
+FIGURES = (".svg", ".png", ".pdf", ".dot")
+"""Suffixes of drawings."""
+
+MAX_BOXES = 400
+"""Largest number of boxes that is drawn; nobody can read more."""
+
+
+def draw(drawing: Drawing, suffix: str) -> bytes:
+    """Draw a graph.
+
+    Parameters
+    ----------
+    drawing
+        The graph.
+    suffix
+        One of ``.svg``, ``.png``, ``.pdf`` and ``.dot``.
+
+    Raises
+    ------
+    MissingExtraError
+        When Matplotlib is not installed.
+    TooLargeError
+        When there are more than ``MAX_BOXES`` boxes.
+    """
+    if suffix == ".dot":
+        return to_dot(drawing).encode()
+    if len(drawing.labels) > MAX_BOXES:
+        raise TooLargeError(
+            f"a drawing of {len(drawing.labels)} boxes is not readable (limit {MAX_BOXES}); "
+            "write '.dot' and lay it out with a tool for large graphs"
+        )
+    return _draw_with_dot(drawing, suffix) or _draw_with_matplotlib(drawing, suffix)
+
+
+def write_figure(drawing: Drawing, path: Path) -> None:
+    """Draw a graph into a file, in one step; its suffix is one of ``FIGURES``.
+
+    Raises
+    ------
+    MissingExtraError, TooLargeError
+        As :func:`draw`.
+    OptionError
+        When the file cannot be written.
+    """
+    atomic_write(path, draw(drawing, suffix_of(path)))
+
+
+def _draw_with_dot(drawing: Drawing, suffix: str) -> bytes | None:
+    """Return the drawing that Graphviz makes, or nothing when it is not installed."""
+    if shutil.which("dot") is None:
+        return None
+    try:
+        import graphviz
+    except ImportError:
+        return None
+    made: bytes = graphviz.Source(to_dot(drawing)).pipe(format=suffix.removeprefix("."))
+    return made
+
+
+def require_matplotlib(instead: str) -> None:
+    """Refuse to draw where Matplotlib is not installed; ``instead`` says what may be written.
+
+    Raises
+    ------
+    MissingExtraError
+        When it is not.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            f"drawing needs Matplotlib: pip install 'exactlearn[plot]', or write {instead}"
+        ) from None
+
+
+def painted(
+    size: tuple[float, float], paint: Callable[[Any], None], suffix: str, instead: str = "'.dot'"
+) -> bytes:
+    """Return a figure that Matplotlib makes; the same painting gives the same bytes.
+
+    Parameters
+    ----------
+    size
+        Width and height in inches.
+    paint
+        Paints on a Matplotlib figure.
+    suffix
+        One of ``.svg``, ``.png`` and ``.pdf``.
+    instead
+        What to write where Matplotlib is not installed, for the message.
+
+    Raises
+    ------
+    MissingExtraError
+        When Matplotlib is not installed.
+    """
+    require_matplotlib(instead)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    buffer = BytesIO()
+    # A fixed salt and no date: the same graph gives the same bytes.
+    with rc_context({"svg.hashsalt": "exactlearn"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        figure = Figure(figsize=size)
+        paint(figure)
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=150, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _draw_with_matplotlib(drawing: Drawing, suffix: str) -> bytes:
+    picture = BoxPicture(drawing)
+    return painted(picture.size, picture.paint, suffix)

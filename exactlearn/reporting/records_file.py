@@ -1,0 +1,64 @@
+"""Records for people and programs: one table, written as text or drawn."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.errors import OptionError
+from exactlearn.reporting.report import strict
+
+RECORDS = (".csv", ".json", ".svg", ".png", ".pdf")
+"""Suffixes of records that are written: a table, a list of records, and figures."""
+
+
+def write_records(
+    path: Path,
+    columns: Sequence[str],
+    records: Sequence[Mapping[str, Any]],
+    figure: Callable[[str], bytes],
+) -> None:
+    """Write records in the format of the suffix, in one step.
+
+    Parameters
+    ----------
+    path
+        The file, its suffix one of ``RECORDS``.
+    columns
+        Keys of the records, in the order of the table.
+    records
+        One for each row.
+    figure
+        Draws the records in the format of a suffix.
+
+    Raises
+    ------
+    OptionError
+        When the suffix is another, or the file cannot be written.
+    MissingExtraError
+        When a figure is wanted and Matplotlib is not installed.
+    """
+    suffix = suffix_of(path)
+    if suffix not in RECORDS:
+        raise OptionError(
+            f"{path}: expected a file name ending in {', '.join(RECORDS)}, found '{suffix}'"
+        )
+    if suffix == ".csv":
+        atomic_write(path, _csv(columns, records))
+    elif suffix == ".json":
+        told = json.dumps(strict(list(records)), ensure_ascii=False, allow_nan=False, indent=2)
+        atomic_write(path, told + "\n")
+    else:
+        atomic_write(path, figure(suffix))
+
+
+def _csv(columns: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows(records)
+    return text.getvalue()

@@ -1,0 +1,260 @@
+"""Results as JSON records and as tables for people."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from exactlearn.data.dataset import Dataset
+    from exactlearn.pdg.compile.compile import Compilation
+
+PIPED_WIDTH = 160
+"""Width of tables when standard output is no terminal."""
+
+SHOWN_ROWS = 10
+"""Most rows of probability zero that are printed by number."""
+
+
+class Learned(Protocol):
+    """What every learning method answers with."""
+
+    @property
+    def parents(self) -> tuple[tuple[int, ...], ...] | None:
+        """Parents of each variable."""
+
+    @property
+    def score(self) -> float:
+        """Score reached."""
+
+    @property
+    def bound(self) -> float:
+        """Proven upper bound of the score."""
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of score and bound."""
+
+    @property
+    def status(self) -> str:
+        """How the search ended."""
+
+    @property
+    def seconds(self) -> float:
+        """Wall time."""
+
+    @property
+    def values(self) -> Any:
+        """State index of each missing cell, or nothing."""
+
+    @property
+    def message(self) -> str:
+        """What a user should know beyond the status."""
+
+
+def console() -> Console:
+    """Return the console of standard output; plain and of fixed width when it is no terminal."""
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+
+
+def strict(value: Any) -> Any:
+    """Return a value as JSON knows it: no infinities (``None``), no arrays, texts as keys."""
+    if isinstance(value, Mapping):
+        return {str(k): strict(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return strict(value.tolist())
+    if isinstance(value, list | tuple):
+        return [strict(v) for v in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value
+
+
+def learning_record(names: Sequence[str], learned: Learned) -> dict[str, Any]:
+    """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none."""
+    parents = learned.parents
+    return {
+        "status": learned.status,
+        "score": learned.score,
+        "bound": learned.bound,
+        "gap": learned.gap,
+        "seconds": learned.seconds,
+        "parents": parents and named_parents(names, parents),
+    }
+
+
+def named_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, list[str]]:
+    """Return the parents of each variable by name."""
+    return {name: [names[p] for p in family] for name, family in zip(names, parents, strict=True)}
+
+
+def learning_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the tables of a learning record: the proof state, then the network."""
+    left = record.get("unproven")
+    tables: list[Any] = [
+        facts(
+            status=_STATUS.get(record["status"], record["status"]),
+            score=number(record["score"]),
+            bound=number(record["bound"]),
+            gap=percent(record["gap"]),
+            unproven="" if left is None else f"{left['changes']} of {left['of']} changes",
+            seconds=number(record["seconds"], 2),
+        )
+    ]
+    if record["parents"]:
+        tables.append(parents_table(record["parents"]))
+    return tables
+
+
+def facts(**entries: str) -> Table:
+    """Return a table of one line per fact; an empty fact is left out."""
+    table = Table.grid(padding=(0, 2))
+    for name, told in entries.items():
+        if told:
+            table.add_row(name.replace("_", " "), told)
+    return table
+
+
+def size_told(dataset: "Dataset") -> str:
+    """Return in words how large a table is."""
+    holes = len(dataset.missing_cells)
+    return f"{dataset.n_rows} rows, {dataset.n_variables} variables, {holes} missing cells"
+
+
+def completion_record(dataset: "Dataset", values: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the value of each missing cell by name, in row-major order; rows count from 0."""
+    return [
+        {"row": int(row), "variable": dataset.names[v], "value": dataset.states[v][int(value)]}
+        for (row, v), value in zip(dataset.missing_cells, values, strict=True)
+    ]
+
+
+def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table of the values of missing cells."""
+    rows = ((str(c["row"]), c["variable"], c["value"]) for c in completion)
+    return plain_table(("row", "variable", "value"), rows, right=("row",))
+
+
+def held_out_table(record: Mapping[str, Any]) -> Table:
+    """Return the table of the log-likelihood of held-out rows under each model."""
+    rows = (
+        (
+            name.replace("_", " "),
+            str(found["rows"]),
+            number(found["log_likelihood_per_row"]) or "-inf",
+            _some(found["impossible_rows"]),
+        )
+        for name, found in record.items()
+    )
+    columns = ("model", "rows", "log-likelihood per row", "impossible rows")
+    return plain_table(columns, rows, right=columns[1:3])
+
+
+def _some(numbers: Sequence[int]) -> str:
+    """Return how many numbers there are, and the first ones."""
+    shown = ", ".join(map(str, numbers[:SHOWN_ROWS])) + ", ..." * (len(numbers) > SHOWN_ROWS)
+    return f"{len(numbers)}: {shown}" if numbers else "none"
+
+
+def compilation_record(compiled: "Compilation") -> dict[str, Any]:
+    """Return the JSON record of a compiled network."""
+    return {
+        "effective_size": compiled.effective_size,
+        "representational_size": compiled.representational_size,
+        "nodes": compiled.nodes,
+        "clique_tree_size": compiled.clique_tree_size,
+        "max_error": compiled.max_error,
+    }
+
+
+def compilation_table(record: Mapping[str, Any], **more: str) -> Table:
+    """Return the table of a compilation's record, and of more facts."""
+    sizes = {key: str(value) for key, value in record.items() if key != "max_error"}
+    error = record["max_error"]
+    told = f"{error:.2g}" if isfinite(error) else "infinite: a row is impossible for one of the two"
+    return facts(**sizes, largest_relative_error_of_the_probability_of_a_row=told, **more)
+
+
+def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:
+    """Return the table of a network's parent sets."""
+    rows = ((name, ", ".join(family) or "-") for name, family in parents.items())
+    return plain_table(("variable", "parents"), rows)
+
+
+def run_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the tables of a run's record, in the order of the pipeline."""
+    learned = facts(
+        missing_cells=str(len(record["completion"])) if "completion" in record else "",
+        completed_rightly=percent(record.get("imputation_accuracy")),
+    )
+    tables = [Text("Network", "bold"), *learning_tables(record), learned]
+    if "network" in record:
+        tables.append(_em_table(record["network"]))
+    tables += ["", Text("Decision graph", "bold"), compilation_table(record["decision_graph"])]
+    tables.append(_em_table(record["refinement"]))
+    if "held_out" in record:
+        tables += ["", Text("Rows not learned from", "bold"), held_out_table(record["held_out"])]
+    for answer in record["queries"]:
+        given = ", ".join(f"{name} = {state}" for name, state in answer["evidence"].items())
+        tables += ["", Text(f"Posterior given {given}" if given else "Marginals", "bold")]
+        tables.append(posterior_table(answer["posterior"]))
+    return tables
+
+
+def _em_table(record: Mapping[str, Any]) -> Table:
+    """Return the table of how EM went."""
+    gain = record["log_likelihood"] - record["log_likelihood_before"]
+    return facts(
+        log_likelihood_of_the_rows_fitted=f"{number(record['log_likelihood'])} ({gain:+.4f} by EM)",
+        iterations=f"{record['iterations']}{'' if record['converged'] else ' (limit reached)'}",
+        starts=str(record["starts"]) if record["starts"] > 1 else "",
+    )
+
+
+def posterior_table(posterior: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return the table of posterior probabilities, one row per state."""
+    rows = (
+        (name if k == 0 else "", state, f"{p:.6f}")
+        for name, states in posterior.items()
+        for k, (state, p) in enumerate(states.items())
+    )
+    return plain_table(("variable", "state", "probability"), rows, right=("probability",))
+
+
+def plain_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()
+) -> Table:
+    """Return a table with a head; the columns named in ``right`` are set flush right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        # a name that is cut may stand for two
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number for people; nothing when it is not known."""
+    return "" if value is None or not isfinite(value) else f"{value:.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage; nothing when it is not known."""
+    return "" if share is None or not isfinite(share) else f"{100 * share:.2f} %"
+
+
+_STATUS = {
+    "optimal": "optimal (proven)",
+    "t-local": "t-local optimal (proven)",
+    "heuristic": "heuristic (nothing is proven)",
+    "feasible": "feasible (not proven optimal)",
+    "interrupted": "interrupted (the best so far)",
+    "infeasible": "infeasible (no network meets the constraints)",
+}

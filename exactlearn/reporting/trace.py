@@ -1,0 +1,92 @@
+"""The trace of a search: score and bound over time, as a table and as a figure."""
+
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, Protocol
+
+from exactlearn.reporting.plot import painted
+from exactlearn.reporting.records_file import write_records
+from exactlearn.reporting.report import Learned
+
+COLUMNS = ("seconds", "score", "bound")
+"""What a trace tells at each improvement."""
+
+
+class Traced(Learned, Protocol):
+    """What a search answers with that kept its trace."""
+
+    @property
+    def trace(self) -> tuple[tuple[float, float, float], ...]:
+        """Seconds, score and bound at each improvement."""
+
+
+def write_trace(result: Traced, path: Path) -> None:
+    """Write the trace of a search in the format of the suffix, in one step.
+
+    Parameters
+    ----------
+    result
+        What the search answered.
+    path
+        A table (``.csv``), a list of records (``.json``), or a figure (``.svg``, ``.png``,
+        ``.pdf``).
+
+    Raises
+    ------
+    OptionError
+        When the suffix is another, or the file cannot be written.
+    MissingExtraError
+        When a figure is wanted and Matplotlib is not installed.
+    """
+    records = [dict(zip(COLUMNS, point, strict=True)) for point in result.trace]
+    write_records(path, COLUMNS, records, lambda suffix: trace_figure(result, suffix))
+
+
+def trace_figure(result: Traced, suffix: str) -> bytes:
+    """Draw score and bound against time, the gap between them shaded.
+
+    Parameters
+    ----------
+    result
+        What a search answered.
+    suffix
+        One of ``.svg``, ``.png`` and ``.pdf``.
+
+    Raises
+    ------
+    MissingExtraError
+        When Matplotlib is not installed.
+    """
+    seconds, scores, bounds = _lines(result)
+
+    def paint(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.fill_between(seconds, scores, bounds, step="post", color="#eef3fa", label="gap")
+        axes.step(seconds, bounds, where="post", color="#7a3b12", linewidth=1.4, label="bound")
+        axes.step(seconds, scores, where="post", color="#33507a", linewidth=1.4, label="score")
+        axes.set(xlabel="seconds", ylabel="score", title=_title(result))
+        # Scores are large numbers that differ little: print them whole.
+        axes.ticklabel_format(axis="y", style="plain", useOffset=False)
+        axes.margins(x=0.01)
+        if seconds:
+            axes.legend(loc="best", frameon=False)
+        figure.set_layout_engine("tight")
+
+    return painted((7.0, 4.2), paint, suffix, instead="'.csv'")
+
+
+def _lines(result: Traced) -> list[list[float]]:
+    """Return the trace by columns, its last state drawn on to the end of the search.
+
+    What is infinite is not drawn: it is not a number.
+    """
+    points = list(result.trace)
+    if points and result.seconds > points[-1][0]:
+        points.append((result.seconds, result.score, result.bound))
+    return [[p[k] if isfinite(p[k]) else nan for p in points] for k in range(len(COLUMNS))]
+
+
+def _title(result: Traced) -> str:
+    if not result.trace:
+        return "nothing was found"
+    return f"{result.status}, gap {100 * result.gap:.3g} %"

@@ -1,0 +1,1 @@
+"""Decomposable scores, and candidate parent sets of complete data."""

@@ -1,0 +1,239 @@
+"""The enumeration of candidate parent sets, size by size and block by block, on all cores."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.threads import in_order
+from exactlearn.data.colexicographic import LARGEST_RANK, binomials
+from exactlearn.data.counts import distinct_rows, total_weight
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.scoring.candidate_joining import join_sets
+from exactlearn.scoring.candidate_lattice import Bench, Found, Joined, Lattice, Rules, score_sets
+from exactlearn.scoring.candidate_level import (
+    Kept,
+    Level,
+    gather,
+    level_of_empty_set,
+    room_for,
+    trim,
+)
+from exactlearn.scoring.scores import BAYESIAN, Score
+from exactlearn.scoring.set_scores import Terms, empty_set_term, table_sizes, tabulate_terms
+from exactlearn.scoring.set_tables import Rows, index_rows, new_stack
+from exactlearn.solvers.problem import Arc
+
+OPEN_LIMIT = 2**26
+"""Most open families of one size, about 16 bytes each; their sets take as much again."""
+TERM_LIMIT = 2**22
+"""Most tabulated terms, 8 bytes each."""
+BLOCK_ROWS = 2**24
+"""Rows visited at most in one block, about; a block is what one thread does at a time."""
+REMEMBERED = 2**12
+"""Terms of parent sets that each thread remembers, a power of two."""
+
+LARGEST_SET = 62
+"""Most elements of a set: its families are bits of a whole number."""
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class SizedCandidates:
+    """Candidates of one size, by variable index of the data."""
+
+    child: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    scores: NDArray[np.float64]
+
+
+class _Block(NamedTuple):
+    """What one block found, and the share of the level that is done with it."""
+
+    candidates: SizedCandidates
+    kept: Kept
+    n_open: int
+    counted: int
+    done: float
+
+
+class Enumeration:
+    """One pass through the lattice of variable sets, in an order that suits counting."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        score: Score,
+        max_parents: int,
+        required: frozenset[Arc],
+        forbidden: frozenset[Arc],
+        prune: bool,
+        threads: int = 1,
+    ) -> None:
+        self.n, self.k, self.threads = dataset.n_variables, max_parents, threads
+        self.order, self.rows = in_counting_order(dataset)
+        self.compiled = score.compiled(total_weight(dataset))
+        self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
+        self.rules = self._rules(required, forbidden, prune)
+        self.tables_counted = 0
+
+    def run(self, on_progress: Progress | None) -> Iterator[SizedCandidates]:
+        """Yield the candidates of each size until no family can have a better superset."""
+        total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
+        done = 0
+        level = lower = level_of_empty_set(self._empty_term())
+        for size in range(self.k + 1):
+            blocks: list[Kept] = []
+            still_open = held = 0
+            n_sets = math.comb(self.n, size + 1)
+            for block in self._level(size, Lattice(self.choose, lower, level, size == self.k)):
+                yield block.candidates
+                blocks.append(block.kept)
+                still_open += block.n_open
+                self.tables_counted += block.counted
+                held += max(block.n_open, len(block.kept.ranks))
+                self._require_room(size, held)
+                if on_progress is not None:
+                    on_progress(done + int(block.done * n_sets), total)
+            done += n_sets
+            if size == self.k or (still_open == 0 and self.rules.prune):
+                break
+            self._require_ranks(size + 2)
+            lower, level = level, gather(blocks, size + 1)
+        if on_progress is not None and done < total:
+            on_progress(total, total)
+
+    def _level(self, size: int, lattice: Lattice) -> Iterator[_Block]:
+        """Score the families with ``size`` parents, a block of sets at a time."""
+        starts, joins = _blocks(lattice.level, self.n, max(64, BLOCK_ROWS // self._n_rows))
+        terms = self._terms(size, int(joins.sum()))
+
+        def bench() -> Bench:
+            return Bench(
+                new_stack(self.rows, size + 1),
+                new_stack(self.rows, max(1, size)),
+                np.full(REMEMBERED, -1, np.int64),
+                np.zeros(REMEMBERED),
+            )
+
+        def score(block: int, own: Bench) -> _Block:
+            span = int(starts[block]), int(starts[block + 1])
+            joined = self._join(*span, int(joins[block]), lattice.level)
+            found = self._found(len(joined.families), size, lattice.last)
+            score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
+            kept = trim(found.kept, int(found.numbers[1]), int(found.numbers[2]))
+            n_open, counted = int(found.numbers[2]), int(found.numbers[3])
+            return _Block(self._table(found), kept, n_open, counted, span[1] / starts[-1])
+
+        yield from in_order(score, len(joins), bench, self.threads)
+
+    def _join(self, start: int, stop: int, n_sets: int, level: Level) -> Joined:
+        """Return the sets to score that come of some rows of the level below."""
+        sets = np.empty((n_sets, level.sets.shape[1] + 1), np.int32)
+        families = np.empty(n_sets, np.int64)
+        count = join_sets(start, stop, self.n, level, sets, families)
+        return Joined(sets[:count], families[:count])
+
+    def _found(self, n_sets: int, size: int, last: bool) -> Found:
+        families = n_sets * (size + 1)
+        return Found(
+            np.empty(families, np.int32),
+            np.empty((families, size), np.int32),
+            np.empty(families),
+            room_for(0 if last else n_sets, size + 1),
+            np.zeros(4, np.int64),
+        )
+
+    def _require_room(self, size: int, held: int) -> None:
+        """Refuse to hold more than fits into memory."""
+        if held > OPEN_LIMIT and self.rules.prune:
+            raise TooLargeError(
+                f"more than {OPEN_LIMIT:,} families with {size} parents may have better supersets, "
+                f"the most that are held in memory; set max_parents to at most {size}, or give "
+                "scoring_time to identify candidates best first"
+            )
+
+    def _require_ranks(self, size: int) -> None:
+        """Refuse sets whose ranks, or families, need more than 63 bits."""
+        if size > LARGEST_SET or math.comb(self.n, size) > LARGEST_RANK:
+            raise TooLargeError(
+                f"sets of {size} of {self.n} variables are too many to number; set max_parents to "
+                f"at most {size - 2}, or give scoring_time to identify candidates best first"
+            )
+
+    @property
+    def _n_rows(self) -> int:
+        return max(1, len(self.rows.weights))
+
+    def _terms(self, size: int, n_sets: int) -> Terms:
+        """Tabulate terms as far as that costs less than it saves."""
+        sizes = np.zeros(1)
+        if self.compiled[0] == BAYESIAN:
+            depths = range(max(1, size), size + 2)
+            sizes = np.unique([s for d in depths for s in table_sizes(self.rows.cardinalities, d)])
+        length = min(TERM_LIMIT, 64 * n_sets) // max(1, len(sizes))
+        length = int(min(self.rows.total + 1, length))
+        return tabulate_terms(self.compiled, self.rows.total, sizes, length)
+
+    def _table(self, found: Found) -> SizedCandidates:
+        rows = int(found.numbers[0])
+        parents = np.sort(self.order[found.parents[:rows]], axis=1)
+        child = self.order[found.child[:rows]]
+        return SizedCandidates(child, parents, found.scores[:rows].copy())
+
+    def _rules(self, required: frozenset[Arc], forbidden: frozenset[Arc], prune: bool) -> Rules:
+        slack = rounding_slack(self.rows.total)
+        needed = self._arc_matrix(required)
+        return Rules(needed, self._arc_matrix(forbidden), needed.sum(axis=0), prune, slack)
+
+    def _arc_matrix(self, arcs: frozenset[Arc]) -> NDArray[np.bool_]:
+        matrix = np.zeros((self.n, self.n), np.bool_)
+        for parent, child in arcs:
+            matrix[parent, child] = True
+        return np.ascontiguousarray(matrix[np.ix_(self.order, self.order)])
+
+    def _empty_term(self) -> float:
+        terms = tabulate_terms(self.compiled, self.rows.total, np.zeros(0), 0)
+        return empty_set_term(self.rows, terms)
+
+
+def _blocks(level: Level, n: int, aim: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Part the rows of a level into blocks of about ``aim`` unions of two sets.
+
+    Returns where each block begins, and the end, and bounds on the numbers of unions.
+    """
+    sets = level.sets
+    if sets.shape[1] == 0:
+        return np.array([0, 1]), np.array([n])
+    new = (sets[1:, 1:] != sets[:-1, 1:]).any(axis=1)
+    group_start = np.concatenate([[0], np.flatnonzero(new) + 1, [len(sets)]])
+    ends = np.full(len(group_start) - 1, n)
+    if sets.shape[1] > 1:
+        ends = sets[group_start[:-1], 1].astype(np.int64)
+    unions = np.minimum(ends * (ends - 1) // 2, np.diff(group_start) * ends)
+    number = (np.cumsum(unions) - unions) // aim
+    leading = np.flatnonzero(np.diff(number, prepend=-1))
+    starts = np.append(group_start[leading], len(sets))
+    return starts, np.add.reduceat(unions, leading)
+
+
+def in_counting_order(dataset: Dataset) -> tuple[NDArray[np.int32], Rows]:
+    """Put the variables with the fewest rows off their common state first, where sets end.
+
+    Returns the variables in that order, and the distinct rows by variables in that order.
+    """
+    codes, weights = distinct_rows(dataset)
+    common = [np.bincount(column, weights, minlength=1).max() for column in codes]
+    order = np.argsort(-np.array(common), kind="stable").astype(np.int32)
+    columns = np.ascontiguousarray(codes[order])
+    return order, index_rows(columns, weights, dataset.cardinalities[order])
+
+
+def rounding_slack(total: float) -> float:
+    """Return by how much rounding may change a score of data of that weight, generously."""
+    return 1e-11 * (1 + total * math.log1p(total))

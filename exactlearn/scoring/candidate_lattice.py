@@ -1,0 +1,283 @@
+"""Scoring the lattice of parent sets, one size after another, without what a subset dominates.
+
+Sets of one size are visited in colexicographic order, so that consecutive sets differ in their
+first elements. A family is looked at when all those with one parent less are open
+(:mod:`exactlearn.scoring.candidate_joining`); branches that the bounds of
+:mod:`exactlearn.scoring.candidate_pruning` close are neither counted nor entered.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.set_index import find
+from exactlearn.data.colexicographic import rank_without, ranks_without_one
+from exactlearn.scoring.candidate_level import Kept, Level, bits_below
+from exactlearn.scoring.candidate_pruning import ceiling, lacks_entropy
+from exactlearn.scoring.set_scores import Terms, set_term
+from exactlearn.scoring.set_tables import Rows, Stack, n_cells
+
+
+class Rules(NamedTuple):
+    """What is allowed, and whether to prune: arcs as (parent, child) matrices."""
+
+    required: NDArray[np.bool_]
+    forbidden: NDArray[np.bool_]
+    n_required: NDArray[np.int64]
+    prune: bool
+    slack: float
+
+
+class Lattice(NamedTuple):
+    """The two levels below the sets that are scored, and whether those are the last ones."""
+
+    choose: NDArray[np.int64]
+    lower: Level
+    level: Level
+    last: bool
+
+
+class Joined(NamedTuple):
+    """Sets to be scored, and which of their families, by element, the sets joined leave open."""
+
+    sets: NDArray[np.int32]
+    families: NDArray[np.int64]
+
+
+class Bench(NamedTuple):
+    """Scratch space of one thread: stacks for sets and for parent sets, and some sets' terms."""
+
+    stack: Stack
+    parent_stack: Stack
+    keys: NDArray[np.int64]
+    terms: NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """Buffers for one block: its candidates, the sets it keeps, and its numbers.
+
+    The numbers are those of candidates, kept sets, open families and tables counted.
+    """
+
+    child: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    kept: Kept
+    numbers: NDArray[np.int64]
+
+
+@kernel
+def _leave_out(subset: NDArray[np.int64], t: int, others: NDArray[np.int64]) -> None:
+    for u in range(len(others)):
+        others[u] = subset[u + (u >= t)]
+
+
+@kernel
+def _has_required(
+    subset: NDArray[np.int64], t: int, required: NDArray[np.bool_], n_required: int
+) -> bool:
+    for u in range(len(subset)):
+        n_required -= required[subset[u], subset[t]]
+    return n_required == 0
+
+
+@kernel
+def _find_smaller(
+    families: int,
+    ranks: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    places: NDArray[np.int32],
+    open_: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+) -> int:
+    """Find the rows of the set less one element; return which families none of them closes."""
+    for u in range(len(ranks)):
+        node = find(ranks[u], keys, places)
+        nodes[u] = node
+        inside = 0 if node < 0 else open_[node]
+        families &= (inside & ((1 << u) - 1)) | (inside >> u << (u + 1)) | (1 << u)
+        if families == 0:
+            break
+    return families
+
+
+@kernel
+def _best_subset(
+    t: int,
+    nodes: NDArray[np.int64],
+    open_: NDArray[np.int64],
+    first: NDArray[np.int64],
+    known: NDArray[np.float64],
+) -> float:
+    """Return the best score of an allowed proper subset of the parents of element ``t``."""
+    highest = -math.inf
+    for u in range(len(nodes)):
+        if u != t:
+            place = first[nodes[u]] + bits_below(open_[nodes[u]], t - (t > u))
+            highest = max(highest, float(known[place]))
+    return highest
+
+
+@kernel
+def _entropy_closes(
+    others: NDArray[np.int64],
+    own: float,
+    cost: float,
+    slack: float,
+    required: NDArray[np.bool_],
+    cardinalities: NDArray[np.int64],
+    choose: NDArray[np.int64],
+    lower: Level,
+    ranks: NDArray[np.int64],
+) -> bool:
+    """Tell whether one of the parents has too little entropy given the others.
+
+    ``own`` is the parents' term, ``required`` tells which variables are required parents, and
+    ``ranks`` is scratch space.
+    """
+    ranks_without_one(others, choose, ranks)
+    for u in range(len(others)):
+        if not required[others[u]]:
+            node = find(ranks[u], lower.keys, lower.places)
+            if node >= 0 and lacks_entropy(
+                lower.terms[node] - own, cost, cardinalities[others[u]], slack
+            ):
+                return True
+    return False
+
+
+@kernel
+def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None:
+    row = found.numbers[0]
+    found.child[row], found.scores[row] = subset[t], score
+    for u in range(len(subset) - 1):
+        found.parents[row, u] = subset[u + (u >= t)]
+    found.numbers[0] += 1
+
+
+@kernel
+def _keep(
+    subset: NDArray[np.int64],
+    term: float,
+    cells: float,
+    families: int,
+    best: NDArray[np.float64],
+    choose: NDArray[np.int64],
+    kept: Kept,
+    numbers: NDArray[np.int64],
+) -> None:
+    """Write a set to the next level."""
+    row = numbers[1]
+    kept.ranks[row] = rank_without(subset, -1, -1, choose)
+    kept.terms[row], kept.cells[row], kept.open[row] = term, cells, families
+    for t in range(len(subset)):
+        kept.sets[row, t] = subset[t]
+        if families >> t & 1:
+            kept.best[numbers[2]] = best[t]
+            numbers[2] += 1
+    numbers[1] += 1
+
+
+@kernel
+def score_sets(
+    joined: Joined,
+    rules: Rules,
+    lattice: Lattice,
+    rows: Rows,
+    bench: Bench,
+    terms: Terms,
+    found: Found,
+) -> None:
+    """Score those families of the joined sets that are not closed.
+
+    Parameters
+    ----------
+    joined, rules, lattice, rows, bench, terms
+        See the classes.
+    found
+        Receives the candidates that no subset dominates, and the sets of the next level.
+    """
+    required, forbidden, n_required, prune, slack = rules
+    choose, lower, level, last = lattice
+    cardinalities, kind, b = rows.cardinalities, terms.kind, terms.b
+    numbers, size = found.numbers, joined.sets.shape[1]
+    best, own = np.empty(size), np.empty(size)
+    ranks, nodes = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    fewest = cardinalities.min()
+    subset, others = np.empty(size, np.int64), np.empty(size - 1, np.int64)
+    lower_ranks = np.zeros(size, np.int64)
+    for row in range(len(joined.families)):
+        overwrite(subset, joined.sets[row])
+        ranks_without_one(subset, choose, ranks)
+        families = _find_smaller(
+            joined.families[row], ranks, level.keys, level.places, level.open, nodes
+        )
+        if families == 0:
+            continue
+        space = n_cells(subset, cardinalities)
+        cells = 0.0
+        for u in range(size):
+            if nodes[u] >= 0:
+                cells = max(cells, float(level.cells[nodes[u]]))
+        wanted = 0
+        for t in range(size):
+            if families >> t & 1 == 0:
+                continue
+            child = subset[t]
+            r = cardinalities[child]
+            best[t] = _best_subset(t, nodes, level.open, level.first, level.best)
+            if size == 2 and forbidden[subset[1 - t], child]:
+                families &= ~(1 << t)
+                continue
+            if prune and ceiling(kind, b, space / r, r, cells) + slack <= best[t]:
+                families &= ~(1 << t)
+                continue
+            if n_required[child] and not _has_required(subset, t, required, n_required[child]):
+                continue
+            _leave_out(subset, t, others)
+            node = nodes[t]
+            own[t] = level.terms[node] if node >= 0 else np.nan
+            if np.isnan(own[t]):
+                slot = ranks[t] & (len(bench.keys) - 1)
+                if bench.keys[slot] != ranks[t]:
+                    bench.terms[slot] = set_term(others, rows, bench.parent_stack, terms)[0]
+                    bench.keys[slot] = ranks[t]
+                    numbers[3] += 1
+                own[t] = bench.terms[slot]
+            if prune and kind == 1:
+                cost = b * (space / r) * (r - 1)
+                if _entropy_closes(
+                    others,
+                    own[t],
+                    cost,
+                    slack,
+                    required[:, child],
+                    cardinalities,
+                    choose,
+                    lower,
+                    lower_ranks,
+                ):
+                    families &= ~(1 << t)
+                    continue
+            wanted |= 1 << t
+        term, cells = np.nan, 0.0
+        if wanted:
+            term, cells = set_term(subset, rows, bench.stack, terms)
+            numbers[3] += 1
+        for t in range(size):
+            if wanted >> t & 1 == 0:
+                continue
+            r = cardinalities[subset[t]]
+            score = term - own[t]
+            if kind == 1:
+                score -= b * (space / r) * (r - 1)
+            if score > best[t] or not prune:
+                _emit(subset, t, score, found)
+            best[t] = max(best[t], score)
+            if prune and ceiling(kind, b, fewest * space / r, r, cells) + slack <= best[t]:
+                families &= ~(1 << t)
+        if not last and (families or wanted):
+            _keep(subset, term, cells, families, best, choose, found.kept, numbers)

@@ -1,0 +1,97 @@
+"""One level of the lattice: the sets of one size that some family still needs.
+
+A set ``S`` stands for the families ``(s, S - s)`` of its elements. Only sets that were counted, or
+have a family that is open, are kept; of a family that is closed nothing is stored. So memory and
+time depend on what the bounds leave, not on the number of all sets.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.set_index import index_ranks
+
+
+class Level(NamedTuple):
+    """The kept sets of one size, in colexicographic order.
+
+    Bit ``t`` of ``open`` says that the family of element ``t`` is open. The best score of an
+    allowed subset of its parents then stands in ``best``, after those of the set's lower bits,
+    which begin at ``first``. Terms are not-a-number, and cells 0, where not counted. ``keys`` and
+    ``places`` find a set's row by its rank.
+    """
+
+    sets: NDArray[np.int32]
+    terms: NDArray[np.float64]
+    cells: NDArray[np.float64]
+    open: NDArray[np.int64]
+    first: NDArray[np.int64]
+    best: NDArray[np.float64]
+    keys: NDArray[np.int64]
+    places: NDArray[np.int32]
+
+
+class Kept(NamedTuple):
+    """The sets that one block of the level keeps; ``best`` holds the open families only."""
+
+    ranks: NDArray[np.int64]
+    sets: NDArray[np.int32]
+    terms: NDArray[np.float64]
+    cells: NDArray[np.float64]
+    open: NDArray[np.int64]
+    best: NDArray[np.float64]
+
+
+def level_of_empty_set(term: float) -> Level:
+    """Return the level below the variables: the empty set, counted."""
+    one = np.ones(1, np.int64)
+    empty = Kept(
+        one - 1, np.zeros((1, 0), np.int32), np.array([term]), np.ones(1), one - 1, np.zeros(0)
+    )
+    return gather([empty], 0)
+
+
+def room_for(n_sets: int, size: int) -> Kept:
+    """Return arrays to write up to that many sets to."""
+    return Kept(
+        np.empty(n_sets, np.int64),
+        np.empty((n_sets, size), np.int32),
+        np.empty(n_sets),
+        np.empty(n_sets),
+        np.empty(n_sets, np.int64),
+        np.empty(n_sets * size),
+    )
+
+
+def trim(kept: Kept, n_sets: int, n_open: int) -> Kept:
+    """Copy what was written."""
+    return Kept(
+        kept.ranks[:n_sets].copy(),
+        kept.sets[:n_sets].copy(),
+        kept.terms[:n_sets].copy(),
+        kept.cells[:n_sets].copy(),
+        kept.open[:n_sets].copy(),
+        kept.best[:n_open].copy(),
+    )
+
+
+def gather(blocks: Sequence[Kept], size: int) -> Level:
+    """Put consecutive blocks of sets of one size together."""
+    parts = zip(room_for(0, size), *blocks, strict=True)
+    ranks, sets, terms, cells, open_, best = (np.concatenate(arrays) for arrays in parts)
+    first = np.concatenate([[0], np.cumsum(np.bitwise_count(open_), dtype=np.int64)])
+    return Level(sets, terms, cells, open_, first, best, *index_ranks(ranks))
+
+
+@kernel
+def bits_below(mask: int, position: int) -> int:
+    """Return how many bits of a mask are set below a position."""
+    below = mask & ((1 << position) - 1)
+    count = 0
+    while below:
+        below &= below - 1
+        count += 1
+    return count

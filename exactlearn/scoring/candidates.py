@@ -1,0 +1,210 @@
+"""Candidate parent sets of complete data: every set up to a size, less the dominated ones.
+
+All sets of variables of one size after another are tabulated; each table yields the score of every
+variable in it given the others (:mod:`exactlearn.scoring.set_scores`). Parent sets that a subset
+dominates are dropped, and branches that bounds close are skipped
+(:mod:`exactlearn.scoring.candidate_pruning`).
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.threads import n_threads
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
+from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
+from exactlearn.scoring.candidate_identification import Budget, Identification
+from exactlearn.scoring.scores import Score
+from exactlearn.solvers.problem import Arc, Problem
+
+FAMILY_LIMIT = 2**30
+"""Most families that may have to be looked at when dominated ones are dropped."""
+LISTED_LIMIT = 2**25
+"""Most families that may be returned when none is dropped."""
+
+
+@checked_arguments()
+def candidate_parent_sets(
+    dataset: Dataset,
+    score: Score,
+    *,
+    max_parents: int | None = 3,
+    required: Iterable[Arc] = (),
+    forbidden: Iterable[Arc] = (),
+    prune: bool = True,
+    budget: Budget | None = None,
+    threads: int | None = None,
+    on_progress: Progress | None = None,
+) -> Problem:
+    """Score the parent sets of every variable and keep those that could be optimal.
+
+    Parameters
+    ----------
+    dataset
+        Complete data; row weights count as repetitions.
+    score
+        The score.
+    max_parents
+        Largest size of a parent set, or ``None`` for no limit.
+    required, forbidden
+        Arcs ``(parent, child)`` that every, or no, network must have. Only parent sets that
+        respect them are returned, and only those can dominate others.
+    prune
+        Whether to drop the parent sets that score no better than one of their proper subsets.
+    budget
+        Search best first for each variable, so long, instead of enumerating: for many variables,
+        or large parent sets. The problem then says whether it is still complete.
+    threads
+        Number of threads, on which the outcome does not depend; all cores when not given.
+    on_progress
+        Called now and then with the numbers of variable sets, or with a budget of variables, done
+        and of all.
+
+    Returns
+    -------
+    Problem
+        The candidates of each variable by falling score, ties by size, then lexicographically.
+
+    Raises
+    ------
+    DataError
+        When a cell is missing, or the score cannot be had from so few rows.
+    OptionError
+        When ``max_parents`` or an arc is none, or a budget is given with ``prune=False``.
+    InfeasibleError
+        When an arc is both required and forbidden, or more are required than ``max_parents``.
+    TooLargeError
+        When there are too many parent sets to enumerate.
+
+    Examples
+    --------
+    >>> from exactlearn.scoring.scores import BDeu
+    >>> rows = np.array([[0, 0], [1, 1], [0, 0], [1, 1]], np.int8)
+    >>> data = Dataset(rows, ("a", "b"), (("n", "y"), ("n", "y")))
+    >>> problem = candidate_parent_sets(data, BDeu())
+    >>> [parents for parents, _ in problem.candidates(0)]
+    [(1,), ()]
+    """
+    constraints = frozenset(required), frozenset(forbidden)
+    if budget is not None:
+        if not prune:
+            raise OptionError(
+                "dominated parent sets were to be kept, but a search within a budget drops them; "
+                "leave the budget (scoring_time) out, and lower max_parents if that takes too long"
+            )
+        return _identified(dataset, score, max_parents, *constraints, budget, threads, on_progress)
+    k = _checked_size(dataset, max_parents, prune)
+    _check_arcs(dataset, *constraints, k)
+    enumeration = Enumeration(dataset, score, k, *constraints, prune, n_threads(threads))
+    tables = list(enumeration.run(on_progress))
+    return _problem(dataset.names, tables, *constraints)
+
+
+def _identified(
+    dataset: Dataset,
+    score: Score,
+    max_parents: int | None,
+    required: frozenset[Arc],
+    forbidden: frozenset[Arc],
+    budget: Budget,
+    threads: int | None,
+    on_progress: Progress | None,
+) -> Problem:
+    """Search for the candidates best first."""
+    k = _largest_size(dataset.n_variables, max_parents)
+    _check_arcs(dataset, required, forbidden, k)
+    search = Identification(dataset, score, k, required, forbidden, budget, n_threads(threads))
+    found = list(search.run(on_progress))
+    problem = _problem(dataset.names, [f.candidates for f in found], required, forbidden)
+    return replace(problem, complete=all(f.exhausted for f in found))
+
+
+def _largest_size(n: int, max_parents: int | None) -> int:
+    """Return the largest size of a parent set."""
+    if max_parents is not None and max_parents < 0:
+        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
+    return max(0, n - 1) if max_parents is None else min(max_parents, max(0, n - 1))
+
+
+def _checked_size(dataset: Dataset, max_parents: int | None, prune: bool) -> int:
+    """Return the largest size of a parent set, or refuse what could not be enumerated."""
+    n = dataset.n_variables
+    k = _largest_size(n, max_parents)
+    limit = FAMILY_LIMIT if prune else LISTED_LIMIT
+    families = n_families(n, k)
+    if families > limit and (max_parents is not None or not prune):
+        fitting = max(m for m in range(k + 1) if n_families(n, m) <= limit or m == 0)
+        raise TooLargeError(
+            f"{n} variables with up to {k} parents have {families:,} families, more than the "
+            f"limit of {limit:,}; set max_parents to at most {fitting}, or "
+            + ("give scoring_time to search" if prune else "let dominated parent sets be dropped")
+        )
+    return k
+
+
+def n_families(n_variables: int, max_parents: int) -> int:
+    """Return the number of families of ``n_variables`` variables with up to ``max_parents``.
+
+    Examples
+    --------
+    >>> n_families(37, 3)
+    288859
+    """
+    return n_variables * sum(math.comb(n_variables - 1, m) for m in range(max_parents + 1))
+
+
+def _check_arcs(
+    dataset: Dataset, required: frozenset[Arc], forbidden: frozenset[Arc], max_parents: int
+) -> None:
+    n, names = dataset.n_variables, dataset.names
+    for parent, child in sorted(required | forbidden):
+        if not (0 <= parent < n and 0 <= child < n) or parent == child:
+            raise OptionError(
+                f"the constraint on arc {parent} -> {child} names no arc between two of the "
+                f"{n} variables"
+            )
+    for parent, child in sorted(required & forbidden):
+        raise InfeasibleError(
+            f"the arc {names[parent]} -> {names[child]} is both required and forbidden; drop one"
+        )
+    for child in range(n):
+        wanted = sorted(p for p, c in required if c == child)
+        if len(wanted) > max_parents:
+            raise InfeasibleError(
+                f"variable {names[child]!r} is required to have {len(wanted)} parents "
+                f"({', '.join(names[p] for p in wanted)}) but may have at most {max_parents}; "
+                "raise max_parents or require fewer arcs"
+            )
+
+
+def _problem(
+    names: tuple[str, ...],
+    tables: list[SizedCandidates],
+    required: frozenset[Arc],
+    forbidden: frozenset[Arc],
+) -> Problem:
+    """Sort the candidates by variable, score, size and parents into one problem."""
+    widest = max((t.parents.shape[1] for t in tables), default=0)
+    child = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
+    scores = np.concatenate([np.zeros(0), *(t.scores for t in tables)])
+    parents = np.full((len(child), widest), -1, np.int32)
+    row = 0
+    for table in tables:
+        parents[row : row + len(table.child), : table.parents.shape[1]] = table.parents
+        row += len(table.child)
+    sizes = (parents >= 0).sum(axis=1)
+    order = np.lexsort((*parents.T[::-1], sizes, -scores, child))
+    members = parents[order]
+    return Problem(
+        names=names,
+        first=np.searchsorted(child[order], np.arange(len(names) + 1)).astype(np.int64),
+        scores=scores[order],
+        member_first=np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64),
+        members=members[members >= 0],
+        required=required,
+        forbidden=forbidden,
+    )

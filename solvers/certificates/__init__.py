@@ -1,0 +1,1 @@
+"""Proofs of optimality that a short program checks with exact numbers."""

@@ -1,0 +1,164 @@
+"""The proof of an optimum as a file that anyone can check: its format, writing and reading.
+
+A certificate is one JSON object. Numbers are whole, or decimal numbers in quotes; variables and
+clusters are numbered from 0. :mod:`exactlearn.solvers.certificates.checker`, which stands alone,
+checks it against the scores.
+
+``format``
+    ``"exactlearn certificate 1"``.
+``variables``
+    Their names; the scores may list them in another order.
+``restrictions``
+    What networks are considered: ``["required", parent, child]``, ``["forbidden", parent, child]``
+    or ``["at most", number of parents, child]``. Candidates that break one count as not listed.
+``parents``, ``score``
+    The best network known, and its score exactly.
+``bound``, ``gap``
+    No network scores more than ``bound``; ``gap`` is ``bound - score``, exactly.
+``denominator``, ``clusters``
+    Multipliers are whole numbers over the denominator, a power of two. A cluster is
+    ``[count, members]``: in every acyclic network at least so many members have fewer than so many
+    parents among the members, those that come first in a topological order. Most counts are 1.
+``tree``
+    The nodes of the proof in the order of depth-first search. Each claims a bound on the networks
+    of the *problem* it has been handed, a list of candidates for some variables. The root claims
+    ``bound`` for all candidates. Multipliers are pairs ``[cluster, numerator]``, none negative.
+
+    - ``["leaf", multipliers]``: the claim holds by the Lagrangian bound, which for clusters C with
+      counts k and multipliers l is ``sum_i max_PA [s_i(PA) + sum of l : i in C, fewer than k of PA
+      in C] - sum of k l``, or because no acyclic selection of these candidates exists.
+    - ``["arc", parent, child]``: two nodes follow with the same claim, the first for the networks
+      with this arc, the second for those without it. So leaves always cover everything.
+    - ``["fix", limit, multipliers]``: by the Lagrangian bound, no network with some candidates
+      scores more than the limit, which is at most the claim. One node follows without them.
+    - ``["split", [members, bound], ...]``: one node follows for each group of variables, with its
+      own claim; parents outside of the group are granted. The claims, and the best candidates of
+      the variables in no group, add up to at most this node's claim.
+``digest``
+    SHA-256 of all else and of the scores as numbers: a change of either is detected at once. Who
+    forges it too has still to get past the arithmetic.
+
+Scores are read from their text as exact decimals. Every total of scores is a multiple of one over
+their least common denominator, so a bound may be rounded down to such a multiple: where scores have
+six decimals, multipliers from floating point usually prove a gap of exactly 0. Where they have as
+many digits as floating point has, a tiny gap stays and is stated.
+
+The bound is that of weak duality for the cluster inequalities (Jaakkola et al. 2010, "Learning
+Bayesian network structure using LP relaxations"; counts: Cussens 2011, "Bayesian network learning
+with cutting planes").
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from exactlearn._runtime.atomic import atomic_write
+from exactlearn.errors import CheckError
+
+from .checker import Unproven, digest, verify
+
+FORMAT = "exactlearn certificate 1"
+
+Restriction = tuple[str, int, int]
+"""A rule, a parent or a number, and a child."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """A proof that no network scores more than ``bound``; see the module for the fields.
+
+    Made by :func:`exactlearn.solvers.certificates.prover.certify`.
+    """
+
+    variables: list[str]
+    restrictions: list[Restriction]
+    parents: list[list[int]]
+    score: str
+    bound: str
+    gap: str
+    denominator: int
+    clusters: list[list[Any]]
+    tree: list[list[Any]]
+    digest: str = ""
+    format: str = FORMAT
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves of the tree."""
+        return sum(node[0] == "leaf" for node in self.tree)
+
+    def restrictions_told(self) -> list[str]:
+        """Return the restrictions in words."""
+        return [
+            f"at most {number} parents of {self.variables[child]}"
+            if rule == "at most"
+            else f"{rule} {self.variables[number]} -> {self.variables[child]}"
+            for rule, number, child in self.restrictions
+        ]
+
+    def text(self) -> str:
+        """Return the JSON text, one line for each cluster and node."""
+        content = asdict(self)
+        lines = [f"{_json(key)}: {_told(content[key])}" for key in sorted(content)]
+        return "{" + ",\n".join(lines) + "}\n"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate in one step, compressed when the name ends in ``.gz``.
+
+        Raises
+        ------
+        OptionError
+            When the file cannot be written.
+        """
+        atomic_write(path, self.text())
+
+    def check(self, scores: str) -> None:
+        """Check the proof against the text of a ``.jkl`` file.
+
+        Raises
+        ------
+        CheckError
+            When it proves nothing; the message is the reason.
+        """
+        try:
+            verify(self.text(), scores)
+        except Unproven as error:
+            raise CheckError(f"the certificate is not valid: {error}") from error
+
+
+def sealed(certificate: Certificate, tables: list[dict[int, Fraction]]) -> Certificate:
+    """Return the certificate with its digest, which covers the candidates that are left."""
+    content = asdict(certificate)
+    del content["digest"]
+    return Certificate(**content, digest=digest(content, tables))
+
+
+def decimal(number: Fraction) -> str:
+    """Write a number whose denominator divides a power of ten, exactly.
+
+    Examples
+    --------
+    >>> decimal(Fraction(-5, 4)), decimal(Fraction(3))
+    ('-1.25', '3')
+    """
+    fives, rest = 0, number.denominator
+    while rest % 5 == 0:
+        fives, rest = fives + 1, rest // 5
+    digits = max((rest & -rest).bit_length() - 1, fives)
+    scaled = abs(number.numerator) * 10**digits // number.denominator
+    whole = str(Decimal(scaled)).rjust(digits + 1, "0")  # a whole number's own text has a limit
+    sign = "-" if number < 0 else ""
+    return f"{sign}{whole[:-digits]}.{whole[-digits:]}" if digits else sign + whole
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _told(value: Any) -> str:
+    if not isinstance(value, list):
+        return _json(value)
+    return "[" + ",\n".join(map(_json, value)) + "]"

@@ -1,0 +1,154 @@
+"""Prove an optimum so that anybody can check it, whichever solver has found it.
+
+Dynamic programming and the search in the order graph visit millions of states, and their proofs
+have no short form that could be checked without doing the work again. So every proof is built here
+from cluster inequalities (:mod:`exactlearn.solvers.certificates.proof_search`), with a pool of
+clusters from the solver where it has one. Dual values are rounded to fractions and bounds
+recomputed exactly; a node whose exact bound is too high is worked on. What cannot be proven within
+the time is not claimed: the certificate then states the gap that is left.
+"""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import floor, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.errors import CheckError, OptionError
+
+from ..constraints import MaxParents
+from ..lp.clusters import Counted
+from ..problem import Problem
+from .certificate import Certificate, Restriction, sealed
+from .checker import RULES
+from .checker import read_scores as read_exact
+from .proof_search import Proof
+from .proof_tree import DENOMINATOR, Cluster, Writing
+
+EXACT = 1e-9
+"""Relative gap that counts as none: what floating point leaves open. Most proofs are tighter."""
+
+MOST_NODES = 20_000
+"""Nodes branched on after which the gap that is left is stated."""
+
+
+def certify(
+    problem: Problem,
+    parents: Sequence[Sequence[int]],
+    *,
+    scores: str | None = None,
+    clusters: Counted | NDArray[np.bool_] | None = None,
+    gap: float = 0.0,
+    pause: Callable[[], None] = lambda: None,
+    nodes: int = MOST_NODES,
+) -> Certificate:
+    """Prove how good a network is, exactly.
+
+    Parameters
+    ----------
+    problem
+        A problem without choices; constraints must be such that single parent sets satisfy them.
+    parents
+        Parents of each variable in the best network known.
+    scores
+        Text of the ``.jkl`` file that the problem was read from, whose decimals may be more exact
+        than floating point. Without it, scores are what :func:`exactlearn.formats.jkl.write_jkl`
+        writes.
+    clusters
+        Clusters that a solver has used, shape (clusters, n), with their counts if not all are 1;
+        they save time only.
+    gap
+        Relative gap ``(bound - score) / |score|`` at which the proof may end.
+    pause
+        Called every now and then; raises :class:`exactlearn.solvers.progress.OutOfTime` to make an
+        end, and the certificate states the gap reached.
+    nodes
+        Most nodes to branch on.
+
+    Returns
+    -------
+    Certificate
+        Its gap is at most the one asked for (or about ``1e-9`` of the score, what floating point
+        leaves open) unless time or nodes ran out, or a better network exists.
+
+    Raises
+    ------
+    OptionError
+        When the problem has choices, or constraints on whole networks.
+    CheckError
+        When the network is not one of the problem's.
+    """
+    restrictions = _restrictions(problem)
+    tables = read_exact(scores, list(problem.names)) if scores else _decimals(problem)
+    for rule, number, v in restrictions:
+        tables[v] = {p: s for p, s in tables[v].items() if RULES[rule](p, number)}
+    chosen = [sum(1 << p for p in own) for own in parents]
+    for v, (own, table) in enumerate(zip(chosen, tables, strict=True)):
+        if own not in table:
+            raise CheckError(f"the parents of {problem.names[v]!r} are none of its candidates")
+    grid = lcm(*(s.denominator for table in tables for s in table.values()))
+    known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
+    score = sum(known)
+    tolerance = floor(Fraction(EXACT) * abs(score))
+    proof = Proof(grid, chosen, known, pause, nodes, tolerance)
+    root = proof.prove(
+        {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
+        max(tolerance, floor(Fraction(gap) * abs(score))),
+        _bits(clusters),
+    )
+    writing = Writing(grid)
+    tree = writing.tree(root)
+    certificate = Certificate(
+        variables=list(problem.names),
+        restrictions=restrictions,
+        parents=[sorted(map(int, own)) for own in parents],
+        score=writing.score(score),
+        bound=writing.score(root.bound),
+        gap=writing.score(root.bound - score),
+        denominator=DENOMINATOR,
+        clusters=writing.clusters(),
+        tree=tree,
+    )
+    return sealed(certificate, tables)
+
+
+def _restrictions(problem: Problem) -> list[Restriction]:
+    """Return the constraints as a certificate holds them."""
+    if len(problem.options):
+        raise OptionError(
+            f"no certificate can be written for a problem with {len(problem.options)} choices "
+            "(missing cells): it covers the selection of parent sets only"
+        )
+    if problem.overall_constraints:
+        told = ", ".join(c.told(problem.names) for c in problem.overall_constraints)
+        raise OptionError(
+            f"no certificate can be written under constraints on whole networks ({told}): it "
+            "covers required and forbidden arcs, and what follows for single parent sets"
+        )
+    forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
+    return [
+        *(("required", parent, child) for parent, child in sorted(problem.required)),
+        *(("forbidden", parent, child) for parent, child in sorted(forbidden)),
+        *(
+            ("at most", c.most, c.variable)
+            for c in problem.constraints
+            if isinstance(c, MaxParents)
+        ),
+    ]
+
+
+def _decimals(problem: Problem) -> list[dict[int, Fraction]]:
+    """Return the scores by set of parents: the shortest decimals, which score files hold, too."""
+    return [
+        {sum(1 << p for p in parents): Fraction(repr(score)) for parents, score in candidates}
+        for candidates in map(problem.candidates, range(problem.n_variables))
+    ]
+
+
+def _bits(clusters: Counted | NDArray[np.bool_] | None) -> list[Cluster]:
+    if clusters is None:
+        return []
+    known = clusters if isinstance(clusters, Counted) else Counted.of(clusters)
+    bits = [sum(1 << v for v in np.flatnonzero(row).tolist()) for row in known.clusters]
+    return list(zip(bits, known.counts.tolist(), strict=True))

@@ -1,0 +1,1 @@
+"""The k best networks, and all within a factor of the best."""

@@ -1,0 +1,325 @@
+"""The k best networks, the k best equivalence classes, and all within a factor of the best.
+
+After each network (or class) that was found, the part of the search it was the best of is taken
+apart without it (:mod:`exactlearn.solvers.enumeration.partition`): a network by its parent sets, of
+which one must differ; a class by its adjacencies and v-structures
+(:mod:`exactlearn.graphs.equivalence`), so that its other members are never met.
+
+The answer is over the candidates of the problem. Where dominated parent sets were dropped from
+these, networks that have them are not counted, although they may be among the best.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import combinations
+from math import inf, isfinite, log
+from time import monotonic
+from typing import Any, NamedTuple
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.errors import OptionError
+from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
+
+from ..conditions import Condition
+from ..constrained import answer, conflict
+from ..constraints import ForbiddenAdjacency
+from ..ordering.neighbours import neighbours
+from ..problem import Problem
+from ..progress import OutOfTime
+from ..result import ROUNDING, OnEvent, Result, Status
+from ..select import solve
+from .partition import Partition
+from .subproblems import Case, Incumbent, Parents
+
+
+class ScoredNetwork(NamedTuple):
+    """A network and its score; of an equivalence class, its best member."""
+
+    parents: Parents
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enumeration:
+    """Networks, or classes, in the order of their scores.
+
+    Parameters
+    ----------
+    networks
+        What was found, the best first; equal scores in the order of the parents. Where a limit
+        came before the first one was proven to be the best, the best one known.
+    best
+        The result of looking for the best one only.
+    status
+        ``optimal`` when all that was asked for is proven to be there, ``feasible`` after a limit,
+        ``interrupted`` after Ctrl-C, ``infeasible`` when no network satisfies the constraints.
+    bound
+        No other network (or class) of the candidates scores more; ``-inf`` when there is none.
+    seconds
+        Wall time.
+    solved
+        Number of problems that were solved on the way.
+    """
+
+    networks: tuple[ScoredNetwork, ...]
+    best: Result
+    status: Status
+    bound: float
+    seconds: float
+    solved: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was asked for is proven to be there."""
+        return self.status in ("optimal", "infeasible")
+
+    @property
+    def ties(self) -> int:
+        """Number of those found that have the best score."""
+        return sum(
+            found.score >= self.networks[0].score - _rounding(self.networks[0].score)
+            for found in self.networks
+        )
+
+
+@checked_arguments()
+def enumerate_networks(
+    problem: Problem,
+    *,
+    k: int | None = None,
+    factor: float | None = None,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    on_event: OnEvent | None = None,
+    **options: Any,
+) -> Enumeration:
+    """Return the best networks over the candidates of a problem.
+
+    Parameters
+    ----------
+    problem
+        A problem without choices, with any constraints.
+    k
+        How many.
+    factor
+        All whose probability is at least that of the best one divided by this: scores are
+        logarithms. 1 gives all networks that tie for the best score.
+    solver, time_limit, on_event, options
+        As in :func:`exactlearn.solvers.solve`; the solver must be exact.
+
+    Raises
+    ------
+    OptionError
+        When neither ``k`` nor ``factor`` is given, or one is none.
+
+    Examples
+    --------
+    >>> problem = Problem.from_candidates("ab", [{(): -2.0, (1,): -1.0}, {(): -2.0, (0,): -1.5}])
+    >>> [(found.parents, found.score) for found in enumerate_networks(problem, k=2).networks]
+    [(((1,), ()), -3.0), (((), (0,)), -3.5)]
+    """
+    begun = monotonic()
+    _check(problem, k, factor, solver)
+    return _enumerate(
+        _search(problem, _other_network, solver, time_limit, on_event, options),
+        lambda parents: parents,
+        k,
+        factor,
+        begun,
+    )
+
+
+@checked_arguments()
+def enumerate_classes(
+    problem: Problem,
+    *,
+    k: int | None = None,
+    factor: float | None = None,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    on_event: OnEvent | None = None,
+    **options: Any,
+) -> Enumeration:
+    """Return the best Markov equivalence classes, each by its best network over the candidates.
+
+    The parameters are those of :func:`enumerate_networks`. Constraints hold for the networks that
+    are returned, not for all members of their classes.
+    """
+    begun = monotonic()
+    _check(problem, k, factor, solver)
+    return _enumerate(
+        _search(problem, _other_class, solver, time_limit, on_event, options),
+        pattern,
+        k,
+        factor,
+        begun,
+    )
+
+
+def _check(problem: Problem, k: int | None, factor: float | None, solver: str) -> None:
+    if k is None and factor is None:
+        raise OptionError("say how many networks are wanted (k), or within which factor (factor)")
+    if k is not None and k < 1:
+        raise OptionError(f"k must be at least 1, not {k!r}")
+    if factor is not None and not (isfinite(factor) and factor >= 1):
+        raise OptionError(f"factor must be a finite number of at least 1, not {factor!r}")
+    if solver == "ordering":
+        raise OptionError(
+            "the best networks cannot be told from others by 'ordering', which proves nothing: "
+            "use solver='auto'"
+        )
+    if len(problem.options):
+        raise OptionError(
+            f"the problem has {len(problem.options)} choices; only networks of problems without "
+            "choices can be listed"
+        )
+
+
+def _search(
+    problem: Problem,
+    exclude: Callable[[Parents], Sequence[Case]],
+    solver: str,
+    time_limit: float | None,
+    on_event: OnEvent | None,
+    options: dict[str, Any],
+) -> Partition:
+    return Partition(
+        problem=problem,
+        solve=solve,
+        exclude=exclude,
+        deadline=inf if time_limit is None else monotonic() + time_limit,
+        on_event=on_event,
+        options={"solver": solver, **options},
+    )
+
+
+def _enumerate(
+    search: Partition,
+    kind: Callable[[Parents], Hashable],
+    k: int | None,
+    factor: float | None,
+    begun: float,
+) -> Enumeration:
+    """Search on until enough of different kinds are found; parts may share a class."""
+    found: dict[Hashable, ScoredNetwork] = {}
+    if k is not None:
+        search.on_network = _Known(search, kind, k).learn
+    status: Status = "optimal"
+    try:
+        with interruptible():
+            _collect(search, kind, k, factor, found)
+    except OutOfTime:
+        status = "feasible"
+    except KeyboardInterrupt:
+        status = "interrupted"
+    best = _best(search, list(found.values()), status)
+    if not found and best.parents is not None:  # a limit came before anything was proven
+        found[kind(best.parents)] = ScoredNetwork(best.parents, best.score)
+    return Enumeration(
+        networks=tuple(
+            sorted(found.values(), key=lambda network: (-network.score, network.parents))
+        ),
+        best=best,
+        status=best.status if best.status == "infeasible" else status,
+        bound=search.bound,
+        seconds=monotonic() - begun,
+        solved=search.solved,
+    )
+
+
+def _collect(
+    search: Partition,
+    kind: Callable[[Parents], Hashable],
+    k: int | None,
+    factor: float | None,
+    found: dict[Hashable, ScoredNetwork],
+) -> None:
+    """Take networks one after the other, as many as are wanted, in place."""
+    while k is None or len(found) < k:
+        following = search.advance()
+        if following is None:
+            break
+        assert following.parents is not None
+        if not found and factor is not None:
+            least = following.score - log(factor) - _rounding(following.score)
+            search.floor = max(search.floor, least)
+        network = ScoredNetwork(following.parents, following.score)
+        found.setdefault(kind(following.parents), network)
+        search.go_on()
+
+
+class _Known:
+    """Different networks or classes known so far; the k-th best of them is the score to reach."""
+
+    def __init__(self, search: Partition, kind: Callable[[Parents], Hashable], k: int) -> None:
+        self._search, self._kind, self._k = search, kind, k
+        self._scores: dict[Hashable, float] = {}
+
+    def learn(self, found: Incumbent) -> None:
+        """Take note of a network and its neighbours."""
+        assert found.parents is not None
+        self._note(found.parents, found.score)
+        self._raise_floor()
+        search = self._search
+        near = neighbours(search.table, found.parents, found.score, search.floor, self._k)
+        for parents, score in near:
+            if not search.problem.violations(parents):
+                self._note(parents, score)
+        self._raise_floor()
+
+    def _note(self, parents: Parents, score: float) -> None:
+        kind = self._kind(parents)
+        self._scores[kind] = max(score, self._scores.get(kind, -inf))
+
+    def _raise_floor(self) -> None:
+        if len(self._scores) >= self._k:
+            kth = nlargest(self._k, self._scores.values())[-1]
+            self._search.floor = max(self._search.floor, kth - _rounding(kth))
+
+
+def _best(search: Partition, found: Sequence[ScoredNetwork], status: Status) -> Result:
+    """Return what the search says about the best network alone."""
+    problem = search.problem
+    if not found and status == "optimal":
+        told = conflict(problem, solve, search.deadline)
+        return Result(
+            parents=None, score=-inf, bound=-inf, status="infeasible", solver="", message=told
+        )
+    result = answer(search, "optimal" if found else status, found[0].score if found else None)
+    result.check(problem)
+    return result
+
+
+def _other_network(parents: Parents) -> list[Case]:
+    """Return the cases of all networks but one: some variable has other parents."""
+    return [Condition(v, "other", frozenset(family)) for v, family in enumerate(parents)]
+
+
+def _other_class(parents: Parents) -> list[Case]:
+    """Return the cases of all networks that are not equivalent to one.
+
+    Some variable has a parent that it is not adjacent to here; or some adjacency is missing; or,
+    with the same adjacencies, some v-structure is new or missing.
+    """
+    n = len(parents)
+    links, structures = skeleton(parents), v_structures(parents)
+    near: list[set[int]] = [set() for _ in range(n)]
+    for a, b in links:
+        near[a].add(b)
+        near[b].add(a)
+    strangers = [frozenset(range(n)) - near[v] - {v} for v in range(n)]
+    cases: list[Case] = [Condition(v, "any", others) for v, others in enumerate(strangers)]
+    cases += [ForbiddenAdjacency(a, b) for a, b in sorted(links)]
+    for child in range(n):
+        for a, b in combinations(sorted(near[child]), 2):
+            if (a, b) not in links:
+                collides = (a, child, b) in structures
+                case = Condition(child, "all", frozenset({a, b}))
+                cases.append(case.opposite if collides else case)
+    return cases
+
+
+def _rounding(score: float) -> float:
+    return ROUNDING * max(1.0, abs(score))

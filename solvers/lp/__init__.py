@@ -1,0 +1,1 @@
+"""The linear relaxation of parent-set selection: cluster inequalities and their multipliers."""

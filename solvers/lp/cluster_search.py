@@ -1,0 +1,299 @@
+"""Search for clusters whose inequality a fractional selection violates.
+
+Three searches: circuits of short length; minimal clusters that no larger candidate lets anybody
+leave (:mod:`exactlearn.solvers.lp.closures`); and walks that move one variable at a time into or
+out of a cluster. They miss little; :mod:`exactlearn.solvers.lp.cluster_program` misses nothing.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel, overwrite
+
+from .closures import disjoint_clusters, members_of
+from .clusters import (
+    LEAST,
+    POSITIVE,
+    Support,
+    first_of_each,
+    short_circuits,
+    violations,
+)
+
+THRESHOLDS = (POSITIVE, 0.1, 0.2, 0.3, 0.4, 0.5)
+"""Values below which candidates are left out of account in the search for minimal clusters."""
+
+ORDERS = 10
+"""Orders in which members are placed by force to make clusters minimal, for each threshold."""
+
+FEW = 5
+"""Violated clusters found quickly that make walks unnecessary."""
+
+MOST_STARTS = 30
+"""Variables from which walks set out."""
+
+
+def violated_clusters(
+    support: Support, n: int, most: int, rng: np.random.Generator | None = None
+) -> NDArray[np.bool_]:
+    """Return clusters whose inequality is violated, the most violated first, shape (found, n)."""
+    found = quick_clusters(support, n, most, rng)
+    return found if len(found) >= FEW else slow_clusters(support, n, found, most, rng)
+
+
+def quick_clusters(
+    support: Support, n: int, most: int, rng: np.random.Generator | None = None
+) -> NDArray[np.bool_]:
+    """Return what the two quicker searches find, the most violated first, shape (found, n)."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    circuits = short_circuits(*support, n, most)
+    orders = rng.permuted(np.tile(np.arange(n), (ORDERS, 1)), axis=1)
+    return _best(np.concatenate([circuits, closed_clusters(*support, orders, most)]), support, most)
+
+
+def slow_clusters(
+    support: Support,
+    n: int,
+    seeds: NDArray[np.bool_],
+    most: int,
+    rng: np.random.Generator | None = None,
+) -> NDArray[np.bool_]:
+    """Return the seeds, shape (seeds, n), and what walks from them and from variables find."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
+    walks = walk_clusters(*support, n, sources, seeds, 1)
+    return _best(np.concatenate([seeds, walks]), support, most)
+
+
+def _best(clusters: NDArray[np.bool_], support: Support, most: int) -> NDArray[np.bool_]:
+    """Keep the most violated of the different clusters."""
+    clusters = clusters[clusters.any(axis=1)]
+    clusters = clusters[first_of_each(clusters)]
+    violation = violations(*support, clusters)
+    rank = np.argsort(-violation, kind="stable")[:most]
+    return clusters[rank[violation[rank] > LEAST]]
+
+
+@kernel
+def closed_clusters(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    orders: NDArray[np.int64],
+    most: int,
+) -> NDArray[np.bool_]:
+    """Return minimal clusters that no larger candidate lets anybody leave, shape (found, n).
+
+    At most about ``most``, for all thresholds together and each of the orders, shape (orders, n).
+    """
+    n = orders.shape[1]
+    found = np.zeros((most, n), np.bool_)
+    n_found = 0
+    for threshold in THRESHOLDS:
+        listed = np.flatnonzero(x > threshold)
+        starts, parents = members_of(listed, member_first, members)
+        for o in range(len(orders)):
+            clusters = disjoint_clusters(child[listed], starts, parents, orders[o])
+            for k in range(min(len(clusters), most - n_found)):
+                overwrite(found[n_found], clusters[k])
+                n_found += 1
+            if not len(clusters):
+                break
+    return found[:n_found]
+
+
+@kernel
+def walk_clusters(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    n: int,
+    sources: NDArray[np.int64],
+    seeds: NDArray[np.bool_],
+    count: int,
+) -> NDArray[np.bool_]:
+    """Return the best cluster met from each source, grown or peeled, and from each seed.
+
+    Rows of sources that are in no violated cluster are empty.
+    """
+    whole = _hopeful(child, member_first, members, n)
+    child, x, member_first, members = _among(child, x, member_first, members, whole)
+    found = np.zeros((2 * len(sources) + len(seeds), n), np.bool_)
+    for k in range(len(sources)):
+        v = sources[k]
+        if whole[v]:
+            found[2 * k, v] = True
+            _walk(child, x, member_first, members, found[2 * k], whole, v, 1, n, count)
+            overwrite(found[2 * k + 1], whole)
+            _walk(child, x, member_first, members, found[2 * k + 1], whole, v, -1, n, count)
+    for k in range(len(seeds)):
+        overwrite(found[2 * len(sources) + k], seeds[k])
+    for k in range(len(found)):
+        if found[k].any():
+            steps = 12 + 2 * int(found[k].sum())
+            _walk(child, x, member_first, members, found[k], whole, -1, 0, steps, count)
+    return found
+
+
+@kernel
+def _hopeful(
+    child: NDArray[np.int64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    n: int,
+) -> NDArray[np.bool_]:
+    """Return the variables that have, among themselves, a positive parent and a positive child.
+
+    Others help no cluster.
+    """
+    whole = np.ones(n, np.bool_)
+    size = n + 1
+    while whole.sum() < size:
+        size = whole.sum()
+        has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        for s in range(len(child)):
+            for at in range(member_first[s], member_first[s + 1]):
+                if whole[child[s]] and whole[members[at]]:
+                    has_parent[child[s]] = True
+                    has_child[members[at]] = True
+        whole = has_parent & has_child
+    return whole
+
+
+@kernel
+def _among(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    whole: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the support without other variables; candidates without parents among them are out."""
+    kept = np.empty(len(x), np.int64)
+    starts = np.zeros(len(x) + 1, np.int64)
+    held = np.empty(len(members), np.int64)
+    count, total = 0, 0
+    for s in range(len(x)):
+        if whole[child[s]]:
+            for at in range(member_first[s], member_first[s + 1]):
+                if whole[members[at]]:
+                    held[total] = members[at]
+                    total += 1
+            if total > starts[count]:
+                kept[count] = s
+                count += 1
+                starts[count] = total
+    rows = kept[:count]
+    return child[rows], x[rows], starts[: count + 1], held[:total]
+
+
+@kernel
+def _walk(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    cluster: NDArray[np.bool_],
+    whole: NDArray[np.bool_],
+    kept: int,
+    direction: int,
+    patience: int,
+    count: int,
+) -> None:
+    """Move variables into or out of a cluster; it becomes the best one of two or more met.
+
+    Each move is the best one that does not undo a recent one; with ``direction`` 1 or -1 variables
+    only enter or leave. ``kept`` stays. The walk ends ``patience`` moves after its last gain.
+    """
+    n, tenure = len(cluster), 4 if direction == 0 else len(cluster)
+    free_from = np.zeros(n, np.int64)
+    inside = np.zeros(len(x), np.int64)
+    own = np.zeros(n)
+    current = np.zeros(n, np.bool_)
+    for v in range(n):
+        if cluster[v]:
+            _flip(child, x, member_first, members, current, inside, own, v, count)
+    size = int(cluster.sum())
+    now = 1.0 * count - size
+    for v in range(n):
+        now += own[v] if cluster[v] else 0.0
+    best = now if size > count else -1.0 * n
+    since = 0
+    step = 0
+    while since < patience:
+        step += 1
+        gain = _gains(child, x, member_first, members, current, inside, own, count)
+        pick = -1
+        for v in range(n):
+            if not whole[v] or v == kept or (current[v] and size == 1):
+                continue
+            if direction != 0 and current[v] != (direction < 0):
+                continue
+            if free_from[v] > step and now + gain[v] <= best + LEAST:
+                continue
+            if pick < 0 or gain[v] > gain[pick] + 1e-12:
+                pick = v
+        if pick < 0:
+            break
+        now += gain[pick]
+        size += -1 if current[pick] else 1
+        _flip(child, x, member_first, members, current, inside, own, pick, count)
+        free_from[pick] = step + tenure
+        since += 1
+        if size > count and now > best + 1e-9:
+            best = now
+            overwrite(cluster, current)
+            since = 0
+
+
+@kernel
+def _gains(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    current: NDArray[np.bool_],
+    inside: NDArray[np.int64],
+    own: NDArray[np.float64],
+    count: int,
+) -> NDArray[np.float64]:
+    """Return what each variable's move changes in the violation, shape (n,)."""
+    gain = np.empty(len(current))
+    for v in range(len(current)):
+        gain[v] = 1.0 - own[v] if current[v] else own[v] - 1.0
+    for s in range(len(x)):
+        if current[child[s]] and count - 1 <= inside[s] <= count:
+            for at in range(member_first[s], member_first[s + 1]):
+                v = members[at]
+                if inside[s] < count and not current[v]:
+                    gain[v] += x[s]
+                elif inside[s] == count and current[v]:
+                    gain[v] -= x[s]
+    return gain
+
+
+@kernel
+def _flip(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    current: NDArray[np.bool_],
+    inside: NDArray[np.int64],
+    own: NDArray[np.float64],
+    moved: int,
+    count: int,
+) -> None:
+    """Move one variable, and keep count: parents inside, and value of candidates with enough."""
+    change = -1 if current[moved] else 1
+    current[moved] = not current[moved]
+    for s in range(len(x)):
+        for at in range(member_first[s], member_first[s + 1]):
+            if members[at] == moved:
+                had = inside[s] >= count
+                inside[s] += change
+                if had != (inside[s] >= count):
+                    own[child[s]] += change * x[s]
+                break

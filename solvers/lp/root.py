@@ -1,0 +1,251 @@
+"""The root of the search: cutting planes until the bound of the linear relaxation stays.
+
+Each round solves the relaxation (:mod:`exactlearn.solvers.lp.relaxation`), drops the clusters that
+are slack, and adds violated ones. Clusters are sought between the relaxation's solution and a point
+inside all cluster inequalities, at first that of the incumbent (the in-out separation of Ben-Ameur
+and Neto 2007, "Acceleration of cutting-plane and column generation algorithms"): such cuts are
+deeper. The multipliers of the rounds give a bound each, which is computed anew from the scores.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..families import Candidates, Families, families_without_choices
+from ..progress import Pause, no_pause
+from .cluster_program import search_clusters
+from .cluster_search import FEW, quick_clusters, violated_clusters
+from .clusters import Counted, Support, take_support
+from .counted_search import counted_clusters
+from .dual_ascent import greedy_multipliers
+from .multipliers import Multipliers
+from .relaxation import Relaxation, Relaxed
+
+MOST_CUTS = 50
+"""Clusters added in one round."""
+
+MOST_ROUNDS = 2000
+"""Rounds after which the multipliers so far are taken."""
+
+TAIL, LEAST_GAIN, LEAST_PART = 60, 0.01, 1e-4
+"""Rounds in which so much of the gap must be closed, and of what all rounds together closed."""
+
+MOST_IDLE = 25
+"""Rounds without progress that a cluster of no value stays in the relaxation."""
+
+MOST_PROGRAMS = 2
+"""Exact searches for violated clusters."""
+
+TINY = 1e-9
+"""Multiplier of a cluster that is dropped."""
+
+INWARDS = 0.5
+"""Weight of the inner point where clusters are sought."""
+
+OnBound = Callable[[float, Multipliers], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """What the relaxation says of a component.
+
+    Parameters
+    ----------
+    multipliers
+        Clusters with multipliers; their bound is the lowest of all rounds.
+    bound
+        No selection scores more; rounding is allowed for.
+    x
+        Values of the candidates in the last relaxation solved, shape (m,).
+    reduced_costs
+        What the bound falls by when a candidate is chosen, at least, shape (m,).
+    pool
+        Clusters with a positive multiplier in some round.
+    rounds
+        Relaxations solved.
+    """
+
+    multipliers: Multipliers
+    bound: float
+    x: NDArray[np.float64]
+    reduced_costs: NDArray[np.float64]
+    pool: Counted
+    rounds: int
+
+    def may_reach(self, score: float) -> NDArray[np.bool_]:
+        """Tell which candidates may be in a selection of such a score, shape (m,)."""
+        return self.bound - self.reduced_costs >= score
+
+
+def no_listener(bound: float, multipliers: Multipliers) -> None:
+    """Tell nobody."""
+
+
+def solve_root(
+    component: Candidates,
+    incumbent: float = -np.inf,
+    *,
+    chosen: NDArray[np.int64] | None = None,
+    clusters: Counted | None = None,
+    enough: float = -np.inf,
+    pause: Pause = no_pause,
+    on_bound: OnBound = no_listener,
+    rounds: int = MOST_ROUNDS,
+) -> Root:
+    """Bound a component's selections by cutting planes.
+
+    Parameters
+    ----------
+    component
+        A component, or a problem whose candidates are all allowed; without choices.
+    incumbent
+        Score of the best selection known.
+    chosen
+        Its candidate for each variable, shape (n,).
+    clusters
+        Clusters to begin with, besides those of a quick dual ascent.
+    enough
+        Stop as soon as the bound is at most this; at the incumbent's score it stops anyway.
+    pause
+        Called now and then; what it raises passes through.
+    on_bound
+        Called with each bound that is lower than all before, and its multipliers.
+    rounds
+        Rounds after which the multipliers so far are taken.
+    """
+    families = families_without_choices(component)
+    start = Counted.none(families.n_variables) if clusters is None else clusters
+    planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent, pause, rounds)
+    enough = max(enough, incumbent)
+    while planes.bound > enough and planes.step():
+        pause()
+    return planes.root()
+
+
+class CuttingPlanes:
+    """The rounds of cutting planes, one by one."""
+
+    def __init__(
+        self,
+        component: Candidates,
+        families: Families,
+        chosen: NDArray[np.int64] | None,
+        start: Counted,
+        on_bound: OnBound,
+        incumbent: float = -np.inf,
+        pause: Pause = no_pause,
+        rounds: int = MOST_ROUNDS,
+    ) -> None:
+        self.families = families
+        self.pause = pause
+        self.rounds = rounds
+        self.incumbent = incumbent
+        self.on_bound = on_bound
+        self.multipliers = greedy_multipliers(component)
+        self.bound = self.multipliers.bound(component)
+        on_bound(self.bound, self.multipliers)
+        self.pool = Counted.join(Counted.of(self.multipliers.clusters), start)
+        self.rng = np.random.default_rng(0)
+        self.relaxation = Relaxation(
+            component, start=chosen, clusters=self.pool.clusters, counts=self.pool.counts
+        )
+        self.inner = np.zeros(len(families.scores))
+        self.has_inner = chosen is not None
+        if chosen is not None:
+            self.inner[chosen] = 1.0
+        self.bounds: list[float] = [self.bound]
+        self.programs = 0
+        self.last = np.inf
+        self.idle = np.zeros(len(self.pool), np.int64)
+        self.relaxed: Relaxed | None = None
+
+    def step(self) -> bool:
+        """Solve the relaxation and cut its solution off; tell whether that could be done."""
+        relaxed = self.relaxed = self.relaxation.solve(self.pause)
+        self._note(relaxed)
+        if self._is_stuck():
+            return False
+        found = self._violated(relaxed.x)
+        if len(found):
+            tight = self._tight(relaxed)
+            active = Counted(self.relaxation.clusters[tight], self.relaxation.counts[tight])
+            self.pool = Counted.join(self.pool, active)
+            self.relaxation.keep(tight)
+            self.relaxation.add(found.clusters, found.counts)
+            self.idle = np.concatenate([self.idle[tight], np.zeros(len(found), np.int64)])
+        return len(found) > 0
+
+    def _tight(self, relaxed: Relaxed) -> NDArray[np.bool_]:
+        """Tell which clusters to keep in the relaxation, shape (clusters,).
+
+        Those of no value are dropped when the optimum fell; in rounds without progress, which might
+        go round in circles, only after some rounds.
+        """
+        self.idle += 1
+        self.idle[relaxed.multipliers.values > TINY] = 0
+        fell = self.last - relaxed.objective > TINY * abs(relaxed.objective)
+        self.last = relaxed.objective
+        return self.idle <= (0 if fell else MOST_IDLE)
+
+    def _note(self, relaxed: Relaxed) -> None:
+        """Take note of the bound of a round."""
+        if relaxed.bound < self.bound:
+            self.bound, self.multipliers = relaxed.bound, relaxed.multipliers.positive()
+            self.on_bound(self.bound, self.multipliers)
+        self.bounds.append(self.bound)
+
+    def _is_stuck(self) -> bool:
+        """Tell whether the last rounds did little."""
+        if len(self.bounds) > self.rounds:
+            return True
+        if len(self.bounds) <= TAIL:
+            return False
+        gained, gap = self.bounds[-TAIL] - self.bound, self.bound - self.incumbent
+        least = LEAST_GAIN * gap if gap < np.inf else LEAST_PART * (self.bounds[0] - self.bound)
+        return gained <= least
+
+    def _violated(self, x: NDArray[np.float64]) -> Counted:
+        """Return clusters whose inequality a solution violates."""
+        n, support = self.families.n_variables, self._support(x)
+        found = self.pool.violated(support, MOST_CUTS)
+        if self.has_inner:
+            between = INWARDS * self.inner + (1.0 - INWARDS) * x
+            deep = quick_clusters(self._support(between), n, MOST_CUTS, self.rng)
+            if not len(deep):
+                self.inner = between
+            found = Counted.join(found, Counted.of(deep))
+        self.pause()
+        found = Counted.join(found, counted_clusters(support, n, MOST_CUTS, walk=False))
+        if len(found) < FEW:
+            self.pause()
+            more = violated_clusters(support, n, MOST_CUTS, self.rng)
+            self.pause()
+            found = Counted.join(
+                found, Counted.of(more), counted_clusters(support, n, MOST_CUTS, walk=True)
+            )
+        if not len(found) and self.programs < MOST_PROGRAMS:
+            self.programs += 1
+            found = Counted.of(search_clusters(support, n, self.pause))
+        return found
+
+    def _support(self, x: NDArray[np.float64]) -> Support:
+        f = self.families
+        return Support(*take_support(x, f.child, f.member_first, f.members))
+
+    def root(self) -> Root:
+        """Return what the rounds so far have shown."""
+        f = self.families
+        adjusted = self.multipliers.adjusted_families(f)
+        best = np.maximum.reduceat(adjusted, f.first[:-1])
+        costs = best[f.child] - adjusted
+        x = np.zeros(len(costs)) if self.relaxed is None else self.relaxed.x
+        return Root(
+            multipliers=self.multipliers,
+            bound=self.bound,
+            x=x,
+            reduced_costs=costs,
+            pool=self.pool,
+            rounds=len(self.bounds) - 1,
+        )

@@ -1,0 +1,1 @@
+"""Parent-set selection as a shortest path in the order graph."""

@@ -1,0 +1,260 @@
+"""The order graph of a component: its candidates by reduced cost, and the rows that pay for them.
+
+A *counted cluster* is a set C of variables with a number k, ``1 <= k < |C|``. In every acyclic
+selection at least k members of C have fewer than k parents in C, since the first k members of any
+topological order do (k = 1 is the cluster inequality; the others are the k-cluster inequalities of
+Cussens 2011, "Bayesian network learning with cutting planes"; k = ``|C| - 1`` is the set packing of
+Bartlett and Cussens 2013). With multipliers ``l >= 0`` this gives the Lagrangian bound
+
+    sum_i max_PA [ s_i(PA) + sum of l over (C, k) with i in C, |PA & C| < k ] - sum of k l
+
+and a candidate's *reduced cost*, by how much its own value lies below its variable's maximum.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+
+from ..components import Component
+from ..lp.multipliers import Multipliers
+
+ONE = np.uint64(1)
+
+WORD = 64
+"""Bits in one word of a bit set, and the most variables of an order graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedClusters:
+    """Counted clusters with their multipliers.
+
+    Parameters
+    ----------
+    members
+        Members of each, as bit sets, shape (rows,).
+    counts
+        The number k of each, shape (rows,).
+    values
+        Multiplier of each, none negative, shape (rows,).
+    """
+
+    members: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, multipliers: Multipliers) -> "CountedClusters":
+        """Return the clusters whose multipliers are positive."""
+        positive = multipliers.values > 0.0
+        bits = np.uint64(1) << np.arange(multipliers.clusters.shape[1], dtype=np.uint64)
+        members = (multipliers.clusters[positive] * bits).sum(axis=1, dtype=np.uint64)
+        return cls(members, multipliers.counts[positive], multipliers.values[positive])
+
+    def select(self, chosen: NDArray[np.bool_]) -> "CountedClusters":
+        """Return some of them."""
+        return CountedClusters(self.members[chosen], self.counts[chosen], self.values[chosen])
+
+
+class OrderGraph(NamedTuple):
+    """What the kernels know of a component, after candidates that cost too much were dropped.
+
+    Attributes
+    ----------
+    first
+        Where each variable's candidates begin, shape (n + 1,). Reduced costs rise within it.
+    parents, losses, reduced
+        Each candidate's parents as a bit set, score lost against its variable's best one, and
+        reduced cost, shape (m,).
+    members, counts, values
+        See :class:`CountedClusters`, shape (rows,).
+    own_first, own
+        Rows whose sets contain each variable, shapes (n + 1,) and (total,).
+    few
+        Which of its variable's own rows a candidate has fewer than k parents in, shape (m, words).
+    """
+
+    first: NDArray[np.int64]
+    parents: NDArray[np.uint64]
+    losses: NDArray[np.float64]
+    reduced: NDArray[np.float64]
+    members: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    values: NDArray[np.float64]
+    own_first: NDArray[np.int64]
+    own: NDArray[np.int64]
+    few: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A component's Lagrangian bound and reduced costs.
+
+    Parameters
+    ----------
+    loss
+        Least total loss (component's relaxation minus score) that the bound allows.
+    reduced
+        Reduced cost of each candidate, shape (m,).
+    """
+
+    loss: float
+    reduced: NDArray[np.float64]
+
+
+def losses_of(component: Component) -> NDArray[np.float64]:
+    """Return the score each candidate loses against its variable's best one, shape (m,)."""
+    return component.scores[component.first[component.child]] - component.scores
+
+
+def price(component: Component, rows: CountedClusters) -> Priced:
+    """Return the bound and the reduced costs that multipliers give."""
+    paid = payments(component.child, component.parents[:, 0], *_arrays(rows))
+    adjusted = losses_of(component) - paid
+    least = np.minimum.reduceat(adjusted, component.first[:-1])
+    bound = float(least.sum()) + float((rows.values * rows.counts).sum())
+    return Priced(bound, adjusted - least[component.child])
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """Candidates and rows of a component in an order of its variables of our own.
+
+    Parameters
+    ----------
+    child, parents, losses
+        Variable, parents as a bit set, and loss of each candidate, shape (m,).
+    rows
+        The rows.
+    n_variables
+        Number of variables.
+    """
+
+    child: NDArray[np.int64]
+    parents: NDArray[np.uint64]
+    losses: NDArray[np.float64]
+    rows: CountedClusters
+    n_variables: int
+
+    @classmethod
+    def of(
+        cls, component: Component, rows: CountedClusters, position: NDArray[np.int64]
+    ) -> "Numbered":
+        """Give each variable the number ``position``."""
+        return cls(
+            child=position[component.child],
+            parents=moved_bits(component.parents[:, 0], position),
+            losses=losses_of(component),
+            rows=replace(rows, members=moved_bits(rows.members, position)),
+            n_variables=component.n_variables,
+        )
+
+    def payments(self) -> NDArray[np.float64]:
+        """Return the multipliers of the rows that each candidate helps to satisfy, shape (m,)."""
+        return payments(self.child, self.parents, *_arrays(self.rows))
+
+    def graph(self, reduced: NDArray[np.float64], keep: NDArray[np.int64]) -> OrderGraph:
+        """Return the arrays for some candidates.
+
+        Parameters
+        ----------
+        reduced
+            Reduced cost of each candidate, shape (m,).
+        keep
+            Candidates in the wanted order, sorted by variable, shape (kept,).
+        """
+        rows, child, parents = self.rows, self.child[keep], self.parents[keep]
+        inside = (rows.members >> np.arange(self.n_variables, dtype=np.uint64)[:, None]) & ONE
+        own_first = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
+        own = np.nonzero(inside)[1].astype(np.int64)
+        words = -(-max(1, int(np.diff(own_first).max(initial=0))) // WORD)
+        few = few_bits(child, parents, rows.members, rows.counts, own_first, own, words)
+        counts = np.bincount(child, minlength=self.n_variables)
+        return OrderGraph(
+            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            parents=parents,
+            losses=self.losses[keep],
+            reduced=reduced[keep],
+            members=rows.members,
+            counts=rows.counts,
+            values=rows.values,
+            own_first=own_first,
+            own=own,
+            few=few,
+        )
+
+
+def _arrays(
+    rows: CountedClusters,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float64]]:
+    return rows.members, rows.counts, rows.values
+
+
+@kernel
+def size_of(bits: np.uint64) -> int:
+    """Return the number of members of a bit set; compiled to one machine instruction."""
+    x = bits
+    x -= (x >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel
+def lowest(bits: np.uint64) -> int:
+    """Return the smallest member of a bit set that is not empty."""
+    return size_of((bits & (~bits + np.uint64(1))) - np.uint64(1))
+
+
+@kernel
+def moved_bits(bits: NDArray[np.uint64], position: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return bit sets whose members have other numbers, shape (m,)."""
+    moved = np.zeros(len(bits), np.uint64)
+    for c in range(len(bits)):
+        left = bits[c]
+        while left:
+            moved[c] |= np.uint64(1) << np.uint64(position[lowest(left)])
+            left &= left - np.uint64(1)
+    return moved
+
+
+@kernel
+def payments(
+    child: NDArray[np.int64],
+    parents: NDArray[np.uint64],
+    members: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    values: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the multipliers of the rows that each candidate helps to satisfy, shape (m,)."""
+    total = np.zeros(len(child))
+    for c in range(len(child)):
+        bit = np.uint64(1) << np.uint64(child[c])
+        for r in range(len(members)):
+            if members[r] & bit and size_of(members[r] & parents[c]) < counts[r]:
+                total[c] += values[r]
+    return total
+
+
+@kernel
+def few_bits(
+    child: NDArray[np.int64],
+    parents: NDArray[np.uint64],
+    members: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    own_first: NDArray[np.int64],
+    own: NDArray[np.int64],
+    words: int,
+) -> NDArray[np.uint64]:
+    """Return the bits :attr:`OrderGraph.few`."""
+    few = np.zeros((len(child), words), np.uint64)
+    for c in range(len(child)):
+        begin = own_first[child[c]]
+        for k in range(own_first[child[c] + 1] - begin):
+            r = own[begin + k]
+            if size_of(members[r] & parents[c]) < counts[r]:
+                few[c, k >> 6] |= np.uint64(1) << np.uint64(k & 63)
+    return few

@@ -1,0 +1,1 @@
+"""Local search over orders of the variables."""

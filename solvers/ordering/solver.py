@@ -1,0 +1,215 @@
+"""Good selections by local search over orders of the variables.
+
+For a fixed order, and fixed values of the choices, each variable's best candidate with its parents
+earlier in the order and its literals true is independent of the others. The search moves one
+variable at a time to its best place in the order (Scanagatta et al. 2017, "Improved local search in
+Bayesian networks structure learning", WINASOBS; Lee and van Beek 2017, MINOBS), one choice at a
+time to its best value, and continues from a shaken copy of the best order. It proves nothing; a
+bound comes from the linear relaxation.
+"""
+
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.threads import n_threads
+
+from ..components import Component
+from ..progress import Pause, Progress, no_pause
+from ..result import ROUNDING, Status
+from .bounds import Bounding
+from .decoding import Lists, list_candidates, place_by_weight
+from .islands import HEAT, ISLANDS, ROUND, rounds
+from .iterated_local_search import climb_with_shakes
+
+EFFORT = 2_000
+"""Candidates that a search without a time limit looks at, for each candidate there is."""
+
+LEAST_EFFORT = 40_000_000
+"""The same for small components."""
+
+RELAXED = 1_000_000
+"""Candidates in all the linear programs, together, that bound a component without a time limit."""
+
+STEP = 0.1
+"""Seconds between two looks at the clock while only the bound is waited for."""
+
+
+class OrderSearch:
+    """Local search over the orders of one component, from any order and choice values.
+
+    Parameters
+    ----------
+    component
+        The piece of the problem to search.
+    rng
+        Source of randomness.
+    """
+
+    def __init__(self, component: Component, rng: np.random.Generator) -> None:
+        self.component = component
+        self.rng = rng
+
+    @cached_property
+    def lists(self) -> Lists:
+        """The component's candidates by what they need, and by who needs it."""
+        return list_candidates(self.component)
+
+    def improve(
+        self,
+        order: NDArray[np.int64],
+        values: NDArray[np.int64],
+        effort: int,
+        shakes: int,
+        pause: Pause = no_pause,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the best selection found and its choice values, or ``None`` if there is none.
+
+        Parameters
+        ----------
+        order, values
+            Where to begin, shapes (n,) and (c,).
+        effort
+            About how many candidates to look at.
+        shakes
+            How often at most to continue from a shaken copy of the best order.
+        pause
+            Called between blocks of work; what it raises passes through.
+        """
+        values = values.copy()
+        chosen = np.full(self.component.n_variables, -1, np.int64)
+        self.climb(order.copy(), values, chosen, effort, shakes, pause)
+        return None if chosen.min() < 0 else (chosen, values)
+
+    def climb(
+        self,
+        order: NDArray[np.int64],
+        values: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        effort: int,
+        shakes: int,
+        pause: Pause = no_pause,
+    ) -> None:
+        """Search as :meth:`improve`, in place: the best so far is there whatever ``pause`` raises.
+
+        A variable without a candidate along the order has the number -1.
+        """
+        climb_with_shakes(self.lists, order, values, chosen, effort, shakes, HEAT, self.rng, pause)
+
+    def greedy_order(
+        self, values: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Return an order that places next the variable that misses least weight (see kernel)."""
+        return place_by_weight(self.lists, weights, values)
+
+
+def solve_component(
+    progress: Progress,
+    k: int,
+    *,
+    threads: int | None = None,
+    seed: int = 0,
+    effort: int | None = None,
+    allowance: float = 0.0,
+) -> Status:
+    """Search component ``k`` of the progress, which takes incumbents and bounds.
+
+    With a time limit, the component gets a share of what is left of it, by its number of
+    candidates.
+
+    Parameters
+    ----------
+    progress
+        Holds the component.
+    k
+        Its number.
+    threads
+        Number of threads, one of them for the bound; the selections found do not depend on it,
+        unless the time limit cuts them short.
+    seed
+        Seed of all randomness.
+    effort
+        About how many candidates to look at; without it, until the time limit, or in proportion to
+        the component where there is none.
+    allowance
+        Difference of bound and score that counts as proven.
+
+    Returns
+    -------
+    Status
+        ``optimal`` when the bound meets the score, otherwise ``feasible``.
+
+    Raises
+    ------
+    OutOfTime
+        At the time limit.
+    """
+    component = progress.components[k]
+    relaxations = LEAST_EFFORT if progress.left < inf else RELAXED // component.n_candidates
+    searching = max(1, n_threads(threads) - 1)
+    bounding = Bounding(component, progress.scores[k], max(5, relaxations))
+    try:
+        _search(progress, k, searching, seed, effort, bounding, allowance)
+        return "optimal" if progress.closed[k] else "feasible"
+    finally:
+        bounding.stop()
+
+
+def _search(
+    progress: Progress,
+    k: int,
+    threads: int,
+    seed: int,
+    effort: int | None,
+    bounding: Bounding,
+    allowance: float,
+) -> None:
+    component, last = progress.components[k], _last_moment(progress, k)
+    limited = progress.left < inf  # else when a bound arrives must not decide the answer
+    if effort is None:
+        wanted = max(LEAST_EFFORT, EFFORT * component.n_candidates)
+        effort = 2**62 if limited else wanted
+    spent = 0
+    start, each = progress.incumbent(k), min(ROUND, effort // ISLANDS)
+    searches = rounds(
+        component, start=start, seed=seed, threads=threads, effort=each, until=progress.deadline
+    )
+    for found, work in searches:
+        if found is not None:
+            progress.improve(k, *found)
+        _take_bound(progress, k, bounding, allowance)
+        progress.pause()
+        spent += work
+        is_best = progress.scores[k] + allowance >= component.relaxation
+        if is_best or spent >= effort or progress.left <= last:
+            break
+        if limited and progress.closed[k]:
+            break
+    while not progress.closed[k] and progress.left > last:
+        done = bounding.wait(min(STEP, progress.left))
+        _take_bound(progress, k, bounding, allowance)
+        progress.pause()
+        if done:
+            break
+
+
+def _last_moment(progress: Progress, k: int) -> float:
+    """Return how many seconds must be left for the components after this one."""
+    if progress.left == inf:
+        return -inf
+    sizes = [c.n_candidates if c.n_variables > 1 else 0 for c in progress.components]
+    open_sizes = [
+        size
+        for size, closed, number in zip(sizes, progress.closed, range(len(sizes)), strict=True)
+        if number > k and not closed
+    ]
+    return progress.left * sum(open_sizes) / max(1, sum(open_sizes) + sizes[k])
+
+
+def _take_bound(progress: Progress, k: int, bounding: Bounding, allowance: float) -> None:
+    bounding.score = progress.scores[k]
+    score = progress.scores[k]
+    closed = bounding.bound <= score + max(allowance, ROUNDING * max(1.0, abs(score)))
+    progress.prove(k, bounding.bound, closed=closed)

@@ -1,0 +1,252 @@
+"""Exact parent-set selection by branch and cut on SCIP.
+
+One 0/1 variable for each candidate, one row for each variable (exactly one candidate is chosen),
+cluster inequalities added when the linear program breaks them (Bartlett and Cussens 2017). A choice
+has one 0/1 variable for each literal; for each variable and literal, the chosen candidates that
+read the literal are at most that literal's variable.
+
+SCIP minimises the score lost against each variable's best candidate, so the linear program's
+numbers stay small whatever the scores' offset.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pyscipopt import Variable
+from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
+
+from exactlearn._runtime.interrupts import stopped_by_interrupt
+from exactlearn.errors import SolverError
+
+from ..lp.clusters import Counted, Support, take_support
+from ..progress import Progress
+from ..result import Status
+from .branching import ArcBranching
+from .model import (
+    add_literal_rows,
+    add_pair_rows,
+    add_variables,
+    new_model,
+)
+from .primal import Rounding, round_choices
+from .separation import Acyclicity
+
+T = TypeVar("T")
+
+STATUSES: dict[str, Status] = {
+    "optimal": "optimal",
+    "gaplimit": "optimal",
+    "infeasible": "infeasible",
+    "timelimit": "feasible",
+    "userinterrupt": "interrupted",
+    "terminate": "interrupted",
+}
+"""What SCIP's ways to stop mean here."""
+
+
+class Master:
+    """The integer program of one component, with what its callbacks share."""
+
+    def __init__(
+        self,
+        progress: Progress,
+        k: int,
+        allowance: float,
+        seed: int,
+        clusters: Counted | None = None,
+    ) -> None:
+        self.component = component = progress.components[k]
+        self.k = k
+        self.progress = progress
+        self.failure: BaseException | None = None
+        self.losses = component.scores[component.first[component.child]] - component.scores
+        self.cutoff = np.inf
+        self.model = new_model(component, self.losses, seed)
+        self.model.setParam("limits/absgap", allowance)
+        self.x, self.z = add_variables(self.model, component, self.losses)
+        add_literal_rows(self.model, component, self.x, self.z)
+        add_pair_rows(self.model, component, self.x)
+        known = Counted.none(component.n_variables) if clusters is None else clusters
+        self.acyclicity = Acyclicity(self, known, seed)
+        self.model.includeConshdlr(
+            self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
+            enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=1, eagerfreq=-1,
+            maxprerounds=0, needscons=False,
+        )  # fmt: skip
+        if not self.z:
+            self.model.includeBranchrule(
+                ArcBranching(self), "arcs", "a variable has a parent or not",
+                priority=10**6, maxdepth=-1, maxbounddist=1.0,
+            )  # fmt: skip
+        self.model.includeHeur(
+            Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
+            priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
+        )  # fmt: skip
+        self._begin_with_incumbent(allowance)
+
+    def _begin_with_incumbent(self, allowance: float) -> None:
+        """Look only for selections that beat the incumbent by more than the allowance."""
+        incumbent = self.progress.incumbent(self.k)
+        if incumbent is None:
+            return
+        if allowance > 0.0:
+            loss = self.component.relaxation - self.progress.scores[self.k]
+            self.cutoff = loss - allowance
+            self.model.setObjlimit(self.cutoff)
+        else:
+            self._add_solution(*incumbent)
+
+    def _add_solution(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
+        solution = self.model.createSol()
+        for c in chosen:
+            self.model.setSolVal(solution, self.x[c], 1.0)
+        for literal in self.component.option_first[:-1] + values:
+            self.model.setSolVal(solution, self.z[literal], 1.0)
+        return bool(self.model.addSol(solution))
+
+    def guarded(self, callback: Callable[[], T], otherwise: T) -> T:
+        """Run a callback's body; keep what it raises for after SCIP has stopped."""
+        if self.failure is not None:
+            return otherwise
+        try:
+            self.listen()
+            return callback()
+        except BaseException as failure:
+            self.failure = failure
+            self.model.interruptSolve()
+            return otherwise
+
+    def pause(self) -> None:
+        """Pause inside of a callback; Ctrl-C ends what it is at, too."""
+        if self.failure is not None:
+            raise self.failure
+        self.progress.pause()
+
+    def listen(self) -> None:
+        """Take over SCIP's bound and, if it found one by itself, its better selection."""
+        self._take_bound()
+        ours = self.component.relaxation - self.progress.scores[self.k]
+        if self.model.getNSols() and self.model.getPrimalbound() < ours - 1e-9 * max(1.0, ours):
+            self._take_best()
+        self.progress.look()
+
+    def _bound(self, loss: float) -> float:
+        """Turn a lower bound on the loss into an upper bound on the score, rounded up."""
+        bound = self.component.relaxation - max(0.0, loss)
+        return bound + 1e-6 + 1e-9 * abs(bound)
+
+    def relaxed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the values of the candidates and of the literals in the current LP."""
+        columns = self.columns
+        values = np.fromiter(map(Variable.getLPSol, columns), np.float64, len(columns))
+        return values[: len(self.x)], values[len(self.x) :]
+
+    def exclude(self, candidates: NDArray[np.int64]) -> bool:
+        """Exclude candidates at the current node; tell whether that makes it infeasible."""
+        tighten = self.model.tightenVarUb
+        return any(tighten(self.columns[c], 0.0)[0] for c in candidates)
+
+    def still_allowed(self) -> NDArray[np.bool_]:
+        """Tell which candidates may be chosen at the current node."""
+        most = map(Variable.getUbLocal, self.columns[: len(self.x)])
+        return np.fromiter(most, np.float64, len(self.x)) > 0.5
+
+    @cached_property
+    def columns(self) -> list[Variable]:
+        """SCIP's own variables, of which reading is quick: the candidates', then the literals'."""
+        return [self.model.getTransformedVar(v) for v in [*self.x, *self.z]]
+
+    def solution(self, solution: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the values of the candidates and of the literals in a solution of SCIP."""
+        read = self.model.getSolVal
+        x = np.array([read(solution, variable) for variable in self.x])
+        return x, np.array([read(solution, variable) for variable in self.z])
+
+    def support(self, x: NDArray[np.float64]) -> Support:
+        """Return the positive candidates."""
+        component = self.component
+        return Support(*take_support(x, component.child, component.member_first, component.members))
+
+    def offer(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
+        """Offer a selection to the listener and to SCIP; tell whether it is better."""
+        if not self.progress.improve(self.k, chosen, values):
+            return False
+        return self._add_solution(chosen, values)
+
+    def optimise(self) -> Status:
+        """Solve; the incumbent and the bound go to the progress."""
+        if self.progress.left < 1e20:
+            self.model.setParam("limits/time", self.progress.left)
+        with stopped_by_interrupt(self._stop):
+            self.model.optimize()
+        if self.model.getNSols():
+            self._take_best()
+        if self.failure is not None:
+            self._take_bound()
+            raise self.failure
+        told = self.model.getStatus()
+        if told not in STATUSES:
+            raise SolverError(
+                f"SCIP stopped with the status {told!r} on a component of "
+                f"{self.component.n_variables} variables and {self.component.n_candidates} "
+                "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
+            )
+        if told == "infeasible" and self.progress.incumbent(self.k) is not None:
+            told = "gaplimit"  # nothing beats the incumbent by more than the allowance
+        if told == "optimal":
+            self.progress.prove(self.k, self.progress.scores[self.k], self.model.getNTotalNodes())
+        else:
+            self._take_bound(closed=told == "gaplimit")
+        return STATUSES[told]
+
+    def _stop(self) -> None:
+        """End SCIP at Ctrl-C: raised inside a callback's wrapper, the exception would be lost."""
+        self.failure = KeyboardInterrupt()
+        self.model.interruptSolve()
+
+    def _take_bound(self, *, closed: bool = False) -> None:
+        bound = self._bound(min(self.model.getDualbound(), self.cutoff))
+        self.progress.prove(self.k, bound, self.model.getNTotalNodes(), closed=closed)
+
+    def _take_best(self) -> None:
+        """Read SCIP's best solution; its score is recomputed from the candidates."""
+        x, z = self.solution(self.model.getBestSol())
+        first = self.component.first
+        chosen = np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
+        self.progress.improve(self.k, chosen, round_choices(z, self.component.option_first))
+
+
+def solve_component(
+    progress: Progress,
+    k: int,
+    *,
+    allowance: float = 0.0,
+    seed: int = 0,
+    clusters: Counted | None = None,
+) -> Status:
+    """Solve the component number ``k`` of the progress, which holds incumbent and bound.
+
+    Parameters
+    ----------
+    progress
+        Holds the component, and takes its incumbents and bounds.
+    k
+        Number of the component.
+    allowance
+        Difference of bound and score that counts as proven.
+    seed
+        Seed of SCIP and of the rounding.
+    clusters
+        Clusters whose inequalities the linear program begins with, such as those with a positive
+        multiplier in the relaxation.
+
+    Raises
+    ------
+    SolverError
+        When SCIP stops for another reason than an optimum or a limit.
+    """
+    return Master(progress, k, allowance, seed, clusters).optimise()

@@ -1,0 +1,136 @@
+"""Is there a selection above a target? Asked of problems whose near relatives are known well.
+
+Multipliers of a relative (:mod:`exactlearn.solvers.lp.multipliers`) take the place of a relaxation
+of the problem's own, and the target that of an incumbent: the order graph
+(:mod:`exactlearn.solvers.order_graph.solver`) then looks at nothing below it. Where that holds too
+many states, branch and cut takes over.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.graphs.dag import topological_order
+
+from .components import split
+from .lp.multipliers import Multipliers
+from .order_graph import solver as order_graph
+from .primal_heuristic import good_selection, is_solved_at_once
+from .problem import Problem
+from .progress import Progress
+from .result import OnEvent
+from .scip import solver as scip
+from .strategy import MOST_PLACED, MOST_STATES, within
+
+EFFORT = 10**5
+"""Candidates that the search for a first selection looks at, about, in all components together."""
+
+EASY = 20_000
+"""States after which pattern databases are built: they take a second or two."""
+
+
+class Answer(NamedTuple):
+    """What is known of the selections above a target.
+
+    Attributes
+    ----------
+    parents
+        Parents of each variable of one of them, or ``None`` when none was found.
+    proven
+        Whether there is none.
+    nodes
+        States and nodes searched.
+    """
+
+    parents: tuple[tuple[int, ...], ...] | None
+    proven: bool
+    nodes: int
+
+
+def select_above(
+    problem: Problem,
+    target: float,
+    multipliers: Multipliers,
+    start: Sequence[Sequence[int]],
+    *,
+    prove: bool = True,
+    time_limit: float | None = None,
+    seed: int = 0,
+    on_event: OnEvent | None = None,
+) -> Answer:
+    """Search a selection that scores more than a target: any that is found quickly, or the best.
+
+    Parameters
+    ----------
+    problem
+        A feasible problem without choices, its candidates all allowed.
+    target
+        What selections in question score more than.
+    multipliers
+        Clusters of the problem's variables; the closer their bound, the fewer states.
+    start
+        Parents of each variable in a network whose order the search begins with.
+    prove
+        Whether to go on where the quick search finds nothing.
+    time_limit, seed, on_event
+        As in :func:`exactlearn.solvers.solve`.
+
+    Raises
+    ------
+    OutOfTime
+        At the time limit.
+    """
+    components = sorted(split(problem), key=lambda component: component.n_variables)
+    progress = Progress(problem, components, time_limit, on_event)
+    position = np.argsort(topological_order(tuple(tuple(parents) for parents in start)))
+    for k in range(len(components)):
+        _first_selection(progress, k, position, seed)
+    if progress.score > target:
+        return Answer(progress.parents, False, 0)
+    if not prove:
+        return Answer(None, False, 0)
+    told = [_decide(progress, k, target, multipliers, seed) for k in range(len(components))]
+    found = progress.parents if progress.score > target else None
+    return Answer(found, found is None and all(told), sum(progress.nodes))
+
+
+def _first_selection(progress: Progress, k: int, position: NDArray[np.int64], seed: int) -> None:
+    """Search from a network's order; what is solved at once is proven at once."""
+    component = progress.components[k]
+    effort = EFFORT * component.n_candidates // progress.problem.n_candidates
+    chosen = good_selection(component, position, effort=effort, shakes=1, seed=seed)
+    progress.improve(k, chosen)
+    if is_solved_at_once(component):
+        progress.prove(k, progress.scores[k])
+
+
+def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers, seed: int) -> bool:
+    """Find the best selection of a component, the last one's only if it lifts all above a target.
+
+    Return whether that could be done.
+    """
+    component = progress.components[k]
+    if progress.closed[k]:
+        return True
+    is_last = k == len(progress.components) - 1
+    allowance = max(0.0, target - progress.score) if is_last else 0.0
+    own, status = within(multipliers, component.variables), "feasible"
+    if component.n_variables <= MOST_PLACED:
+        status = order_graph.solve_component(
+            progress,
+            k,
+            multipliers=own,
+            allowance=allowance,
+            seed=seed,
+            most_states=MOST_STATES,
+            easy=EASY,
+            first_share=1.0,
+        )
+    if status == "feasible":
+        status = scip.solve_component(
+            progress, k, allowance=allowance, seed=seed, clusters=own.counted
+        )
+    progress.pause()
+    return status == "optimal"

@@ -1,0 +1,86 @@
+"""Ctrl-C that comes wrapped is taken as what it is, and SIGTERM as Ctrl-C."""
+
+import signal
+import sys
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from exactlearn.__main__ import main
+from exactlearn._runtime.interrupts import interruptible, terminated_as_interrupted
+from exactlearn.commands import query
+
+
+def wrapped(cause: BaseException) -> None:
+    """Raise what Python raises when a compiled function returns with an exception set."""
+    raise SystemError("returned a result with an exception set") from cause
+
+
+def test_a_wrapped_interrupt_is_one() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        wrapped(KeyboardInterrupt())
+
+
+def test_a_plain_interrupt_stays_one() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        raise KeyboardInterrupt
+
+
+def test_another_fault_stays_what_it_is() -> None:
+    with pytest.raises(SystemError, match="a result"), interruptible():
+        wrapped(ValueError())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+class TestTermination:
+    def test_the_first_sigterm_interrupts_and_the_handler_goes(self):
+        with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+    def test_it_does_what_ctrl_c_would_do_now(self):
+        seen = []
+        usual = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+        try:
+            with terminated_as_interrupted():
+                signal.raise_signal(signal.SIGTERM)
+                assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        finally:
+            signal.signal(signal.SIGINT, usual)
+        assert seen == [signal.SIGINT]
+
+    def test_where_ctrl_c_is_ignored_sigterm_interrupts_all_the_same(self):
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
+                signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+    def test_a_handler_of_the_callers_own_stays(self):
+        seen = []
+        signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+        try:
+            with terminated_as_interrupted():
+                signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        assert seen == [signal.SIGTERM]
+
+    def test_other_threads_are_left_alone(self):
+        def work():
+            with terminated_as_interrupted():
+                found.append(signal.getsignal(signal.SIGTERM))
+
+        found = []
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert found == [signal.SIG_DFL]
+
+    def test_it_interrupts_a_command_also_while_it_reads(self, monkeypatch):
+        monkeypatch.setattr(query, "read_model", lambda path: signal.raise_signal(signal.SIGTERM))
+        done = CliRunner().invoke(main, ["query", "asia"])
+        assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

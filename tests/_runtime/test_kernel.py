@@ -1,0 +1,155 @@
+"""Cached kernels must never outlive what they were compiled from."""
+
+import importlib.util
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exactlearn._runtime.kernel import _only_process, kernel, overwrite
+
+INNER = (
+    "from exactlearn._runtime.kernel import kernel\n\n@kernel\ndef inner(x):\n    return x + {}\n"
+)
+OUTER = (
+    "from exactlearn._runtime.kernel import kernel\nfrom inner_kernel import inner\n\n"
+    "@kernel\ndef outer(x):\n    return 10 * inner(x)\n"
+)
+
+
+@kernel
+def shifted(x, by):
+    return x + by
+
+
+@kernel
+def both_ways(x):
+    return shifted(x, 1), shifted(x, -1), shifted(np.int16(x), np.int32(2))
+
+
+@kernel
+def long_pair(n):
+    total = 0.0
+    for k in range(n):
+        total += np.sin(k)
+    return np.full(2, total), np.arange(3)
+
+
+def start(folder: Path, command: str) -> subprocess.Popen[str]:
+    path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(__file__).parents[2])!r}]"
+    imports = "from outer_kernel import outer; from exactlearn._runtime.kernel import is_compiled"
+    words = [sys.executable, "-c", f"{path}; {imports}; {command}"]
+    return subprocess.Popen(words, text=True, stdout=subprocess.PIPE)
+
+
+def run(folder: Path) -> str:
+    told, _ = start(folder, "print(is_compiled(outer), outer(1), is_compiled(outer))").communicate()
+    return told.strip()
+
+
+def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    assert run(tmp_path) == "False 20 True"
+    assert run(tmp_path) == "True 20 True"
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(200))
+    assert run(tmp_path) == "False 2010 True"
+
+
+def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
+    """Only some commands told of it, by a guess from one kernel."""
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    listen = "from exactlearn._runtime.compilation_notice import on_compilation as on"
+    command = f"{listen}; on(lambda: print('told')); print(outer(1), outer(1.5))"
+    assert start(tmp_path, command).communicate()[0].split() == ["told", "20", "25.0"]
+    assert start(tmp_path, command).communicate()[0].split() == ["20", "25.0"]
+
+
+def loaded(file: Path):
+    """Return the kernel of a file, as a new process would load it."""
+    spec = importlib.util.spec_from_file_location("inner_kernel", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.inner
+
+
+def replace_by_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 255
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda file: file.write_bytes(b""), id="empty"),
+        pytest.param(lambda file: file.write_bytes(file.read_bytes()[:-50]), id="truncated"),
+        pytest.param(lambda file: file.write_bytes(b"garbage" * 99), id="garbage"),
+        pytest.param(flip, id="one byte"),
+        pytest.param(replace_by_folder, id="folder"),
+        pytest.param(Path.unlink, id="absent"),
+    ],
+)
+def test_a_damaged_cache_is_built_anew(tmp_path, suffix, damage):
+    file = tmp_path / "inner_kernel.py"
+    file.write_text(INNER.format(1))
+    assert loaded(file)(1) == 2
+    (cached,) = (tmp_path / "__pycache__").rglob(f"*.{suffix}")
+    damage(cached)
+    again, then = loaded(file), loaded(file)
+    assert (again(1), then(1)) == (2, 2)
+    assert not again.stats.cache_hits or suffix == "nbi"  # a flag of pickle's may flip unnoticed
+    assert sum(then.stats.cache_hits.values()) == 1
+
+
+def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    counted = "print(outer(1), sum(outer.stats.cache_misses.values()))"
+    both = [start(tmp_path, counted) for _ in range(2)]
+    assert sorted(process.communicate()[0].split() for process in both) == [
+        ["20", "0"],
+        ["20", "1"],
+    ]
+
+
+def test_a_lock_that_never_opens_is_not_waited_for_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("exactlearn._runtime.kernel.PATIENCE", 0.1)
+    path = tmp_path / "kernel.lock"
+    with _only_process(path), _only_process(path), _only_process(tmp_path):
+        assert path.exists()
+
+
+def test_a_kernel_compiles_once_for_all_constants_and_widths_of_integers():
+    assert both_ways(3) == (4, 2, 5)
+    # the caller may come from the disk, where its callee then lies, too
+    assert len(list(shifted.folder.rglob("*.shifted-*.nbc"))) == 1
+
+
+def test_a_vector_is_overwritten_also_where_it_has_strides():
+    target = np.zeros((3, 2))
+    overwrite(target[:, 1], np.arange(3.0))
+    assert target.tolist() == [[0, 0], [0, 1], [0, 2]]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+def test_an_interrupt_inside_a_kernel_is_one():
+    long_pair(1)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(5):
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            with pytest.raises(KeyboardInterrupt):
+                long_pair(3_000_000)
+    finally:
+        signal.signal(signal.SIGALRM, before)

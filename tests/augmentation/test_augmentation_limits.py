@@ -1,0 +1,129 @@
+"""Limits and interrupts of augmentation: looked at between blocks, with a bound to show."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.complete_rows import bounds_by_complete_rows, bounds_without_rows
+from exactlearn.augmentation.local_search import family_store, tabulation
+from exactlearn.augmentation.local_search.family_store import FamilyStore
+from exactlearn.augmentation.progress import GRACE, Incumbent
+from exactlearn.augmentation.task import Task
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import InfeasibleError
+from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
+from tests.augmentation_oracle import best_per_completion, random_table
+
+SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
+
+EXACT = ("branching", "exact", "gadget")
+
+
+def table_of(seed):
+    return random_table(np.random.default_rng(seed), 4, 12, 5)
+
+
+@pytest.fixture
+def stop_at(monkeypatch):
+    """Return a function that lets searches end at a given look, and the number of looks so far."""
+
+    def install(last):
+        looks = [0]
+
+        def is_over(incumbent):
+            looks[0] += 1
+            return looks[0] > last
+
+        monkeypatch.setattr(Incumbent, "is_over", property(is_over))
+        return looks
+
+    return install
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_complete_rows_bound_every_pair(seed):
+    data, score = table_of(seed), SCORES[seed % len(SCORES)]
+    if seed % 3 == 0:
+        weights = np.random.default_rng(seed).random(len(data.codes)) + 0.5
+        data = Dataset(data.codes, data.names, data.states, weights)
+    rules = FamilyRules.of(2, [(0, 1)] if seed % 2 else [])
+    task = Task(data, score, rules)
+    best = max(best_per_completion(data, score, rules).values())
+    by_rows, without = bounds_by_complete_rows(task), bounds_without_rows(task)
+    assert (by_rows <= without + 1e-9).all()
+    assert best <= by_rows.sum() + 1e-9
+
+
+@pytest.mark.parametrize("method", [*EXACT, "t-local", "mode"])
+def test_a_search_stopped_at_any_look_has_a_pair_and_a_valid_bound(method, stop_at):
+    data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
+    best = max(best_per_completion(data, score, rules).values())
+    for last in (*range(6), *range(6, 60, 9)):
+        stop_at(last)
+        result = augment(data, score, method=method, max_parents=2, starts=1, time_limit=60)
+        assert result.parents is not None
+        assert result.score <= best + 1e-9 <= result.bound + 2e-9
+        if method in EXACT:
+            assert result.bound <= 0.0
+        if not last:
+            assert result.status == "feasible"
+            assert result.parents == ((),) * 4
+
+
+def test_a_stopped_search_keeps_required_arcs_or_says_why_it_cannot(stop_at):
+    stop_at(0)
+    found = augment(table_of(1), BDeu(1.0), required=[(0, 1), (1, 2)])
+    assert found.parents == ((), (0,), (1,), ())
+    with pytest.raises(InfeasibleError, match="close a cycle"):
+        augment(table_of(1), BDeu(1.0), required=[(0, 1), (1, 0)])
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_no_time_at_all_still_gives_a_pair_and_a_bound(method):
+    data = table_of(2)
+    limited = augment(data, BIC(), method=method, max_parents=2, time_limit=0)
+    assert limited.status == "feasible"
+    proven = augment(data, BIC(), method=method, max_parents=2)
+    assert limited.score <= proven.score + 1e-9 <= limited.bound + 2e-9
+
+
+def test_a_first_pair_has_a_grace_and_climbs_a_share_of_the_limit():
+    late = Incumbent(time_limit=10.0)
+    late.started -= 10.0
+    assert not late.is_over
+    late.started -= GRACE
+    assert late.is_over
+    early = Incumbent(time_limit=10.0, parents=())
+    early.started -= 5.0
+    with early.hurried(0.6):
+        assert not early.is_over
+        early.started -= 3.5
+        assert early.is_over
+    assert not early.is_over
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_of_any_size_give_the_same_and_pause_after_each(seed, monkeypatch):
+    data, score, rules = table_of(seed), SCORES[seed], FamilyRules.of(2)
+    rng = np.random.default_rng(seed)
+    values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
+    dag = ((), (0,), (0, 1), (2,))
+
+    def work():
+        looks = []
+        store = FamilyStore.of_all(data, values, score, rules, lambda: looks.append(1))
+        singles = store.single_changes(distinct=True)
+        tops, close = store.bound_changes(store.scores, singles, store.scores.min())
+        dags = list(store.ascend(dag))
+        return len(looks), (store.envelope(singles), tops, close, store.values, store.scores), dags
+
+    few, whole, dags = work()
+    for module, size in product((tabulation, family_store), (1,)):
+        monkeypatch.setattr(module, "BLOCK", size)
+    many, parts, same = work()
+    assert many > few + len(data.missing_cells)
+    assert dags == same
+    for a, b in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(a, b)

@@ -1,0 +1,222 @@
+"""Bounds of families over all completions, prices of holes, and the search built on them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
+from exactlearn.augmentation.branch_and_bound.incomplete_families import OpenFamilies
+from exactlearn.augmentation.branch_and_bound.lagrangian_dual import agree
+from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
+from exactlearn.augmentation.branch_and_bound.multipliers import Prices, others_members
+from exactlearn.augmentation.branch_and_bound.node_relaxation import Optimism
+from exactlearn.augmentation.branch_and_bound.restricted_master import Agreement
+from exactlearn.augmentation.branch_and_bound.subgradient import descend
+from exactlearn.augmentation.columns import merge_rows
+from exactlearn.augmentation.task import Task
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.scoring.scores import BIC, BDeu, score_family
+from exactlearn.solvers.lp.multipliers import Multipliers, reaching
+from tests.augmentation_oracle import allowed_dags, best_per_completion, random_table
+
+SCORES = [BDeu(1.0), BIC(), BDeu(8.0)]
+
+
+def random_task(seed, most_parents=2):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    data = random_table(rng, n, int(rng.integers(5, 14)), int(rng.integers(1, 7)), 3)
+    merged = merge_rows(data, incomplete=True).dataset
+    return Task(merged, SCORES[seed % 3], FamilyRules.of(most_parents)), rng
+
+
+def completions(data):
+    cells = data.missing_cells
+    for values in product(*(range(int(data.cardinalities[v])) for _, v in cells)):
+        yield np.array(values, np.int64), data.complete(np.array(values, np.int64))
+
+
+def priced(holes, rng, scale):
+    return holes._replace(prices=random_prices(holes, rng, scale))
+
+
+def random_prices(holes, rng, scale):
+    return Prices(*(scale * rng.random(prices.shape) for prices in holes.prices))
+
+
+def charged_as_sink(child, parents, variable, prices):
+    """Return what is charged for each set of the variable, and one or two others, with this sink.
+
+    The prices are those of all sets of others, one after the other.
+    """
+    sets = others_members(len(prices.read))
+    together = sets.copy()
+    together[:, variable] = True
+    rest = [set(np.flatnonzero(members)) - {child} for members in together]
+    return [
+        s
+        for s, others in enumerate(sets)
+        if not others[variable] and together[s, child] and rest[s] <= set(parents)
+    ]
+
+
+def best_by_enumeration(task, child, parents, holes):
+    """Return the best score of a family over all completions, its prices paid."""
+    cells = task.dataset.missing_cells
+    own = [h for h, (_, v) in enumerate(cells) if v in (child, *parents)]
+    paying = {h: charged_as_sink(child, parents, cells[h, 1], holes.prices) for h in own}
+    return max(
+        score_family(complete, child, parents, task.score)
+        - sum(
+            holes.prices.read[child, h, values[h]]
+            + holes.prices.sink[paying[h], h, values[h]].sum()
+            for h in own
+        )
+        for values, complete in completions(task.dataset)
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_are_placed_as_the_best_completion_does(seed):
+    task, rng = random_task(seed, most_parents=3)
+    families = OpenFamilies.of(task)
+    holes = Holes.of(task.dataset)
+    for table in (holes, priced(holes, rng, 1.0)):
+        for i in rng.permutation(len(families))[:8]:
+            child, members = int(families.child[i]), families.members[i]
+            parents = tuple(int(p) for p in members if p >= 0)
+            best = best_by_enumeration(task, child, parents, table)
+            for most_nodes in (0, 2, 10**6):
+                placed = place_rows(i, child, members, table, families.growth, most_nodes, True)
+                assert placed.best <= best + 1e-9 <= placed.bound + 2e-9
+                bound = place_rows(i, child, members, table, families.growth, most_nodes, False)
+                assert best <= bound.bound + 1e-9
+            assert placed.bound == pytest.approx(best, abs=1e-9)
+
+
+def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (3000, 3))
+    codes[rng.random(codes.shape) < 0.3] = -1
+    table = Dataset(codes, ("a", "b", "c"), (tuple("wxyz"),) * 3)
+    task, nodes = Task(table, BDeu(1.0), FamilyRules.of(2)), 100
+    families, holes = OpenFamilies.of(task), Holes.of(table)
+    i = len(families) - 1
+    family = i, int(families.child[i]), families.members[i], holes, families.growth, nodes
+    placed, bounded = place_rows(*family, True), place_rows(*family, False)
+    assert placed.looked < 1.5 * WORK * nodes
+    assert bounded.looked < WORK * nodes
+    assert placed.best <= placed.bound == bounded.bound
+    assert len(placed.cells) == (codes < 0).any(axis=1).sum()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_stay_valid_at_other_prices_and_in_filled_holes(seed):
+    task, rng = random_task(seed)
+    families = OpenFamilies.of(task)
+    node = Optimism.of(families, Holes.of(task.dataset), 1000)
+    for _ in range(4):
+        node.price(random_prices(node.holes, rng, rng.integers(0, 3)))
+        if rng.random() < 0.5 and len(node.still_open):
+            hole = int(node.still_open[0])
+            node = node.fixed(hole, int(rng.integers(node.holes.states[hole])))
+        some = rng.permutation(len(families))[:5]
+        exact = families.bounds(some, node.holes, 10**6)
+        assert (node.upper[some] >= exact - 1e-9).all()
+        assert np.isclose(node.upper[some], exact)[node.fresh[some]].all()
+        node.refresh(some)
+        np.testing.assert_allclose(node.upper[some], exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_families_left_out_are_in_no_better_network(seed):
+    rng = np.random.default_rng(seed)
+    rules, score = FamilyRules.of(2), SCORES[seed % 3]
+    task = Task(random_table(rng, 3, 12, 3), score, rules)
+    families = OpenFamilies.of(task)
+    node = Optimism.of(families, Holes.of(task.dataset), 1000)
+    node.price(random_prices(node.holes, rng, 0.1))
+    triple = np.ones((1, 3), bool)
+    adjusted = node.adjusted(Multipliers(triple, rng.random(1)))
+    reached = adjusted.total - (adjusted.best[families.child] - adjusted.scores)
+    target = np.median(reached)
+    kept = reaching(adjusted.scores, families.child, adjusted.best, adjusted.total, target)
+    np.testing.assert_array_equal(kept, reached > target)
+    dags = allowed_dags(3, rules)
+    chosen = np.array([[families.number(*family) for family in enumerate(dag)] for dag in dags])
+    for _, complete in completions(task.dataset):
+        scores = np.array([score_family(complete, *family, score) for family in listed(families)])
+        assert (scores[chosen].sum(axis=1) <= reached[chosen].min(axis=1) + 1e-9).all()
+
+
+def listed(families):
+    members = families.members.tolist()
+    return [
+        (int(child), tuple(p for p in ps if p >= 0))
+        for child, ps in zip(families.child, members, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("steps", [0, 100])
+@pytest.mark.parametrize("seed", range(15))
+def test_prices_bound_every_pair_and_close_much_of_the_gap(seed, steps):
+    task, _ = random_task(seed)
+    best = max(best_per_completion(task.dataset, task.score, task.rules).values())
+    found = augment(task.dataset, task.score, method="t-local", starts=1, max_parents=2)
+    families = OpenFamilies.of(task)
+    node = Optimism.of(families, Holes.of(task.dataset), 1000)
+    anchor = [families.number(i, ps) for i, ps in enumerate(found.parents)]
+    program = Agreement(families, node.holes, anchor, found.values)
+    none = Multipliers.none(families.n_variables)
+    before = node.adjusted(none).total
+    told = []
+    descended = descend(program, node, none, best, told.append, steps)
+    after = node.adjusted(descended).total
+    assert min(told, default=before) == pytest.approx(after, abs=1e-6)
+    assert best - 1e-6 <= after <= before + 1e-9
+    assert all((prices >= 0.0).all() for prices in node.holes.prices)
+    if steps and before - best > 1.0:
+        assert after - best < 0.8 * (before - best)
+    agreed = agree(program, node, descended, best, lambda _: None)
+    assert best - 1e-6 <= agreed.bound <= after + 1e-9
+    assert agreed.bound == pytest.approx(node.adjusted(agreed.multipliers).total, abs=1e-6)
+    if before - best > 1.0:
+        assert agreed.bound - best < 0.8 * (before - best)
+    hole_states = agreed.shares.sum(axis=1)
+    np.testing.assert_allclose(hole_states, 1.0, atol=1e-6)
+
+
+def test_fourteen_holes_in_one_column_are_no_obstacle():
+    rng = np.random.default_rng(3)
+    data = random_table(rng, 8, 60, 1, 3)
+    codes = data.codes.copy()
+    codes[rng.permutation(60)[:14], 0] = -1
+    data = Dataset(codes, data.names, data.states)
+    with pytest.raises(TooLargeError):
+        augment(data, BDeu(1.0), method="exact", max_parents=1)
+    result = augment(data, BDeu(1.0), method="branching", max_parents=1, time_limit=60)
+    assert result.status == "optimal"
+    local = augment(data, BDeu(1.0), method="t-local", starts=5, max_parents=1)
+    assert result.score >= local.score - 1e-9
+
+
+def test_a_limit_leaves_a_valid_bound():
+    rng = np.random.default_rng(5)
+    data = random_table(rng, 7, 60, 30, 3)
+    result = augment(data, BDeu(1.0), method="branching", time_limit=1.0)
+    assert result.status in ("feasible", "optimal")
+    assert result.bound >= result.score - 1e-9
+    longer = augment(data, BDeu(1.0), method="branching", time_limit=4.0)
+    assert longer.score <= result.bound + 1e-6
+    assert result.score <= longer.bound + 1e-6
+
+
+def test_too_many_families_are_refused():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 2, (10, 40)).astype(np.int8)
+    data = Dataset(codes, tuple(f"v{i}" for i in range(40)), (("no", "yes"),) * 40)
+    with pytest.raises(TooLargeError, match="families of up to 6 parents"):
+        augment(data, BDeu(1.0), method="branching", max_parents=6)

@@ -1,0 +1,145 @@
+"""Completion-indexed candidates against direct scoring, and the merging of rows."""
+
+import numpy as np
+import pytest
+
+from exactlearn.augmentation.columns import all_completions, merge_rows
+from exactlearn.augmentation.completions import (
+    FamilyRules,
+    completion_problem,
+    require_enumerable,
+)
+from exactlearn.augmentation.local_search.coordinate_ascent import settle
+from exactlearn.augmentation.solution import total_score
+from exactlearn.augmentation.subsets import parent_sets
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from tests.augmentation_oracle import best_per_completion, random_table
+
+SCORES = [BDeu(1.0), BDeu(7.5), BIC(), AIC()]
+
+
+def options_read(problem, candidate):
+    options = np.zeros(problem.n_variables, np.int64)
+    for choice, value in problem.reads(candidate).items():
+        options[choice] = value
+    return options
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_candidate_scores_are_those_of_the_filled_table(seed):
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 4, 12, 5)
+    score = SCORES[seed % 4]
+    rows = merge_rows(data, incomplete=True)
+    columns = all_completions(rows.dataset)
+    problem = completion_problem(rows.dataset, columns, score, FamilyRules(2))
+    for c in range(problem.n_candidates):
+        filled = columns.fill(options_read(problem, c))[rows.origin].astype(np.int8)
+        complete = Dataset(filled, data.names, data.states)
+        expected = score_family(complete, int(problem.child[c]), problem.parent_set(c), score)
+        assert problem.scores[c] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_useful_candidate_is_lost(seed):
+    """Every combination of options has, in the list, a subset that scores at least as well."""
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 3, 10, 4)
+    score = SCORES[seed % 4]
+    columns = all_completions(data)
+    problem = completion_problem(data, columns, score, FamilyRules(2))
+    for options in np.ndindex(*columns.n_options):
+        complete = Dataset(columns.fill(options).astype(np.int8), data.names, data.states)
+        for child in range(3):
+            best: dict[tuple[int, ...], float] = {}
+            for c in range(problem.first[child], problem.first[child + 1]):
+                if all(options[k] == v for k, v in problem.reads(c).items()):
+                    best[problem.parent_set(c)] = problem.scores[c]
+            for members in parent_sets(3, child, 2).members:
+                ps = tuple(int(v) for v in members if v >= 0)
+                within = [s for q, s in best.items() if set(q) <= set(ps)]
+                assert max(within) >= score_family(complete, child, ps, score) - 1e-9
+
+
+def table_of(counts):
+    """Return a table of two columns with a row for each count, its weight."""
+    r, q = counts.shape
+    codes = np.argwhere(np.ones((r, q))).astype(np.int8)
+    states = tuple(tuple(map(str, range(k))) for k in (r, q))
+    return Dataset(codes, ("child", "parent"), states, counts.reshape(-1))
+
+
+@pytest.mark.parametrize("score", [*SCORES, PenalisedLikelihood(0.7)], ids=repr)
+def test_scores_are_convex_in_the_counts(score):
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        r, q = rng.integers(2, 5, 2)
+        ends = rng.gamma(0.4, size=(2, r, q)) + 1e-9
+        ends *= 30.0 / ends.sum(axis=(1, 2), keepdims=True)
+        weight = rng.random()
+        low, high = (score_family(table_of(counts), 0, (1,), score) for counts in ends)
+        between = table_of(weight * ends[0] + (1.0 - weight) * ends[1])
+        chord = weight * low + (1.0 - weight) * high
+        assert score_family(between, 0, (1,), score) <= chord + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_rows_share_an_optimal_completion(seed):
+    """The convexity that merging rests on, checked by brute force."""
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 3, 8, 2)
+    codes = np.vstack([data.codes, data.codes[(data.codes == -1).any(axis=1)]])
+    data = Dataset(codes, data.names, data.states)
+    score, rules = SCORES[seed % 4], FamilyRules(2)
+    best = best_per_completion(data, score, rules)
+    merged = merge_rows(data, incomplete=True)
+    assert merged.dataset.n_rows < data.n_rows
+    best_merged = best_per_completion(merged.dataset, score, rules)
+    assert max(best_merged.values()) == pytest.approx(max(best.values()), abs=1e-9)
+
+
+def test_weights_count_rows():
+    rng = np.random.default_rng(3)
+    data = random_table(rng, 3, 10, 3)
+    heavy = Dataset(data.codes, data.names, data.states, np.full(10, 2.5))
+    doubled = Dataset(np.repeat(data.codes, 5, axis=0), data.names, data.states, np.full(50, 0.5))
+    problems = [
+        completion_problem(m, all_completions(m), BDeu(1.0), FamilyRules(2))
+        for m in (merge_rows(d, incomplete=True).dataset for d in (heavy, doubled))
+    ]
+    np.testing.assert_allclose(problems[0].scores, problems[1].scores, rtol=1e-12)
+
+
+def test_too_many_completions_are_refused_with_the_size_and_a_way_out():
+    codes = np.full((60, 3), -1, np.int8)
+    codes[:2] = [[0, 0, 0], [1, 1, 1]]
+    data = Dataset(codes, ("a", "b", "c"), (("0", "1"),) * 3)
+    with pytest.raises(TooLargeError, match=r"limit is 20,000,000; use the method 'branching' or"):
+        require_enumerable(data, 2)
+
+
+def test_parent_sets_are_all_subsets():
+    members, first, _ = parent_sets(6, 2, 3)
+    sets = [tuple(int(v) for v in row if v >= 0) for row in members]
+    assert len(set(sets)) == len(sets) == 1 + 5 + 10 + 10
+    assert all(2 not in s and list(s) == sorted(s) for s in sets)
+    assert first.tolist() == [0, 1, 6, 16, 26]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_settling_climbs_to_a_single_cell_optimum(seed):
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 4, 15, 6)
+    states = data.cardinalities[data.missing_cells[:, 1]]
+    start = rng.integers(states)
+    parents, score = ((), (0,), (0, 1), (2,)), SCORES[seed % 4]
+    settled = settle(data, start, parents, score)
+    value = total_score(data.complete(settled), parents, score)
+    assert value >= total_score(data.complete(start), parents, score) - 1e-9
+    for cell, r in enumerate(states):
+        for state in range(r):
+            other = settled.copy()
+            other[cell] = state
+            assert total_score(data.complete(other), parents, score) <= value + 1e-8

@@ -1,0 +1,486 @@
+"""The t-local climber: its tables against recounting, its bounds and claims against brute force."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.local_search import move_search as change_search
+from exactlearn.augmentation.local_search import neighbourhood
+from exactlearn.augmentation.local_search.bound_tightening import tightened
+from exactlearn.augmentation.local_search.family_store import FamilyStore, fits, require_tabulated
+from exactlearn.augmentation.local_search.group_search import better_in_groups
+from exactlearn.augmentation.local_search.move_search import ChangeSearch
+from exactlearn.augmentation.local_search.moves import Changes, gathered, n_changes, prefixes
+from exactlearn.augmentation.local_search.objective_cut import WEIGHTS, refuting_weight
+from exactlearn.augmentation.local_search.order_ascent import in_order
+from exactlearn.augmentation.local_search.set_families import envelope, listed_families, rewarded
+from exactlearn.augmentation.local_search.tabulation import table_cells
+from exactlearn.augmentation.primal_heuristic import good_network
+from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.solution import Pair, total_score
+from exactlearn.augmentation.starts import fitted_completion, mode_completion
+from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.row_completion import most_probable_completion
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.graphs.dag import topological_order
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.solvers import solve
+from exactlearn.solvers.lp.cluster_pricing import cluster_multipliers
+from tests.augmentation_oracle import best_per_completion, random_table
+
+SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
+
+
+def case(seed, *, n=4, rows=12, cells=5, weighted=False):
+    """Return a random table, a completion of it, a score and rules."""
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, n, rows, cells, 3)
+    if weighted:
+        data = Dataset(data.codes, data.names, data.states, rng.random(rows) * 2 + 0.5)
+    values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
+    forbidden = [(p, c) for p in range(n) for c in range(n) if p != c and rng.random() < 0.1]
+    rules = FamilyRules.of(int(rng.integers(1, 4)), (), forbidden)
+    return rng, data, values, SCORES[seed % len(SCORES)], rules
+
+
+def recounted(store, score):
+    """Score every family of a store from its completed table."""
+    table = store.dataset.complete(store.values)
+    return [
+        score_family(table, int(child), store.parent_set(f), score)
+        for f, child in enumerate(store.families.child)
+    ]
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**20), weighted=st.booleans())
+def test_scores_after_changes_of_cells_equal_recounted_ones(seed, weighted):
+    rng, data, values, score, rules = case(seed, weighted=weighted)
+    store = FamilyStore.of_all(data, values, score, rules)
+    moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
+    store.move_to(moved)
+    assert store.values.tolist() == moved.tolist()
+    np.testing.assert_allclose(store.scores, recounted(store, score), atol=1e-9)
+    before = store.scores
+    singles = store.single_changes(distinct=False)
+    with store.changed(singles[:: max(1, len(singles) // 2)][:2]):
+        np.testing.assert_allclose(store.scores, recounted(store, score), atol=1e-9)
+    assert (store.scores == before).all()
+    assert store.values.tolist() == moved.tolist()
+
+
+def test_all_allowed_families_are_there_once():
+    _, data, values, score, _ = case(3)
+    rules = FamilyRules.of(2, [(0, 1)], [(2, 3)])
+    store = FamilyStore.of_all(data, values, score, rules)
+    found = [(int(c), store.parent_set(f)) for f, c in enumerate(store.families.child)]
+    listed = candidate_parent_sets(
+        data.complete(values), score, max_parents=2, required=rules.required,
+        forbidden=rules.forbidden, prune=False,
+    )  # fmt: skip
+    expected = [(c, ps) for c in range(4) for ps, _ in listed.candidates(c)]
+    assert sorted(found) == sorted(expected)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network(seed):
+    _, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    multipliers = cluster_multipliers(Task(data, score, rules).families(values))
+    rewards = rewarded(multipliers, store.sets.members, store.families)
+    scores = store.scores + rewards
+    changes = store.single_changes(distinct=True)
+    totals = store.bound_changes(scores, changes, np.inf)[0].sum(axis=1)
+    limit = float(np.median(totals))
+    _, close = store.bound_changes(scores, changes, limit)
+    best = best_per_completion(data, score, rules)
+    for change, total in zip(changes, totals, strict=True):
+        with store.changed(change[None]):
+            adjusted = np.array(recounted(store, score)) + rewards
+            plain = np.maximum.reduceat(adjusted, store.families.first[:-1]).sum()
+            assert total == pytest.approx(plain, abs=1e-8)
+            assert total - multipliers.total >= best[tuple(store.values.tolist())] - 1e-8
+            top = np.maximum.reduceat(adjusted, store.families.first[:-1])
+            with_it = plain - top[store.families.child] + adjusted  # the best selection with each
+            assert close[with_it > limit + 1e-8].all()
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_some_families_have_their_scores_before_and_after_changes(seed):
+    rng, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    keep = rng.random(len(store.scores)) < 0.5
+    few = store.select(keep)
+    kept = [(c, store.parent_set(f)) for f, c in enumerate(store.families.child) if keep[f]]
+    assert [(c, few.parent_set(f)) for f, c in enumerate(few.families.child)] == kept
+    np.testing.assert_array_equal(few.scores, store.scores[keep])
+    moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
+    few.move_to(moved)
+    assert store.values.tolist() == values.tolist()
+    store.move_to(moved)
+    np.testing.assert_allclose(few.scores, store.scores[keep], atol=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**20))
+@example(seed=187)
+def test_an_envelope_is_each_familys_best_score_after_one_of_the_changes(seed):
+    rng, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    singles = store.single_changes(distinct=True)
+    assume(len(singles))
+    size = min(len(singles), int(rng.integers(1, 5)))
+    changes = singles[np.sort(rng.choice(len(singles), size, replace=False))]
+    expected = np.full(len(store.scores), -np.inf)
+    for change in changes:
+        with store.changed(change[None]):
+            expected = np.maximum(expected, store.scores)
+    found = envelope(store.sets, store.rows, store.families, store.scores, changes)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_groups_bound_is_the_sum_of_the_highest_values(seed):
+    rng, data, values, score, rules = case(seed)
+    task = Task(data, score, rules)
+    store = FamilyStore.of_all(data, values, score, rules)
+    pair = Pair(((),) * 4, values, -1e6)
+    multipliers = cluster_multipliers(task.families(values))
+    search = ChangeSearch(task, Incumbent(), pair, store, multipliers)
+    singles = store.single_changes(distinct=True)
+    chosen = np.sort(rng.choice(len(singles), min(3, len(singles)), replace=False))
+    tops, _ = search.bounds(singles[chosen])
+    problem, *_ = search.promising(search.after((Changes(singles[:0], singles[chosen]),)))
+    bound = tops.max(axis=0).sum() - multipliers.total
+    assert multipliers.bound(problem) == pytest.approx(bound, abs=1e-8)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 4])
+def test_cells_are_counted_without_listing_the_sets(largest):
+    states = np.array([2, 3, 5, 4])
+    sets = [s for m in range(largest + 1) for s in combinations(range(4), m)]
+    assert table_cells(states, largest) == sum(np.prod(states[list(s)]) for s in sets)
+
+
+def test_one_change_stands_for_those_in_equal_rows():
+    codes = np.array([[0, -1], [0, -1], [1, -1], [1, 1], [0, 0]], np.int8)
+    data = Dataset(codes, ("a", "b"), (("0", "1"), ("0", "1", "2")))
+    store = FamilyStore.of_all(data, np.array([0, 0, 0]), BDeu(), FamilyRules(1))
+    distinct = store.single_changes(distinct=True)
+    assert distinct.tolist() == [[0, 1, 1], [0, 1, 2], [2, 1, 1], [2, 1, 2]]
+    assert len(store.single_changes(distinct=False)) == 6
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_changes_of_several_cells_are_enumerated_once(size):
+    singles = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1], [1, 2, 0], [2, 2, 0]])
+    found = [
+        [tuple(c) for c in (*fixed.tolist(), last)]
+        for fixed, left in prefixes(singles, size)
+        for last in left.tolist()
+    ]
+    cells = [frozenset((u, v) for u, v, _ in change) for change in found]
+    assert all(len(c) == size + 1 for c in cells)
+    assert len({frozenset(change) for change in found}) == len(found)
+    assert len(found) == {0: 5, 1: 9, 2: 7}[size] == n_changes(singles, size + 1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_groups_take_each_change_once_and_stay_below_their_limit(seed):
+    rng = np.random.default_rng(seed)
+    tops = rng.integers(0, 4, (int(rng.integers(1, 20)), 3)).astype(float)
+    limit, slack = float(rng.integers(0, 10)), float(rng.integers(0, 3))
+    groups = gathered(tops, limit, slack)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(len(tops)))
+    for group in groups:
+        own = tops[group]
+        assert own.max(axis=0).sum() <= max(limit, own.sum(axis=1).min() + slack)
+    for one, other in combinations(groups, 2):  # nobody joins an earlier group for nothing
+        assert not (tops[other] <= tops[one].max(axis=0)).all(axis=1).any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("looks", [0, 1, 2])
+def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
+    if seed % 2:
+        loosen(monkeypatch)
+    t = 1 + seed % 3 // 2
+    begun = []
+
+    def stop(search, *args):
+        begun.append(search)
+        if len(begun) > looks:
+            raise LimitReachedError("feasible")
+        return promising(search, *args)
+
+    def prove(*args):  # once nothing is found without proof
+        with monkeypatch.context() as during:
+            during.setattr(ChangeSearch, "promising", stop)
+            return proven(*args)
+
+    promising, proven = ChangeSearch.promising, neighbourhood.Neighbourhood._proven
+    monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", prove)
+    _, data, _, score, rules = case(seed, rows=14, cells=5)
+    options = {"max_parents": rules.max_parents, "forbidden": rules.forbidden}
+    result = augment(data, score, method="t-local", t=t, starts=1, **options)
+    left = result.unproven
+    if left is None:
+        assert result.status == "t-local"
+        return
+    best = best_per_completion(data, score, rules)
+    near = [s for v, s in best.items() if (np.array(v) != result.values).sum() <= t]
+    assert result.status == "feasible"
+    assert left.changes + left.dag > 0
+    assert left.changes <= left.of
+    assert max(near) <= result.score + left.gain + 1e-6
+    assert left.told in result.message
+    assert ("nats" in result.message) == np.isfinite(left.gain)
+    if t == 1:
+        assert np.isfinite(left.gain)
+
+
+def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatch):
+    def stop(*args):
+        raise LimitReachedError("feasible")
+
+    loosen(monkeypatch)
+    monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", stop)
+    _, data, _, score, rules = case(1, rows=14, cells=5)
+    result = augment(data, score, method="t-local", max_parents=rules.max_parents, starts=1)
+    left = result.unproven
+    assert left is not None
+    assert left.of > 0
+    assert left.changes <= left.of
+    assert 0.0 <= left.gain < np.inf
+    assert left.told in result.message
+
+
+def loosen(monkeypatch):
+    """Let relaxations be loose: many changes are looked at together, not one after the other."""
+    monkeypatch.setattr(neighbourhood, "ROUNDS", 0)
+    monkeypatch.setattr(neighbourhood, "MOST_ROUNDS", 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("t", [1, 2, 3])
+def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, monkeypatch):
+    if (seed + t) % 2:
+        loosen(monkeypatch)
+    _, data, _, score, rules = case(seed, rows=14, cells=5)
+    result = augment(
+        data, score, method="t-local", t=t, starts=1, max_parents=rules.max_parents,
+        forbidden=rules.forbidden,
+    )  # fmt: skip
+    assert result.status in ("t-local", "optimal")
+    best = best_per_completion(data, score, rules)
+    near = [s for v, s in best.items() if (np.array(v) != result.values).sum() <= t]
+    assert result.score >= max(near) - 1e-6 * abs(max(near))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("distance", [1, 2])
+def test_an_envelope_leaves_room_for_every_pair_after_one_of_its_changes(seed, distance):
+    _, data, values, score, rules = case(seed, cells=4)
+    task = Task(data, score, rules)
+    store = FamilyStore.of_all(data, values, score, rules)
+    best = best_per_completion(data, score, rules)
+    found = cluster_multipliers(task.families(values))
+    target = float(np.median(list(best.values())))
+    pair = Pair(((),) * 4, values, target)
+    search = ChangeSearch(task, Incumbent(), pair, store, found)
+    singles = store.single_changes(distinct=False)
+    group = tuple(Changes(*c) for c in prefixes(singles, distance - 1))
+    after = []
+    for fixed, last, _ in group:
+        for change in last:
+            with store.changed(np.concatenate([fixed, change[None]])):
+                after.append(best[tuple(store.values.tolist())])
+    question = search.promising(search.after(group))
+    if question is None:
+        assert max(after) <= pair.target
+    else:
+        assert max(after) <= max(pair.target, solve(question.problem).score) + 1e-8
+    better = better_in_groups(search, [group])
+    assert (better is None) == (max(after) <= pair.target)
+    if better is not None:
+        differ = (better.values != values).sum()
+        assert 1 <= differ <= distance
+        assert pair.target < better.score <= max(after) + 1e-8
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("distance", [1, 2])
+def test_a_proven_dag_leaves_every_better_pair_whatever_its_weight(seed, distance, monkeypatch):
+    def lowest(gains, losses, first, gap, beyond):
+        return min((w for w in WEIGHTS if w > beyond), default=1.0)
+
+    monkeypatch.setattr(change_search, "best_weight", lowest)
+    _, data, values, score, rules = case(seed, cells=4, rows=30)
+    task = Task(data, score, rules)
+    store = FamilyStore.of_all(data, values, score, rules)
+    best = best_per_completion(data, score, rules)
+    dag = solve(task.families(values)).parents
+    pair = task.pair(dag, values)
+    assert pair.score == pytest.approx(best[tuple(values.tolist())], abs=1e-8)
+    found = cluster_multipliers(task.families(values))
+    search = ChangeSearch(task, Incumbent(), pair, store, found).with_best_dag()
+    for changes in prefixes(store.single_changes(distinct=False), distance - 1):
+        after = []
+        for change in changes[1]:
+            with store.changed(np.concatenate([changes[0], change[None]])):
+                after.append(best[tuple(store.values.tolist())])
+        group = (Changes(*changes),)
+        scores = search.after(group)
+        for weight in WEIGHTS if max(after) > pair.target else ():
+            question = search.promising(scores, weight)
+            assert question is not None
+            assert solve(question.problem).score > question.target
+            goals = [question.target + part for part in (1.0, 0.0)]
+            assert tightened(question, goals, 50).is_open
+        better = better_in_groups(search, [group])
+        assert (better is None) == (max(after) <= pair.target)
+        assert better is None or pair.target < better.score <= max(after) + 1e-8
+
+
+@given(numbers=st.lists(st.floats(-5.0, 0.0), min_size=2, max_size=2), share=st.floats(0.0, 0.99))
+def test_beyond_its_weight_a_network_is_not_above_the_target(numbers, share):
+    below, least = numbers
+    before, target = below - 1e-3, 0.0
+    after = min(0.0, before + max(0.0, -least))
+    weight = refuting_weight(before, after, target)
+    assert 0.0 <= weight <= 1.0
+    for w in (weight + (1.0 - weight) * share + 1e-9, 1.0):
+        assert w * (before - target) + after - before <= 1e-9
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**20))
+def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
+    _, data, values, score, rules = case(seed)
+    store = FamilyStore.of_all(data, values, score, rules)
+    problem = Task(data, score, rules).families(values)
+    start, _ = good_network(problem, None, effort=10**4, shakes=1, seed=0)
+    *_, dag = store.ascend(start)
+    reached = total_score(data.complete(store.values), dag, score)
+    position = np.argsort(np.array(topological_order(start)))
+    usable = in_order(store.sets, store.families, position)
+
+    def best_in_order():
+        plain = np.where(usable, recounted(store, score), -np.inf)
+        return np.maximum.reduceat(plain, store.families.first[:-1]).sum()
+
+    assert reached == pytest.approx(best_in_order(), abs=1e-8)
+    assert len(topological_order(dag)) == 4
+    for change in store.single_changes(distinct=True):
+        with store.changed(change[None]):
+            assert best_in_order() <= reached + 1e-7
+
+
+def test_listed_families_are_those_of_the_problem():
+    _, data, values, score, rules = case(8, rows=40)
+    problem = Task(data, score, rules).families(values)
+    store = FamilyStore.of_listed(data, values, score, problem)
+    assert store.sets.members[0].tolist() == [-1] * store.sets.members.shape[1]
+    found = {(int(c), store.parent_set(f)): store.scores[f]
+             for f, c in enumerate(store.families.child)}  # fmt: skip
+    expected = {(c, ps): s for c in range(4) for ps, s in problem.candidates(c)}
+    assert found.keys() == expected.keys()
+    assert all(found[key] == pytest.approx(expected[key], abs=1e-9) for key in expected)
+    assert len(listed_families(problem)[1].child) == problem.n_candidates
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_good_network_is_feasible_and_no_worse_than_its_start(seed):
+    _, data, values, score, rules = case(seed, n=5, rows=60)
+    problem = Task(data, score, rules).families(values)
+    complete = data.complete(values)
+    first, scored = good_network(problem, None, effort=10**4, shakes=1, seed=0)
+    again, improved = good_network(problem, first, effort=10**4, shakes=2, seed=1)
+    assert scored == pytest.approx(total_score(complete, first, score), abs=1e-9)
+    assert improved == pytest.approx(total_score(complete, again, score), abs=1e-9)
+    assert scored <= improved + 1e-9 <= solve(problem).score + 2e-9
+    assert len(topological_order(again)) == 5
+    assert good_network(problem, None, effort=10**4, shakes=1, seed=0)[0] == first
+
+
+def holed_chain(seed, rows=60, cells=20):
+    rng = np.random.default_rng(seed)
+    data = random_table(rng, 6, rows, 0, 3)
+    codes = data.codes.copy()
+    codes.reshape(-1)[rng.choice(codes.size, cells, replace=False)] = -1
+    return Dataset(codes, data.names, data.states)
+
+
+def test_the_best_of_several_starts_comes_back_the_same():
+    data = holed_chain(1)
+    alone = augment(data, BDeu(), method="t-local", starts=1)
+    first, second = (augment(data, BDeu(), method="t-local", starts=4) for _ in range(2))
+    assert first.score >= alone.score - 1e-9
+    assert first.values.tolist() == second.values.tolist()
+    assert first.parents == second.parents
+    assert first.status == "t-local"
+
+
+def test_a_fitted_start_is_the_most_probable_completion_of_a_network():
+    data = holed_chain(2)
+    task = Task(data, BDeu(), FamilyRules(2))
+    values = fitted_completion(task, mode_completion(data))
+    problem = task.families(mode_completion(data))
+    parents, _ = good_network(problem, None, effort=10**6, shakes=1, seed=0)
+    network = fit_complete(data.complete(mode_completion(data)), parents)
+    assert values.tolist() == most_probable_completion(network, data).tolist()
+
+
+def test_large_tables_are_climbed_and_what_is_not_proven_is_said(monkeypatch):
+    data = holed_chain(3)
+    monkeypatch.setattr("exactlearn.augmentation.local_search.family_store.MOST_FAMILIES", 10)
+    assert not fits(data, FamilyRules(3))
+    with pytest.raises(TooLargeError, match=r"allow fewer parents or merge states"):
+        require_tabulated(data, FamilyRules(3))
+    result = augment(data, BDeu(), method="t-local", starts=2)
+    assert result.status == "heuristic"
+    assert "local in the graph" in result.message
+    assert np.isinf(result.bound)
+    assert result.score >= augment(data, BDeu(), method="mode").score
+    cells = data.missing_cells
+    for cell, variable in enumerate(cells[:, 1]):  # the DAG itself fits its order
+        for state in range(data.cardinalities[variable]):
+            other = result.values.copy()
+            other[cell] = state
+            assert total_score(data.complete(other), result.parents, BDeu()) <= result.score + 1e-7
+    again = augment(data, BDeu(), method="t-local", starts=2)
+    assert again.values.tolist() == result.values.tolist()
+
+
+def test_the_solver_ordering_proves_nothing_and_says_so():
+    result = augment(holed_chain(4), BDeu(), method="t-local", starts=1, solver="ordering")
+    assert (result.status, np.isinf(result.bound)) == ("heuristic", True)
+    assert "not proven best" in result.message
+
+
+@pytest.mark.parametrize("starts", [1, 3])
+def test_an_interrupt_or_a_limit_keeps_the_best_pair(starts):
+    data = holed_chain(5)
+    seen = []
+
+    def interrupt(event):
+        seen.append(event.score)
+        if len(seen) >= 2 and event.parents is not None:
+            raise KeyboardInterrupt
+
+    result = augment(data, BDeu(), method="t-local", starts=starts, on_event=interrupt)
+    assert result.status == "interrupted"
+    assert result.parents is not None
+    assert result.score >= max(seen[:2]) - 1e-9
+    short = augment(data, BDeu(), method="t-local", starts=starts, time_limit=1e-9)
+    assert short.status == "feasible"

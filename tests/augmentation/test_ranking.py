@@ -1,0 +1,77 @@
+"""The k best pairs against all DAGs times all completions."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from exactlearn.augmentation import FamilyRules
+from exactlearn.augmentation.ranking import best_pairs
+from exactlearn.augmentation.solution import total_score
+from exactlearn.errors import OptionError
+from exactlearn.scoring.scores import BIC, BDeu
+from tests.augmentation_oracle import allowed_dags, best_per_completion, random_table
+
+
+def random_case(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 4))
+    data = random_table(rng, n, int(rng.integers(4, 12)), int(rng.integers(0, 5)), 3)
+    return data, (BDeu(1.0), BIC())[seed % 2]
+
+
+def completions(data):
+    states = [range(int(data.cardinalities[v])) for _, v in data.missing_cells]
+    return product(*states)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_best_pairs_are_those_of_all(seed):
+    data, score = random_case(seed)
+    rules = FamilyRules.of(2)
+    every = sorted(
+        (
+            total_score(data.complete(values), dag, score)
+            for values in completions(data)
+            for dag in allowed_dags(data.n_variables, rules)
+        ),
+        reverse=True,
+    )
+    k = 1 + seed % 12
+    ranked = best_pairs(data, score, k, max_parents=2)
+    assert ranked.status == "optimal"
+    assert len(ranked.pairs) == min(k, len(every))
+    assert len({(p.parents, p.values.tobytes()) for p in ranked.pairs}) == len(ranked.pairs)
+    for pair, expected in zip(ranked.pairs, every, strict=False):
+        assert pair.score == pytest.approx(expected)
+        assert total_score(data.complete(pair.values), pair.parents, score) == pytest.approx(
+            pair.score
+        )
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_best_completions_are_those_of_all(seed):
+    data, score = random_case(seed)
+    every = sorted(best_per_completion(data, score, FamilyRules.of(2)).values(), reverse=True)
+    k = 2 + seed % 9
+    ranked = best_pairs(data, score, k, distinct="completions", max_parents=2)
+    assert ranked.status == "optimal"
+    found = [pair.score for pair in ranked.pairs]
+    assert found == pytest.approx(every[:k])
+    assert len({p.values.tobytes() for p in ranked.pairs}) == len(found)
+
+
+def test_a_limit_keeps_what_was_found():
+    rng = np.random.default_rng(1)
+    data = random_table(rng, 7, 60, 40, 3)
+    ranked = best_pairs(data, BDeu(1.0), 5, time_limit=0.5)
+    assert ranked.status == "feasible"
+    assert ranked.pairs
+
+
+def test_a_number_below_one_is_refused():
+    data, score = random_case(0)
+    with pytest.raises(OptionError, match="k must be at least 1"):
+        best_pairs(data, score, 0)
+    with pytest.raises(OptionError, match="did you mean 'pairs'"):
+        best_pairs(data, score, 2, distinct="pair")

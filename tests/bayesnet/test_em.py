@@ -1,0 +1,217 @@
+"""EM for the parameters of a network, against the full joint distribution."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from exactlearn.bayesnet.complete_data import fit_complete, smoothed
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.em_steps import NetworkEM
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from tests.bayesnet.test_completing import row_posterior, table_with_holes
+from tests.network_oracle import joint, random_network
+
+LECTURE = [[0, 0], [0, 1], [0, 1], [-1, 1], [-1, 0], [-1, 0], [1, 0], [1, 0], [1, 1], [1, -1]]
+
+
+def lecture_table() -> Dataset:
+    return Dataset(np.array(LECTURE), ("A", "B"), (("0", "1"),) * 2)
+
+
+def lecture_start(table: Dataset) -> BayesianNetwork:
+    """Return the parameters of complete-case analysis."""
+    rows = table.codes[(table.codes >= 0).all(axis=1)]
+    return fit_complete(Dataset(rows, table.names, table.states), [(), (0,)], alpha=0.0)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Return a network, a table with holes, and the network's DAG."""
+    rng = np.random.default_rng(1)
+    network = random_network(rng, 6)
+    return network, table_with_holes(network, rng, 60)
+
+
+def expected_counts(network: BayesianNetwork, table: Dataset) -> tuple[np.ndarray, float]:
+    """Return the expected counts of all families and the log-likelihood, by enumeration."""
+    full, total = joint(network), 0.0
+    complete = np.zeros_like(full)
+    weights = np.ones(table.n_rows) if table.weights is None else table.weights
+    for row, weight in zip(table.codes, weights, strict=True):
+        where = tuple(slice(None) if code < 0 else code for code in row)
+        complete[where] += weight * row_posterior(full, row)
+        total += weight * np.log(full[where].sum())
+    axes = range(network.n_variables)
+    counts = [
+        np.moveaxis(
+            complete.sum(axis=tuple(a for a in axes if a not in (*ps, v))),
+            np.argsort(np.argsort((*ps, v))),
+            range(len(ps) + 1),
+        )
+        for v, ps in enumerate(network.parents)
+    ]
+    return np.concatenate([c.ravel() for c in counts]), total
+
+
+def test_the_lecture_converges_to_its_fixed_point():
+    table = lecture_table()
+    seen = []
+    fit_em(
+        table,
+        [(), (0,)],
+        alpha=0.0,
+        start=lecture_start(table),
+        on_iteration=lambda state: seen.append(state.parameters[0]),
+    )
+    # The lecture rounds 0.43333 up to 0.44, and 0.42036 to 0.43.
+    assert seen[:3] == pytest.approx([0.5, 0.43333, 0.42036], abs=5e-6)
+    result = fit_em(table, [(), (0,)], alpha=0.0, tolerance=1e-12)
+    assert result.converged
+    a, b = result.network.tables
+    assert a[0] == pytest.approx(0.414712, abs=2e-6)
+    assert b[:, 0] == pytest.approx([0.371007, 0.713265], abs=2e-6)
+    assert result.log_likelihood == pytest.approx(-10.593572, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_expected_counts_agree_with_the_full_joint(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, int(rng.integers(1, 7)))
+    holes = table_with_holes(network, rng, 15)
+    table = Dataset(holes.codes, holes.names, holes.states, weights=rng.random(15) * 3)
+    em = NetworkEM(table, network.parents, alpha=0.5)
+    state = em.init(np.concatenate([t.ravel() for t in network.tables]))
+    counts, log_likelihood = expected_counts(network, table)
+    np.testing.assert_allclose(state.counts, counts, atol=1e-9)
+    assert state.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
+
+
+def configuration_counts(counts, network):
+    """Return the expected count of each parameter's parent configuration."""
+    ends = np.cumsum([table.size for table in network.tables])[:-1]
+    return np.concatenate(
+        [
+            np.repeat(own.reshape(-1, table.shape[-1]).sum(axis=1), table.shape[-1])
+            for own, table in zip(np.split(counts, ends), network.tables, strict=True)
+        ]
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
+@example(1052, 0.0)
+def test_the_objective_never_falls(seed, alpha):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, 5)
+    table = table_with_holes(network, rng, 25)
+    result = fit_em(table, network.parents, alpha=alpha, starts=2, seed=seed, iterations=40)
+    gains = np.diff(result.objectives)
+    assert (gains >= -1e-9 * abs(result.objectives[0])).all()
+    assert alpha > 0 or result.objectives == result.log_likelihoods
+    counts, log_likelihood = expected_counts(result.network, table)
+    assert result.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
+    if result.converged:
+        again = NetworkEM(table, network.parents, alpha).maximise(counts)
+        fitted = np.concatenate([t.ravel() for t in result.network.tables])
+        # in counts: where next to no row is expected, parameters move far for next to no gain
+        assert (np.abs(again - fitted) * configuration_counts(counts, result.network)).max() < 0.05
+
+
+def test_complete_rows_need_one_step():
+    network = random_network(np.random.default_rng(4), 5)
+    table = network.sample(50, np.random.default_rng(5))
+    result = fit_em(table, network.parents, alpha=0.7)
+    expected = fit_complete(table, network.parents, alpha=0.7)
+    for found, wanted in zip(result.network.tables, expected.tables, strict=True):
+        np.testing.assert_allclose(found, wanted)
+    assert result.log_likelihood == pytest.approx(expected.log_likelihood(table))
+
+
+def test_order_and_repetition_of_rows_do_not_matter(problem):
+    network, table = problem
+    first = fit_em(table, network.parents, iterations=20)
+    rows = np.random.default_rng(0).permutation(np.repeat(np.arange(table.n_rows), 2))
+    halves = np.full(len(rows), 0.5)
+    again = Dataset(table.codes[rows], table.names, table.states, weights=halves)
+    second = fit_em(again, network.parents, iterations=20)
+    np.testing.assert_allclose(second.objectives, first.objectives, rtol=1e-10)
+
+
+def test_a_variable_that_no_row_observes_gets_random_starts():
+    rng = np.random.default_rng(2)
+    truth = BayesianNetwork(
+        ("class", "x", "y", "z"),
+        (("a", "b"),) * 4,
+        ((), (0,), (0,), (0,)),
+        (np.array([0.4, 0.6]), *[np.array([[0.9, 0.1], [0.2, 0.8]])] * 3),
+    )
+    codes = truth.sample(2000, rng).codes.copy()
+    codes[:, 0] = -1
+    table = Dataset(codes, truth.names, truth.states)
+    one = fit_em(table, truth.parents, alpha=0.0, starts=1)
+    assert (one.symmetric, one.starts, one.converged) == (("class",), 1, True)
+    several = fit_em(table, truth.parents, alpha=0.0)
+    assert (several.symmetric, several.starts) == (("class",), 5)
+    assert several.log_likelihood > one.log_likelihood + 100
+    likelier = np.sort(several.network.tables[1][:, 0])
+    assert likelier == pytest.approx([0.2, 0.9], abs=0.06)
+
+
+def test_one_start_is_enough_where_it_tells_the_states_apart(problem):
+    network, table = problem
+    found = fit_em(table, network.parents, iterations=2)
+    assert (found.symmetric, found.starts) == ((), 1)
+    hidden = table.codes.copy()
+    hidden[:, 0] = -1
+    table = Dataset(hidden, table.names, table.states)
+    assert fit_em(table, network.parents, iterations=2).symmetric == (table.names[0],)
+    assert fit_em(table, network.parents, start=network, iterations=2).starts == 1
+    alone = [()] * network.n_variables
+    assert fit_em(table, alone, iterations=2).starts == 1  # nothing depends on it
+
+
+def test_the_same_seed_gives_the_same_network(problem):
+    network, table = problem
+    a, b = (fit_em(table, network.parents, starts=3, seed=9, iterations=5) for _ in "ab")
+    assert a.objectives == b.objectives
+    assert not a.converged
+    assert a.iterations == 5
+
+
+def test_rows_without_weight_do_not_count(problem):
+    network, table = problem
+    weights = np.ones(table.n_rows)
+    weights[30:] = 0.0
+    part = Dataset(table.codes, table.names, table.states, weights=weights)
+    half = Dataset(table.codes[:30], table.names, table.states)
+    a = fit_em(part, network.parents, iterations=5)
+    b = fit_em(half, network.parents, iterations=5)
+    np.testing.assert_allclose(a.objectives, b.objectives)
+
+
+def test_what_cannot_be_fitted_is_refused():
+    table = lecture_table()
+    with pytest.raises(OptionError, match="at least 1 start"):
+        fit_em(table, [(), ()], starts=0)
+    with pytest.raises(OptionError, match="alpha is -1"):
+        fit_em(table, [(), ()], alpha=-1)
+    with pytest.raises(OptionError, match="cycle"):
+        fit_em(table, [(1,), (0,)])
+    with pytest.raises(DataError, match="different indices"):
+        fit_em(table, [(0,), ()])
+    with pytest.raises(OptionError, match="the same parents"):
+        fit_em(table, [(), ()], start=lecture_start(table))
+    nothing = Dataset(table.codes, table.names, table.states, weights=np.zeros(10))
+    with pytest.raises(DataError, match="no rows of positive weight"):
+        fit_em(nothing, [(), ()])
+    sure = smoothed(np.array([1.0, 0.0]), 0.0)
+    never = np.array([[1.0, 0.0], [1.0, 0.0]])
+    start = BayesianNetwork(table.names, table.states, ((), (0,)), (np.array([0.5, 0.5]), never))
+    with pytest.raises(DataError, match=r"row 3, around the missing cell of 'A'"):
+        fit_em(table, [(), (0,)], start=start)
+    start = BayesianNetwork(table.names, table.states, ((), ()), (sure, sure))
+    with pytest.raises(DataError, match="a row in which 'A' and its parents"):
+        fit_em(table, [(), ()], start=start)

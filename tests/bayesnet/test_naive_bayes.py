@@ -1,0 +1,73 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from exactlearn.bayesnet.naive_bayes import NaiveBayes, learn_naive_bayes, naive_bayes_models
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+
+
+def table(rng, rows=60):
+    """Rows of two clusters, with holes."""
+    cluster = rng.integers(0, 2, rows)
+    codes = np.array([np.where(rng.random(rows) < 0.85, cluster, 1 - cluster) for _ in range(5)]).T
+    codes[:, 4] += rng.random(rows) < 0.2
+    codes[rng.random(codes.shape) < 0.1] = -1
+    states = (("0", "1"),) * 4 + (("0", "1", "2"),)
+    return Dataset(codes, tuple("abcde"), states, rng.random(rows) + 0.5)
+
+
+def joint(model: NaiveBayes, row):
+    """Sum over components of the products, one factor after the other."""
+    total = 0.0
+    for c in range(model.n_components):
+        value, start = model.prior[c], 0
+        for v, states in enumerate(model.states):
+            if row[v] >= 0:
+                value *= model.parameters[start + row[v], c]
+            start += len(states)
+        total += value
+    return total
+
+
+def test_likelihoods_are_sums_over_components():
+    rng = np.random.default_rng(0)
+    data = table(rng)
+    for model in naive_bayes_models(data, seed=1):
+        if model.n_components > 3:
+            break
+        rows = [joint(model, row) for row in data.codes.tolist()]
+        assert np.allclose(model.log_likelihood_rows(data), np.log(rows))
+        everything = product(*(range(len(s)) for s in model.states))
+        assert sum(joint(model, row) for row in everything) == pytest.approx(1)
+        assert model.effective_size == 6 * model.n_components
+        assert model.representational_size == 7 * model.n_components - 1
+
+
+def test_clusters_are_found_and_counted():
+    data = table(np.random.default_rng(3), rows=400)
+    model = learn_naive_bayes(data)
+    assert model.n_components == 2
+    again = learn_naive_bayes(data)
+    assert (again.parameters == model.parameters).all()
+    assert learn_naive_bayes(data, lambda_=1.0).n_components == 1
+    assert learn_naive_bayes(data, lambda_=0.0).n_components > 2
+
+
+def test_one_component_has_the_relative_counts():
+    data = Dataset(np.array([[0, 1], [0, -1], [1, 1]]), ("a", "b"), (("n", "y"),) * 2)
+    model = next(naive_bayes_models(data, alpha=0.0))
+    assert model.parameters[:, 0].tolist() == pytest.approx([2 / 3, 1 / 3, 0, 1], abs=1e-8)
+    assert model.log_likelihood_rows(data).sum() == pytest.approx(2 * np.log(2 / 3) + np.log(1 / 3))
+
+
+def test_mistakes_are_told():
+    data = table(np.random.default_rng(0))
+    with pytest.raises(OptionError, match="alpha"):
+        learn_naive_bayes(data, alpha=-1)
+    with pytest.raises(OptionError, match="lambda"):
+        learn_naive_bayes(data, lambda_=2)
+    empty = Dataset(np.empty((0, 5), np.int8), data.names, data.states)
+    with pytest.raises(DataError, match="no rows"):
+        learn_naive_bayes(empty)

@@ -1,0 +1,665 @@
+"""The command line: its contract of options, streams, JSON keys, files and exit statuses."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from exactlearn.__main__ import COMMANDS, main
+from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
+from exactlearn.augmentation.task import LimitReachedError
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.em_steps import NetworkEM
+from exactlearn.commands.pipeline import load_for
+from exactlearn.commands.runs import Reading
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.formats.table import read_dataset
+from exactlearn.instances import bundled, folder, path
+from exactlearn.pdg.compile.forest_search import ForestSearch
+from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.learn.refine import ParameterEM
+from tests.command_line import (
+    ENVIRONMENT,
+    PATIENCE,
+    ROOT,
+    fails,
+    run,
+    run_json,
+    started,
+    wait_for,
+    write_hard_scores,
+)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Return a folder with an incomplete and a complete table of the CANCER network."""
+    made = tmp_path_factory.mktemp("tables")
+    run("simulate", "cancer", "--rows", 200, "--hide", "mcar:0.01", "--seed", 3,
+        "-o", made / "holes.csv", "--complete", made / "full.csv")  # fmt: skip
+    return made
+
+
+@pytest.fixture(scope="module")
+def hard_scores(tmp_path_factory):
+    return write_hard_scores(tmp_path_factory.mktemp("scores") / "hard.jkl")
+
+
+class TestOverview:
+    def test_help_imports_nothing_but_click(self):
+        code = (
+            "import sys; before = set(sys.modules)\n"
+            "from exactlearn.__main__ import main\n"
+            "main(['--help'], standalone_mode=False)\n"
+            "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
+            "new -= set(sys.stdlib_module_names)\n"
+            "print(sorted(new))\n"
+            "print(sorted(m for m in sys.modules if m.startswith('exactlearn')))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=ENVIRONMENT,
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+        assert done.stdout.splitlines()[-2:] == [
+            "['click', 'exactlearn']",
+            "['exactlearn', 'exactlearn.__main__', 'exactlearn._runtime', "
+            "'exactlearn._runtime.did_you_mean', 'exactlearn._runtime.interrupts', "
+            "'exactlearn.errors']",
+        ]
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_every_command_has_help_and_the_common_options(self, name):
+        told = run(name, "--help")
+        for option in ("--output", "--json", "--quiet", "--verbose", "--debug"):
+            assert option in told
+
+    def test_a_mistyped_command_gets_a_suggestion(self):
+        assert "did you mean 'solve'?" in fails("slove")
+
+    def test_a_mistyped_option_is_a_usage_error(self):
+        assert "No such option" in fails("solve", "cancer-mcar", "--max-parent-sets", "3")
+
+    def test_the_launcher_runs_a_checkout(self, tmp_path):
+        words = [sys.executable, ROOT / "cli.py", "--version"]
+        done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=True)
+        assert done.stdout.startswith("exactlearn ")
+
+
+class TestSolve:
+    def test_json_has_the_contract_s_keys(self, tables):
+        record = run_json("solve", tables / "full.csv")
+        assert list(record) == ["status", "score", "bound", "gap", "seconds", "parents"]
+        assert record["status"] == "optimal"
+        assert record["score"] == pytest.approx(record["bound"])
+        assert set(record["parents"]) == {"Pollution", "Smoker", "Cancer", "Xray", "Dyspnoea"}
+
+    @pytest.mark.parametrize("solver", ["scip", "dynamic"])
+    @pytest.mark.parametrize("criterion", ["bic", "aic", "bdeu"])
+    def test_solvers_agree(self, tables, solver, criterion):
+        given = ("solve", tables / "full.csv", "--criterion", criterion)
+        scores = [run_json(*given, "--solver", s)["score"] for s in (solver, "auto")]
+        assert scores[0] == pytest.approx(scores[1])
+
+    def test_constraints_by_name(self, tables):
+        given = ("--require", "Pollution->Smoker", "--forbid", "Cancer -> Xray")
+        parents = run_json("solve", tables / "full.csv", *given)["parents"]
+        assert "Pollution" in parents["Smoker"]
+        assert "Cancer" not in parents["Xray"]
+
+    def test_conflicting_constraints_are_named(self, tables):
+        told = fails("solve", tables / "full.csv", "--require", "Smoker->Cancer",
+                     "--require", "Cancer->Smoker", status=4)  # fmt: skip
+        assert "Smoker -> Cancer" in told
+        assert "Cancer -> Smoker" in told
+
+    def test_an_unknown_arc_gets_a_suggestion(self, tables):
+        told = fails("solve", tables / "full.csv", "--require", "Smoke->Cancer")
+        assert "no variable 'Smoke'; did you mean 'Smoker'?" in told
+
+    def test_missing_cells_are_pointed_to_augment(self, tables):
+        told = fails("solve", tables / "holes.csv")
+        assert "cells are missing" in told
+        assert "exactlearn augment" in told
+
+    def test_scores_give_what_their_data_give(self, tables, tmp_path):
+        scores = tmp_path / "scores.jkl"
+        run("convert", tables / "full.csv", "-o", scores)
+        assert read_jkl(scores).n_variables == 5
+        from_scores, from_data = (run_json("solve", s) for s in (scores, tables / "full.csv"))
+        assert from_scores["score"] == pytest.approx(from_data["score"], abs=1e-4)
+
+    def test_parameters_need_data(self, tables, tmp_path):
+        run("convert", tables / "full.csv", "-o", tmp_path / "s.jkl")
+        assert "parameters need data" in fails("solve", tmp_path / "s.jkl", "-o", "net.bif")
+
+    def test_the_suffix_decides_the_format(self, tables, tmp_path):
+        for suffix in ("bif", "json", "jkl", "dot"):
+            run("solve", tables / "full.csv", "-o", tmp_path / f"x.{suffix}")
+        network = read_bif(tmp_path / "x.bif")
+        record = json.loads((tmp_path / "x.json").read_text())
+        found = {
+            n: [network.names[p] for p in f]
+            for n, f in zip(network.names, network.parents, strict=True)
+        }
+        assert found == record["parents"]
+        assert (tmp_path / "x.dot").read_text().startswith("digraph")
+        assert read_jkl(tmp_path / "x.jkl").n_candidates > 5
+
+    def test_an_unknown_suffix_is_refused_before_the_work(self, tables):
+        told = fails("solve", tables / "full.csv", "-o", "x.xls")
+        assert "found '.xls'" in told
+        assert ".bif, .json" in told
+
+    def test_a_limit_leaves_a_feasible_answer_and_status_3(self, hard_scores, tmp_path):
+        words = ("solve", hard_scores, "--solver", "scip", "--time-limit", 2)
+        record = run_json(*words, "-o", tmp_path / "x.json", status=3)
+        assert record["status"] == "feasible"
+        assert record["bound"] > record["score"]
+        assert json.loads((tmp_path / "x.json").read_text())["parents"] == record["parents"]
+
+
+class TestAugment:
+    def test_json_has_a_completion_of_every_missing_cell(self, tables):
+        record = run_json("augment", tables / "holes.csv")
+        holes = read_dataset(tables / "holes.csv")
+        assert list(record)[-2:] == ["parents", "completion"]
+        assert record["status"] == "optimal"
+        assert [(c["row"], c["variable"]) for c in record["completion"]] == [
+            (row, holes.names[v]) for row, v in holes.missing_cells.tolist()
+        ]
+        assert all(
+            c["value"] in holes.states[holes.names.index(c["variable"])]
+            for c in record["completion"]
+        )
+
+    def test_methods_keep_their_order(self, tables):
+        scores = {
+            method: run_json("augment", tables / "holes.csv", "--method", method, "--starts", 2)
+            for method in ("exact", "t-local", "mode")
+        }
+        assert scores["exact"]["score"] >= scores["t-local"]["score"] - 1e-6
+        assert scores["t-local"]["score"] >= scores["mode"]["score"] - 1e-6
+        assert scores["mode"]["bound"] is None
+
+    def test_a_folder_holds_everything(self, tables, tmp_path):
+        run("augment", tables / "holes.csv", "-o", tmp_path / "all")
+        names = {p.name for p in (tmp_path / "all").iterdir()}
+        assert {"completed.csv", "network.bif", "result.json"} <= names
+        assert read_dataset(tmp_path / "all" / "completed.csv").is_complete
+
+    @pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local"])
+    def test_no_time_at_all_is_a_limit_not_a_conflict(self, tables, method):
+        words = ("augment", tables / "holes.csv", "--method", method, "--time-limit", 0)
+        record = run_json(*words, status=3)
+        assert record["status"] == "feasible"
+
+    def test_a_stopped_proof_tells_what_it_leaves_open(self, tables, monkeypatch):
+        def stop(*args):
+            raise LimitReachedError("feasible")
+
+        monkeypatch.setattr(Neighbourhood, "_proven", stop)
+        words = ("augment", tables / "holes.csv", "--method", "t-local", "--starts", 1)
+        left = run_json(*words, status=3)["unproven"]
+        assert list(left) == ["changes", "of", "dag", "gain"]
+        assert 0 <= left["changes"] <= left["of"]
+        told = run(*words, status=3)
+        assert f"{left['changes']} of {left['of']} changes" in told
+
+    def test_a_few_variables_are_solved_without_any_time(self, tables):
+        words = ("augment", tables / "holes.csv", "--method", "mode", "--time-limit", 0)
+        assert run_json(*words)["status"] == "heuristic"
+
+    def test_the_reduction_is_exported(self, tables, tmp_path):
+        run("augment", tables / "holes.csv", "--max-parents", 1, "-o", tmp_path / "gadget.jkl")
+        problem = read_jkl(tmp_path / "gadget.jkl")
+        assert problem.n_variables > 5
+
+
+def test_compare_judges_every_method(tables):
+    truth = ("--truth", tables / "full.csv")
+    rows = run_json("compare", tables / "holes.csv", *truth, "--starts", 2)["rows"]
+    assert [row["method"] for row in rows] == ["branching", "t-local", "mode"]
+    for row in rows:
+        assert 0 <= row["accuracy"] <= 1
+        assert {"score", "bound", "gap", "seconds", "status"} <= set(row)
+
+
+def test_compare_repeats_over_seeds():
+    words = ("compare", "--network", "cancer", "--repeat", 3, "--rows", 60, "--hide", "mnar:1")
+    rows = run_json(*words, "--methods", "exact,mode")["rows"]
+    assert [(row["method"], row["tables"]) for row in rows] == [("exact", 3), ("mode", 3)]
+    assert rows[0]["proven"] == 3
+    assert rows[0]["accuracy_error"] is not None
+
+
+def test_compare_hides_cells_of_a_complete_table(tables):
+    words = ("--hide", "mcar:1", "--repeat", 2, "--methods", "mode")
+    (row,) = run_json("compare", tables / "full.csv", *words)["rows"]
+    assert row["tables"] == 2
+    assert 0 <= row["accuracy"] <= 1
+
+
+def test_compare_refuses_what_does_not_exist(tables):
+    told = fails("compare", tables / "holes.csv", "--methods", "exact,structural")
+    assert "no method 'structural'; did you mean 'structural-em'" in told
+
+
+def test_fit_complete_and_em(tables, tmp_path):
+    complete = run_json("fit", "cancer", tables / "full.csv", "-o", tmp_path / "net.bif")
+    assert list(complete) == ["log_likelihood", "iterations", "seconds"]
+    run("compile", tmp_path / "net.bif", "-o", tmp_path / "model.pdg.json")
+    em = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv", "--method", "em",
+                  "-o", tmp_path / "refined.pdg.json")  # fmt: skip
+    assert list(em) == ["log_likelihood", "iterations", "seconds", "starts"]
+    assert em["iterations"] > 0
+    assert em["log_likelihood"] > complete["log_likelihood"]  # fewer cells, fitted to them
+    assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
+    told = fails("fit", tmp_path / "model.pdg.json", tables / "full.csv", "--method", "complete")
+    assert "fits a network" in told
+
+
+def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
+    """The help promised it, and a table with missing cells was refused."""
+    (tmp_path / "net.bif").write_text(
+        "network n { }\n"
+        + "".join(f"variable {v} {{ type discrete [ 2 ] {{ n, y }}; }}\n" for v in "abc")
+        + "probability ( a ) { table 0.5, 0.5; }\n"
+        + "probability ( b | a ) { (n) 0.5, 0.5; (y) 0.5, 0.5; }\n"
+        + "probability ( c | b ) { (n) 0.5, 0.5; (y) 0.5, 0.5; }\n"
+    )
+    (tmp_path / "rows.csv").write_text("a,b,c\nn,n,?\nn,y,?\ny,?,n\ny,?,y\nn,n,?\n")
+    words = ("fit", tmp_path / "net.bif", tmp_path / "rows.csv", "--method", "complete")
+    record = run_json(*words, "--smoothing", 1, "-o", tmp_path / "out.bif")
+    assert record["rows_per_family"] == {"a": 5, "b": 3, "c": 0}
+    fitted = read_bif(tmp_path / "out.bif")
+    assert fitted.tables[0].tolist() == pytest.approx([4 / 7, 3 / 7])
+    assert fitted.tables[1].tolist() == pytest.approx(np.array([[3 / 5, 2 / 5], [0.5, 0.5]]))
+    assert fitted.tables[2].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    expected = np.log([4 / 7 * 3 / 5, 4 / 7 * 2 / 5, 3 / 14, 3 / 14, 4 / 7 * 3 / 5]).sum()
+    assert record["log_likelihood"] == pytest.approx(expected)
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert "No row observes the family of 'c' (c, b): " in done.stderr
+    assert "family of  rows" in done.stdout
+    assert run_json(*words, "--smoothing", 0)["log_likelihood"] == pytest.approx(
+        np.log([3 / 5 * 2 / 3, 3 / 5 / 3, 1 / 5, 1 / 5, 3 / 5 * 2 / 3]).sum()
+    )
+
+
+@pytest.mark.parametrize("kind", ["bif", "pdg.json"])
+def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
+    def stop_at_the_second(narration, told):
+        if told.startswith("iteration 2"):
+            raise KeyboardInterrupt
+
+    start, whole, half = (tmp_path / f"{name}.{kind}" for name in ("start", "whole", "half"))
+    if kind == "bif":
+        run("convert", "cancer", "-o", start)
+    else:
+        run("compile", "cancer", "-o", start)
+    two = ("--method", "em", "--tolerance", 0)
+    limited = run_json("fit", start, tables / "holes.csv", *two, "--iterations", 2, "-o", whole)
+    monkeypatch.setattr("exactlearn.commands.progress.Narration.tell", stop_at_the_second)
+    stopped = run("fit", start, tables / "holes.csv", *two, "-o", half, "--json", status=130)
+    assert json.loads(stopped)["log_likelihood"] == limited["log_likelihood"]
+    assert half.read_text() == whole.read_text()
+
+
+@pytest.mark.parametrize("kind", ["bif", "pdg.json"])
+def test_em_writes_its_first_parameters_at_once(tables, tmp_path, monkeypatch, kind):
+    def die(*unused):
+        raise RuntimeError("killed")
+
+    start, first, killed = (tmp_path / f"{name}.{kind}" for name in ("start", "first", "killed"))
+    run("convert" if kind == "bif" else "compile", "cancer", "-o", start)
+    words = ("fit", start, tables / "holes.csv", "--method", "em", "-o")
+    run(*words, first, "--iterations", 0)
+    monkeypatch.setattr(NetworkEM, "step", die)
+    monkeypatch.setattr(ParameterEM, "step", die)
+    assert "killed" in fails(*words, killed, status=1)
+    assert killed.read_text() == first.read_text()
+
+
+def test_fit_says_that_no_row_observes_a_variable(tables, tmp_path):
+    lines = (tables / "full.csv").read_text().splitlines()
+    column = lines[0].split(",").index("Cancer")
+    cells = [line.split(",") for line in lines[1:]]
+    rows = [",".join("?" if k == column else cell for k, cell in enumerate(c)) for c in cells]
+    (tmp_path / "unobserved.csv").write_text("\n".join([lines[0], *rows]))
+    words = ["fit", "cancer", str(tmp_path / "unobserved.csv"), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert json.loads(done.stdout)["starts"] == 5
+    assert "No row tells the states of Cancer apart" in done.stderr
+    assert "the best of 5 starts was kept" in done.stderr
+
+
+def test_fit_a_network_from_incomplete_data(tables, tmp_path):
+    written = tmp_path / "net.bif"
+    found = run_json("fit", "cancer", tables / "holes.csv", "-o", written)
+    assert found["iterations"] > 1
+    data = load_for(tables / "holes.csv", Reading(), read_bif(written))
+    expected = fit_em(data, read_bif(written).parents)
+    assert found["log_likelihood"] == expected.log_likelihood
+    one = ("--iterations", 1, "--smoothing", 0, "--method", "em")
+    assert run_json("fit", "cancer", tables / "holes.csv", *one)["iterations"] == 1
+
+    same = run_json("fit", "cancer", tables / "full.csv", "--method", "em")
+    counted = run_json("fit", "cancer", tables / "full.csv")
+    assert same["log_likelihood"] == pytest.approx(counted["log_likelihood"])
+    assert "only 'em' iterates" in fails("fit", "cancer", tables / "full.csv", "--tolerance", 1)
+
+
+def test_compile_and_query(tmp_path):
+    record = run_json("compile", "asia", "-o", tmp_path / "asia.pdg.json")
+    assert list(record) == [
+        "effective_size", "representational_size", "nodes", "clique_tree_size", "max_error",
+    ]  # fmt: skip
+    assert record["max_error"] < 1e-12
+    words = ("--evidence", "smoke=yes", "--target", "lung")
+    answers = [run_json("query", m, *words) for m in ("asia", tmp_path / "asia.pdg.json")]
+    for answer in answers:
+        assert answer["posterior"]["lung"]["yes"] == pytest.approx(0.1)
+        assert answer["probability_of_evidence"] == pytest.approx(0.5)
+    assert list(answers[0]["posterior"]) == ["lung"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("query", "asia", "-e", "smoke=maybe"), "no state 'maybe'"),
+        (("query", "asia", "-e", "smoek=yes"), "did you mean 'smoke'"),
+        (("query", "asia", "-e", "smoke"), "expected NAME=VALUE"),
+        (("query", "asia", "-e", "smoke=yes", "-e", "smoke=no"), "give it once"),
+        (("query", "aisa"), "did you mean 'asia'"),
+        (("query", "missing/net.bif"), "missing/net.bif: no such file"),
+        (("compile", "asia", "-o", "x.bif"), "expected a file name ending in .pdg.json"),
+        (("simulate", "asia"), "expected the table to write"),
+        (("simulate", "asia", "--hide", "mcr:2", "-o", "x.csv"), "mcar"),
+        (("convert", "asia"), "expected the file to write"),
+        (("convert", "asia", "-o", "x.jkl"), "cannot write asia.bif as '.jkl'"),
+        (("instances", "aisa"), "did you mean 'asia'"),
+        (("solve", "nothing.csv"), "no such file here, and no bundled .csv instance"),
+        (("solve", str(ROOT)), "expected a file, found a folder"),
+        (("compile", "asia", "-o", "no/where/x.json"), "there is no folder no/where"),
+        (("compare",), "either a table or --network"),
+        (("run", "aisa"), "did you mean 'asia'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(words, told):
+    message = fails(*words)
+    assert told in message
+    assert message.count("\n") == 1
+
+
+def test_debug_shows_the_traceback():
+    done = CliRunner().invoke(main, ["query", "asia", "-e", "smoke", "--debug"])
+    assert done.exit_code == 2
+    assert "Traceback" in done.stderr
+
+
+def test_simulate_is_repeatable(tmp_path):
+    for name in ("a", "b"):
+        run("simulate", "asia", "--hide", "mar:0.1", "--seed", 5, "-o", tmp_path / f"{name}.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_convert_draws_and_compiles(tmp_path):
+    run("convert", "cancer", "-o", tmp_path / "c.pdg.json")
+    run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.dot")
+    assert (tmp_path / "c.dot").read_text().count("label") >= 5
+    run("convert", folder() / "asia-mnar.csv", "-o", tmp_path / "a.tsv.gz")
+    assert len(read_dataset(tmp_path / "a.tsv.gz").missing_cells) == 16
+    run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.pdg.json.gz")
+    run("convert", tmp_path / "c.pdg.json.gz", "-o", tmp_path / "again.dot")
+    assert (tmp_path / "again.dot").read_bytes() == (tmp_path / "c.dot").read_bytes()
+
+
+def test_bins_with_commas_and_brackets_pass_through_every_file(tmp_path):
+    raw, cut, net, graph = (tmp_path / name for name in ("r.csv", "c.csv", "n.bif", "g.pdg.json"))
+    raw.write_text(
+        "age,ill\n" + "".join(f"{k / 7},{'yes' if k > 20 else 'no'}\n" for k in range(30))
+    )
+    run("convert", raw, "--discretise", "*=frequency:3", "-o", cut)
+    table = read_dataset(cut)
+    names = table.states[0]
+    assert names == read_dataset(raw, discretise={"age": "frequency:3"}).states[0]
+    assert "(" in names[1]
+    assert ", " in names[1]
+    run("solve", cut, "-o", net)
+    run("compile", net, "-o", graph)
+    run("fit", graph, cut, "-o", graph)
+    evidence = ("-e", f"age={names[2]}")
+    ours, theirs = (run_json("query", model, *evidence)["posterior"] for model in (net, graph))
+    assert theirs["ill"]["yes"] > ours["ill"]["yes"] > 0.8
+    declared = ",".join(f'"{name}"' for name in (*names, "older"))
+    run("convert", cut, "--states", f"age={declared}", "-o", cut)
+    assert read_dataset(cut).states[0] == names
+
+
+class TestInstances:
+    def test_list_show_and_copy(self, tmp_path):
+        listed = {entry["name"] for entry in run_json("instances")["instances"]}
+        assert {"asia", "cancer", "earthquake", "survey", "lucas", "asia-mnar"} <= listed
+        assert "network asia" in run("instances", "asia.bif")
+        run("instances", "asia", "-o", tmp_path / "copy")
+        assert {p.name for p in (tmp_path / "copy").iterdir()} == {"asia.bif", "asia.toml"}
+
+    @pytest.mark.parametrize("run_file", [p for p in bundled() if p.suffix == ".toml"],
+                             ids=lambda p: p.stem)  # fmt: skip
+    def test_bundled_data_come_from_the_command_in_their_run_file(
+        self, run_file, tmp_path, monkeypatch
+    ):
+        lines = run_file.read_text().splitlines()
+        words = next(line for line in lines if "exactlearn simulate" in line).split()[2:]
+        monkeypatch.chdir(tmp_path)
+        run(*words)
+        made = sorted(p.name for p in tmp_path.iterdir())
+        assert len(made) == 2
+        for name in made:
+            assert (tmp_path / name).read_bytes() == (folder() / name).read_bytes()
+
+
+class TestRun:
+    def test_the_bundled_asia_run(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        record = run_json("run", "asia")
+        results = tmp_path / "results" / "asia"
+        assert json.loads((results / "result.json").read_text()) == record
+        assert record["status"] == "optimal"
+        assert len(record["completion"]) == 16
+        assert 0 <= record["imputation_accuracy"] <= 1
+        refinement = record["refinement"]
+        assert refinement["log_likelihood"] >= refinement["log_likelihood_before"]
+        assert set(record["queries"][0]["posterior"]) == {"lung", "bronc"}
+        assert {"completed.csv", "network.bif", "model.pdg.json", "run.toml"} <= {
+            p.name for p in results.iterdir()
+        }
+        # The stored run pointed into the environment; it works where the folder is moved to.
+        assert str(folder()) not in (results / "run.toml").read_text()
+        moved = results.rename(tmp_path / "moved")
+        again = run_json("run", moved / "run.toml", "-o", moved)
+        assert again["completion"] == record["completion"]
+        assert again["imputation_accuracy"] == record["imputation_accuracy"]
+        assert (moved / "data" / "asia-mnar.csv").read_bytes() == path("asia-mnar.csv").read_bytes()
+
+    def test_complete_data_are_solved(self, tables, tmp_path):
+        file = tmp_path / "full.toml"
+        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n[figures]\nformats = []\n')
+        record = run_json("run", file, "-o", tmp_path / "out")
+        assert "completion" not in record
+        assert record["status"] == "optimal"
+        assert not (tmp_path / "out" / "completed.csv").exists()
+
+    def test_an_interrupt_of_the_compilation_ends_with_its_graph(
+        self, tables, tmp_path, monkeypatch
+    ):
+        def interrupt(*unused):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(ForestSearch, "_walk", interrupt)
+        file, out = tmp_path / "full.toml", tmp_path / "out"
+        file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n[figures]\nformats = []\n')
+        record = run_json("run", file, "-o", out, status=130)
+        assert record["status"] == "interrupted"
+        size = record["decision_graph"]["effective_size"]
+        assert read_pdg(out / "model.pdg.json").effective_size == size
+
+    def test_rows_not_learned_from_are_judged(self, tables, tmp_path):
+        run("simulate", "cancer", "--rows", 2000, "--hide", "mcar:0.05", "--seed", 5,
+            "-o", tmp_path / "fresh.csv")  # fmt: skip
+        file = tmp_path / "judged.toml"
+        file.write_text(
+            f'[data]\nfile = "{tables / "holes.csv"}"\ntest = "fresh.csv"\n'
+            '[search]\nmethod = "mode"\n[figures]\nformats = []\n'
+        )
+        record = run_json("run", file, "-o", tmp_path / "out")
+        network, graph = record["held_out"]["network"], record["held_out"]["decision_graph"]
+        assert network["rows"] == graph["rows"] == 2000
+        assert network["impossible_rows"] == graph["impossible_rows"] == []
+        fresh = load_for(
+            tmp_path / "fresh.csv", Reading(), read_pdg(tmp_path / "out/model.pdg.json")
+        )
+        expected = log_likelihood(read_pdg(tmp_path / "out/model.pdg.json"), fresh) / 2000
+        assert graph["log_likelihood_per_row"] == pytest.approx(expected)
+        assert expected > network["log_likelihood_per_row"] - 0.02
+        parents = [record["parents"][name] for name in fresh.names]
+        data = load_for(tables / "holes.csv", Reading(), fresh)
+        by_em = fit_em(data, [[fresh.names.index(p) for p in ps] for ps in parents]).network
+        written = read_bif(tmp_path / "out/network.bif").tables
+        for table, other in zip(by_em.tables, written, strict=True):
+            np.testing.assert_allclose(table, other, atol=1e-9)
+
+        file.write_text(file.read_text() + "[decision_graph]\nsmoothing = 0\n")
+        told = run("run", file, "-o", tmp_path / "out")
+        assert (tmp_path / "out" / "test" / "fresh.csv").is_file()
+        assert re.search(r"decision graph +2000 +-inf +\d+: \d+, ", told)
+
+    def test_queries_are_checked_before_the_work(self, tables, tmp_path):
+        file = tmp_path / "x.toml"
+        file.write_text(
+            f'[data]\nfile = "{tables / "full.csv"}"\n[[queries]]\nevidence = {{ Xry = "a" }}\n'
+        )
+        assert "no variable 'Xry'; did you mean 'Xray'?" in fails("run", file)
+
+    def test_an_unknown_key_is_an_error_with_a_suggestion(self, tmp_path):
+        file = tmp_path / "x.toml"
+        file.write_text('[data]\nfile = "a.csv"\n[score]\nmax_parnets = 3\n')
+        told = fails("run", file)
+        assert "unknown key 'score.max_parnets'; did you mean 'max_parents'?" in told
+
+
+class TestStreams:
+    def test_results_go_to_stdout_and_narration_to_stderr(self, tables):
+        done = CliRunner().invoke(main, ["augment", str(tables / "holes.csv"), "--json", "-v"])
+        assert json.loads(done.stdout)["status"] == "optimal"
+        assert "score" in done.stderr
+
+    def test_quiet_says_nothing_beside_the_result(self, tables, tmp_path):
+        words = ["augment", str(tables / "holes.csv"), "-q", "-o", str(tmp_path / "x.csv")]
+        assert CliRunner().invoke(main, words).stderr == ""
+
+    def test_a_closed_pipe_is_no_traceback(self):
+        with started("instances", "lucas-mcar.csv", "asia.bif", "lucas.bif") as pipe:
+            pipe.stdout.close()
+            _, told = pipe.communicate(timeout=PATIENCE)
+        assert (pipe.returncode, told) == (141, "")
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+    @pytest.mark.parametrize(
+        ("words", "status", "told"),
+        [
+            ("instances >/dev/full", 2, "Error: standard output: No space left on device\n"),
+            ("--help >/dev/full", 2, "Error: standard output: No space left on device\n"),
+            ("--help | true", 141, ""),
+            ("instances >&- <&-", 0, ""),
+            ("nocommand 2>&-", 2, ""),
+            ("nocommand 2>/dev/full", 2, ""),
+        ],
+    )
+    def test_a_full_or_closed_stream_is_told_in_a_line_at_most(self, words, status, told):
+        script = f"set -o pipefail; {sys.executable} -m exactlearn {words}"
+        done = subprocess.run(
+            ["bash", "-c", script], env=ENVIRONMENT, text=True, capture_output=True
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", told)
+
+
+class TestMessages:
+    def test_a_folder_in_place_of_the_output_is_refused_before_the_work(self, tmp_path):
+        (tmp_path / "x.pdg.json").mkdir()
+        told = fails("compile", "asia", "-o", tmp_path / "x.pdg.json")
+        assert told.endswith("expected a file, found a folder; name a file in it\n")
+
+    def test_names_print_where_the_terminal_has_no_such_characters(self, tmp_path):
+        model = folder() / "cancer.bif"
+        text = model.read_text(encoding="utf-8").replace("Smoker", "\u5438\u70df")
+        file = tmp_path / "model.bif"
+        file.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "exactlearn", "query", file],
+            env={**ENVIRONMENT, "PYTHONIOENCODING": "ascii"},
+            text=True,
+            capture_output=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert r"\u5438\u70df" in done.stdout
+
+    def test_too_much_for_the_memory_is_no_fault_of_ours(self, tmp_path):
+        words = ("simulate", "asia", "--rows", 99_999_999_999, "-o", tmp_path / "x.csv")
+        assert "not enough memory" in fails(*words)
+
+    @pytest.mark.parametrize("text", [100_000 * "x", 10_000 * "many words "])
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("query", "asia", "-e", "smoke={}"),  # an error of this package
+            ("query", "{}"),  # one of the operating system
+            ("solve", "asia-mnar", "--solver", "{}"),  # one of the options' reader
+        ],
+    )
+    def test_a_message_has_a_few_lines_whatever_it_quotes(self, words, text):
+        told = fails(*(word.format(text) for word in words))
+        assert len(told) < 1300
+        assert text[:20] in told
+
+    def test_an_unexpected_error_is_told_in_a_few_lines_too(self, monkeypatch):
+        def fail(path):
+            raise ZeroDivisionError(10_000 * "many words ")
+
+        monkeypatch.setattr("exactlearn.commands.query.read_model", fail)
+        told = fails("query", "asia", status=1)
+        assert len(told) < 1300
+        assert "run again with --debug" in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+class TestSignals:
+    @pytest.mark.parametrize(
+        ("sent", "status"), [("SIGINT", 130), ("SIGTERM", 130), ("SIGKILL", -9)]
+    )
+    def test_the_incumbent_survives(self, hard_scores, tmp_path, sent, status):
+        target = tmp_path / "x.json"
+        words = ("solve", hard_scores, "--solver", "scip", "--json")
+        with started(*words, "-o", target, start_new_session=True) as solving:
+            wait_for(target.exists)
+            time.sleep(1)
+            solving.send_signal(getattr(signal, sent))
+            out, told = solving.communicate(timeout=PATIENCE)
+        assert solving.returncode == status, told
+        assert "Traceback" not in told
+        record = json.loads(target.read_text())
+        assert len(record["parents"]) == 40
+        if sent != "SIGKILL":
+            assert record["status"] == "interrupted"
+            assert json.loads(out) == record

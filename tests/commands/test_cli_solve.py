@@ -1,0 +1,378 @@
+"""What users meet around the solver: formats, options, limits, interrupts and bad input."""
+
+import errno
+import gzip
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from exactlearn.__main__ import main
+from exactlearn._runtime import atomic
+from exactlearn.commands import pipeline, solving
+from exactlearn.commands.solving import Solving
+from exactlearn.errors import MissingExtraError, OptionError
+from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.scores_file import read_scores
+from exactlearn.solvers import Result
+from exactlearn.solvers.certificates.checker import verify
+from tests.command_line import (
+    PATIENCE,
+    fails,
+    run,
+    run_json,
+    started,
+    wait_for,
+    write_hard_scores,
+)
+
+SCORES = """# three variables, the best two of them in a cycle
+3
+a 2
+-1.0 1 b
+-3.0 0
+b 3
+-1.0 1 a
+-2.5 0
+-0.25 2 a c
+c 1
+-1.0 0
+"""
+OPTIMUM = {"a": [], "b": ["a", "c"], "c": []}
+
+NETWORK = """network n { }
+variable c { type discrete [ 2 ] { 0, 1 }; }
+variable b { type discrete [ 2 ] { 0, 1 }; }
+variable a { type discrete [ 2 ] { 0, 1 }; }
+probability ( c ) { table 0.5, 0.5; }
+probability ( b ) { table 0.5, 0.5; }
+probability ( a | b ) { (0) 0.5, 0.5; (1) 0.5, 0.5; }
+"""
+
+
+@pytest.fixture
+def scores(tmp_path):
+    path = tmp_path / "scores.jkl"
+    path.write_text(SCORES)
+    return path
+
+
+@pytest.fixture(scope="module")
+def hard_scores(tmp_path_factory):
+    return write_hard_scores(tmp_path_factory.mktemp("scores") / "hard.jkl")
+
+
+def command(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+class TestFormats:
+    @pytest.mark.parametrize("suffix", ["scores", "jkl.gz", "scores.gz", "parquet"])
+    def test_scores_convert_and_solve_alike(self, scores, tmp_path, suffix):
+        if suffix == "parquet":
+            pytest.importorskip("pyarrow")
+        target = tmp_path / f"x.{suffix}"
+        done = command("convert", scores, "-o", target)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert done.stderr == f"Wrote {target}\n"
+        assert run_json("solve", target)["parents"] == OPTIMUM
+        run("convert", target, "-o", tmp_path / "again.jkl")
+        again, first = read_jkl(tmp_path / "again.jkl"), read_jkl(scores)
+        assert [dict(again.candidates(v)) for v in range(3)] == [
+            dict(first.candidates(v)) for v in range(3)
+        ]
+
+    def test_solve_writes_the_scores_it_read(self, scores, tmp_path):
+        words = ("solve", scores, "--forbid", "a->b", "-o", tmp_path / "x.scores")
+        run(*words)
+        assert read_scores(tmp_path / "x.scores").n_candidates == 4
+
+    def test_a_text_file_that_begins_as_scores_is_one(self, scores, tmp_path):
+        text = scores.rename(tmp_path / "scores.txt")
+        assert run_json("solve", text)["score"] == -4.25
+
+    def test_convert_tells_json_what_it_wrote(self, scores, tmp_path):
+        target = tmp_path / "x.scores"
+        assert run_json("convert", scores, "-o", target) == {"file": str(target)}
+
+
+class TestStart:
+    def test_a_network_or_a_result_is_a_start(self, scores, tmp_path):
+        (tmp_path / "net.bif").write_text(NETWORK)
+        run("solve", scores, "-o", tmp_path / "result.json")
+        for name in ("net.bif", "result.json"):
+            assert run_json("solve", scores, "--start", tmp_path / name)["parents"] == OPTIMUM
+
+    def test_names_are_matched_not_places(self, scores, tmp_path, monkeypatch):
+        (tmp_path / "net.bif").write_text(NETWORK)
+        seen = {}
+
+        def solve(problem, **options):
+            seen.update(options)
+            return real(problem, **options)
+
+        real = pipeline.solve
+        monkeypatch.setattr(pipeline, "solve", solve)
+        run("solve", scores, "--start", tmp_path / "net.bif", "--gap", 0.25)
+        assert seen["start"] == ((1,), (), ())
+        assert seen["gap"] == 0.25
+
+    @pytest.mark.parametrize(
+        ("name", "text", "told"),
+        [
+            ("x.json", "{", "x.json, line 1, column 2: not JSON"),
+            ("x.json", "[]", "expected an object with the key 'parents'"),
+            ("x.json", '{"parents": null}', "expected an object with the key 'parents'"),
+            ("x.json", '{"parents": {"a": "b"}}', "expected an object with the key 'parents'"),
+            ("x.json", '{"parents": {"a": [], "b": []}}', "the parents of 'c' are missing"),
+            ("x.json", '{"parents": {"a": ["d"]}}', "'d' is not a variable of the problem"),
+            (
+                "x.json",
+                '{"parents": {"a": ["b"], "b": ["a"], "c": []}}',
+                "cycle",
+            ),
+            ("x.csv", "a,b\n", "expected a network (.bif) or a result (.json), found '.csv'"),
+            ("x.bif", NETWORK.replace("variable a", "variable z"), "x.bif"),
+        ],
+    )
+    def test_a_start_that_does_not_fit_is_told(self, scores, tmp_path, name, text, told):
+        (tmp_path / name).write_text(text)
+        assert told in fails("solve", scores, "--start", tmp_path / name)
+
+    def test_a_start_that_is_not_there(self, scores):
+        assert "no/x.bif: no such file" in fails("solve", scores, "--start", "no/x.bif")
+
+
+class TestOptions:
+    def test_only_what_was_asked_for_goes_to_the_solver(self):
+        assert Solving().options("ab") == {"gap": 0.0}
+        asked = Solving(memory_limit=10, threads=2, certificate="x.json").options("ab")
+        assert asked == {"gap": 0.0, "memory_limit": 10, "threads": 2, "certify": True}
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [("2GiB", 2 << 30), ("500MB", 500_000_000), ("1.5k", 1500), ("64", 64), ("1 tib", 1 << 40)],
+    )
+    def test_sizes(self, text, found):
+        assert solving.size(text) == found
+
+    @pytest.mark.parametrize("text", ["", "GiB", "-1", "0", "2 parsecs", "0.1"])
+    def test_no_size(self, scores, text):
+        with pytest.raises(OptionError, match="is no size in memory"):
+            solving.size(text)
+        assert "is no size in memory" in fails("solve", scores, "--memory-limit", text)
+
+    def test_a_gap_is_enough(self, scores):
+        record = run_json("solve", scores, "--gap", 10)
+        assert record["status"] == "optimal"
+        assert "not in the range" in fails("solve", scores, "--gap", -1)
+
+
+class Proof:
+    """A certificate that says what it is asked to write to."""
+
+    def write(self, path):
+        path.write_text("proven")
+
+
+@pytest.fixture
+def certified(monkeypatch):
+    """Let the solver hand over a proof; return a function to choose which."""
+    found = SimpleNamespace(certificate=Proof())
+
+    def learn(problem, search, on_event=None, **more):
+        assert more["certify"]
+        result = real(problem, search, on_event)
+        return Result(**{**vars(result), "certificate": found.certificate})
+
+    real = pipeline.learn_complete
+    monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
+    return found
+
+
+class TestCertificate:
+    def test_it_is_written_and_named_in_the_record(self, scores, tmp_path, certified):
+        proof = tmp_path / "proof.json"
+        record = run_json("solve", scores, "--certificate", proof)
+        assert record["certificate"] == str(proof)
+        assert proof.read_text() == "proven"
+
+    def test_names_with_blanks_are_proven(self, tmp_path):
+        table, proof, scores = (tmp_path / name for name in ("t.csv", "c.json", "s.jkl"))
+        table.write_text("a b,#c\n1,x\n2,y\n1,x\n2,y\n2,x\n")
+        run("solve", table, "--certificate", proof, "-o", scores)
+        assert "Proven" in run("verify", proof, scores)
+        assert verify(proof.read_text(), scores.read_text())["restrictions"] == []
+
+    def test_decimals_beyond_floating_point_are_proven(self, tmp_path):
+        scores, proof = tmp_path / "s.jkl", tmp_path / "c.json"
+        scores.write_text(f"2\na 2\n-1.{'0' * 99}1 0\n-1 1 b\nb 1\n-3e-4000 0\n")
+        run("solve", scores, "--certificate", proof)
+        assert "Proven" in run("verify", proof, scores)
+
+    def test_where_there_is_none_that_is_told(self, scores, tmp_path, certified):
+        certified.certificate = None
+        done = command("solve", scores, "--certificate", tmp_path / "proof.json", "--json")
+        assert json.loads(done.stdout)["certificate"] is None
+        assert "No certificate" in done.stderr
+        assert not (tmp_path / "proof.json").exists()
+
+    def test_a_folder_is_refused_before_the_work(self, scores, tmp_path):
+        assert "not a folder" in fails("solve", scores, "--certificate", tmp_path)
+        told = fails("solve", scores, "--certificate", tmp_path / "no" / "proof.json")
+        assert "--certificate" in told
+        assert "make it first" in told
+
+
+class TestTrace:
+    def test_tables_and_figures(self, scores, tmp_path):
+        for suffix in ("csv", "json", "svg"):
+            record = run_json("solve", scores, "--trace", tmp_path / f"t.{suffix}")
+        header, *rows = (tmp_path / "t.csv").read_text().splitlines()
+        assert header == "seconds,score,bound"
+        seconds, score, bound = map(float, rows[-1].split(","))
+        assert (score, bound) == (record["score"], record["bound"])
+        assert seconds >= 0
+        assert list(json.loads((tmp_path / "t.json").read_text())[-1]) == header.split(",")
+        assert ElementTree.parse(tmp_path / "t.svg").getroot().tag.endswith("svg")
+
+    def test_a_folder_gets_both(self, scores, tmp_path):
+        run("solve", scores, "-o", tmp_path / "all")
+        names = {p.name for p in (tmp_path / "all").iterdir()}
+        assert {"result.json", "trace.csv", "trace.svg", "network.svg"} <= names
+
+    def test_an_unknown_suffix_is_refused_before_the_work(self, scores):
+        told = fails("solve", scores, "--trace", "t.xls")
+        assert "--trace t.xls: expected a file name ending in .csv, .json, .svg" in told
+
+    def test_figures_need_matplotlib(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        with pytest.raises(MissingExtraError, match=r"exactlearn\[plot\]"):
+            Solving(trace=tmp_path / "t.svg").require_writable()
+        Solving(trace=tmp_path / "t.csv").require_writable()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "expected the number of variables, found nothing"),
+        ("0\n", "line 1, column 1: expected at least one variable"),
+        ("1\na 1\nnan 0\n", "line 3, column 1: expected a finite score"),
+        ("1\na 1\n-inf 0\n", "line 3, column 1: expected a finite score"),
+        ("1\na 0\n", "line 2, column 3: variable 'a' has no candidates"),
+        ("1\na 2\n-1 0\n", "expected candidate 2 of 2"),
+        ("1\na 1\n-1 1 a\n", "variable 'a' is its own parent"),
+        ("1\na 1\n-1 1 z\n", "parent 'z' is not a variable here"),
+        ("1\na 2\n-1 0\n-2 0\n", "line 4, column 4: this parent set stood before"),
+        ("1\na 1\n\0 0\n", "line 3: a zero byte"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["jkl", "scores"])
+def test_bad_scores_are_told_with_their_place(tmp_path, suffix, text, told):
+    path = tmp_path / f"bad.{suffix}"
+    path.write_text(text)
+    message = fails("solve", path)
+    assert f"Error: {path}" in message
+    assert told in message
+    assert message.count("\n") == 1
+
+
+def test_a_cut_off_gzip_file_is_told(tmp_path):
+    path = tmp_path / "cut.jkl.gz"
+    path.write_bytes(gzip.compress(SCORES.encode())[:-9])
+    assert "damaged gzip file" in fails("solve", path)
+
+
+def test_a_table_without_rows_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text("")
+    assert "the file is empty" in fails("solve", tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("a,b\n")
+    assert "only line 1 holds anything" in fails("solve", tmp_path / "t.csv")
+
+
+def test_constraints_that_contradict_end_with_status_4(scores):
+    told = fails("solve", scores, "--require", "a->b", "--require", "b->a", status=4)
+    assert "a" in told
+    assert "cycle" in told
+    told = fails("solve", scores, "--require", "a->b", "--forbid", "a->b", status=4)
+    assert "required a -> b, forbidden a -> b" in told
+
+
+def test_there_must_be_something_to_compare(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n0,1\n1,0\n1,1\n")
+    assert "no cell is missing" in fails("compare", tmp_path / "t.csv")
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Let every file be refused as by a full disk, from the start or for a while."""
+    state = SimpleNamespace(full=True, refused=0)
+
+    def replace(source, target):
+        if state.full:
+            state.refused += 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        real(source, target)
+
+    real = os.replace
+    monkeypatch.setattr(atomic.os, "replace", replace)
+    return state
+
+
+class TestFullDisk:
+    def test_the_answer_is_printed_and_the_error_told(self, scores, tmp_path, full_disk):
+        words = ("solve", scores, "-o", tmp_path / "x.json", "--trace", tmp_path / "t.csv")
+        done = command(*words, "--json")
+        assert done.exit_code == 2
+        assert json.loads(done.stdout)["parents"] == OPTIMUM
+        assert done.stderr.count("The best so far is not saved") == 1
+        assert "Error: cannot write" in done.stderr
+        assert "No space left on device" in done.stderr
+        assert list(tmp_path.iterdir()) == [scores]
+        assert full_disk.refused >= 3
+
+    def test_it_is_tried_again_at_the_end(self, scores, tmp_path, full_disk, monkeypatch):
+        def learn(problem, search, on_event=None, **more):
+            result = real(problem, search, on_event, **more)
+            full_disk.full = False
+            return result
+
+        real = pipeline.learn_complete
+        monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
+        done = command("solve", scores, "-o", tmp_path / "x.json")
+        assert done.exit_code == 0
+        assert "The best so far is not saved" in done.stderr
+        assert json.loads((tmp_path / "x.json").read_text())["parents"] == OPTIMUM
+
+
+def test_a_limit_of_time_ends_with_status_3_and_says_so(hard_scores):
+    done = command("solve", hard_scores, "--solver", "scip", "--time-limit", 1, "--json")
+    assert done.exit_code == 3
+    record = json.loads(done.stdout)
+    assert record["status"] == "feasible"
+    assert record["bound"] > record["score"]
+    assert "time limit of 1 s" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_folder_that_vanishes_costs_the_file_not_the_answer(hard_scores, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    words = ("solve", hard_scores, "--solver", "scip", "--json", "-o", folder / "x.json")
+    with started(*words, start_new_session=True) as process:
+        wait_for((folder / "x.json").exists)
+        shutil.rmtree(folder)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        out, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2, told
+    assert "Traceback" not in told
+    assert json.loads(out)["status"] == "interrupted"
+    assert "does not exist" in told

@@ -1,0 +1,190 @@
+"""The command that puts methods of completion side by side, and the numbers it prints."""
+
+import json
+from math import isnan, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from exactlearn.commands import comparing
+from exactlearn.data.dataset import Dataset
+from exactlearn.evaluation.metrics import LEAST_PROBABILITY, PairedTest, logarithmic_loss
+from exactlearn.formats.table import read_dataset
+from exactlearn.imputation.methods import CLASSIFIERS, METHODS
+from tests.command_line import fails, run, run_json
+
+CANCER = (
+    "compare",
+    "--network",
+    "cancer",
+    "--rows",
+    60,
+    "--hide",
+    "mnar:1",
+    "--starts",
+    1,
+    "--networks",
+    2,
+)
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "full.csv"
+    run("simulate", "cancer", "--rows", 80, "--seed", 3, "-o", path)
+    return path
+
+
+def test_methods_that_learn_and_those_of_the_library_side_by_side():
+    pytest.importorskip("sklearn")
+    methods = ["t-local", "posterior", "mpe", "averaged", "knn", "iterative"]
+    words = ("--methods", ",".join(methods), "--repeat", 2, "--reference", "t-local")
+    rows = run_json(*CANCER, *words)["rows"]
+    assert [row["method"] for row in rows] == methods
+    for row in rows:
+        assert 0 <= row["accuracy"] <= 1
+        assert row["reference"] == "t-local"
+        assert row["difference"] == pytest.approx(row["accuracy"] - rows[0]["accuracy"])
+        assert (row["score"] is None) == (row["method"] in ("averaged", "knn", "iterative"))
+        assert (row["log_loss"] is None) == (row["method"] == "t-local")
+    assert rows[0]["p_value"] == 1
+    assert rows[0]["score"] >= max(rows[1]["score"], rows[2]["score"])
+    assert "against t-local" in run(*CANCER, *words, "-q")
+
+
+@pytest.mark.parametrize("method", ["structural-em", "structural-em-hard"])
+def test_structural_em_completes_by_its_network(method):
+    (row,) = run_json(*CANCER, "--methods", method, "--repeat", 1)["rows"]
+    assert 0 <= row["accuracy"] <= 1
+    assert row["log_loss"] > 0
+
+
+def test_one_class_is_hidden_and_classified(full, tmp_path):
+    pytest.importorskip("sklearn")
+    words = ("compare", full, "--hide", "mcar:10", "--class", "Smoker", "--repeat", 2)
+    file = tmp_path / "rows.json"
+    rows = run_json(*words, "--methods", f"mode,{','.join(CLASSIFIERS)}", "-o", file)["rows"]
+    assert [row["method"] for row in rows] == ["mode", *CLASSIFIERS]
+    assert all(0 <= row["accuracy"] <= 1 for row in rows)
+    assert len({round(row["accuracy"] * 20) - row["accuracy"] * 20 for row in rows}) == 1
+    assert json.loads(file.read_text())["rows"] == rows
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--methods", "svm-rbf"), "with '--class NAME'"),
+        (("--class", "Smoke"), "did you mean 'Smoker'"),
+        (("--reference", "exact", "--methods", "mode"), "one of the compared methods, mode"),
+        (("--class", "Pollution", "--hide", "mar:0.2"), "hides none of its cells"),
+    ],
+)
+def test_mistakes_are_told(words, told):
+    assert told in fails(*CANCER[:5], "--repeat", 1, *words)
+
+
+def test_tests_need_several_tables_and_classifiers_one_class():
+    assert "add '--hide mcar:2'" in fails("compare", "cancer-mcar", "--reference", "mode")
+    assert "exactly one variable" in fails("compare", "cancer-mcar", "--methods", "svm-rbf")
+
+
+def test_every_method_is_told_in_the_help():
+    told = "".join(run("compare", "--help").split())
+    assert all(name in told for name in METHODS)
+
+
+def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
+    calls = []
+
+    def interrupted_at_the_third(data, how):
+        calls.append(how.seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return METHODS["posterior"](data, how)
+
+    monkeypatch.setitem(comparing.METHODS, "mode", interrupted_at_the_third)
+    words = (*CANCER, "--methods", "mode", "--repeat", 5, "-o", tmp_path / "x.json")
+    (row,) = run_json(*words, status=130)["rows"]
+    assert row["tables"] == 2
+    assert json.loads((tmp_path / "x.json").read_text())["rows"] == [row]
+    assert calls == [0, 1, 2]
+
+
+def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
+    def interrupted(data, how):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(comparing.METHODS, "posterior", interrupted)
+    words = "compare", "cancer-mcar", "--methods", "mode,posterior", "-o", tmp_path / "x.json"
+    (row,) = run_json(*words, status=130)["rows"]
+    assert row["method"] == "mode"
+    assert json.loads((tmp_path / "x.json").read_text())["rows"] == [row]
+
+
+def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
+    """Left out of the defaults were `branching`, and a limit for what may take any time."""
+    limits = {}
+
+    def of(name):
+        def method(data, how):
+            limits[name] = how.time_limit
+            return mode(data, how)
+
+        return method
+
+    mode = METHODS["mode"]
+    for name in ("branching", "t-local", "mode"):
+        monkeypatch.setitem(comparing.METHODS, name, of(name))
+    words = ("compare", "cancer-mcar")
+    assert [row["method"] for row in run_json(*words)["rows"]] == list(limits)
+    assert limits == {"branching": 60, "t-local": 60, "mode": 60}
+    run(*words, "--time-limit", 7)
+    assert set(limits.values()) == {7}
+    run(*words, "--methods", "branching")
+    assert limits["branching"] is None
+
+
+class TestPairedTest:
+    @settings(deadline=None, max_examples=30)
+    @given(arrays(np.float64, (2, 8), elements=st.integers(0, 10).map(lambda k: k / 10)))
+    def test_it_is_the_textbooks(self, numbers):
+        from scipy.stats import t
+
+        difference = numbers[0] - numbers[1]
+        found = PairedTest.of(*numbers)
+        assert found.difference == pytest.approx(difference.mean())
+        if np.ptp(difference) > 1e-9:
+            statistic = difference.mean() / (difference.std(ddof=1) / np.sqrt(8))
+            assert found.p_value == pytest.approx(2 * t.sf(abs(statistic), 7), abs=1e-9)
+        else:
+            assert found.p_value == (abs(difference.mean()) < 1e-9)
+
+    def test_pairs_that_miss_a_number_do_not_count(self):
+        found = PairedTest.of([1.0, nan, 3.0], [0.0, 1.0, nan])
+        assert found.difference == 1
+        assert isnan(found.p_value)
+        assert not found.significant
+
+
+def test_logarithmic_loss_by_hand():
+    states = (("x", "y"), ("u",))
+    holes = Dataset(np.array([[-1, 0], [-1, -1]]), ("a", "b"), states)
+    truth = Dataset(np.array([[1, 0], [0, 1]]), ("a", "b"), (("x", "y"), ("u", "v")))
+    shares = np.array([[0.25, 0.75], [0.0, 1.0], [1.0, 0.0]])
+    expected = -(np.log(0.75) + 2 * np.log(LEAST_PROBABILITY)) / 3
+    assert logarithmic_loss(holes, shares, truth) == pytest.approx(expected)
+    complete = Dataset(np.array([[0, 0]]), ("a", "b"), states)
+    assert isnan(logarithmic_loss(complete, np.empty((0, 2)), complete))
+
+
+def test_car_labels_as_in_the_paper(data_dir):
+    """The table of the paper on which it compares with support vector machines."""
+    pytest.importorskip("sklearn")
+    file = data_dir / "uci" / "car.data"
+    assert read_dataset(file, header=False).n_rows == 1728
+    words = ("compare", file, "--no-header", "--hide", "mcar:100", "--class", "X6", "--repeat", 2)
+    poly, linear = run_json(*words, "--methods", "svm-poly,svm-linear")["rows"]
+    assert poly["accuracy"] > linear["accuracy"] > 0.85

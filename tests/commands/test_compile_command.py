@@ -1,0 +1,112 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from exactlearn.__main__ import main
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.instances import locate
+from exactlearn.pdg.compile.compile import compile_and_check
+from exactlearn.pdg.compile.forest_search import ForestSearch
+from tests.command_line import fails, run, run_json
+
+
+def test_a_merge_budget_gives_a_smaller_graph_and_the_frontier(tmp_path):
+    whole = run_json("compile", "asia")
+    graph, table = tmp_path / "small.pdg.json", tmp_path / "frontier.csv"
+    record = run_json("compile", "asia", "--merge-budget", "0.01", "--frontier", table, "-o", graph)
+    assert 0 < record["loss"] <= 0.01
+    assert record["effective_size"] < whole["effective_size"]
+    assert read_pdg(graph).effective_size == record["effective_size"]
+    lines = [line.split(",") for line in table.read_text().splitlines()]
+    assert lines[0] == ["effective_size", "nodes", "loss"]
+    sizes, losses = (np.array([float(line[k]) for line in lines[1:]]) for k in (0, 2))
+    assert sizes[0] == whole["effective_size"]
+    assert (np.diff(sizes) < 0).all()
+    assert (np.diff(losses) >= 0).all()
+    assert losses[sizes == record["effective_size"]] == pytest.approx(record["loss"])
+
+
+def test_words_and_figures_of_merging_agree():
+    """It said "nothing merged" beside a smaller size, and did not name its figures."""
+    done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "0.01"])
+    assert "nothing merged" not in done.stderr
+    assert "exact graph: 80 cells; no nodes are equivalent" in done.stderr
+    assert "5 merges of nodes that are nearly alike: 36 -> 31 nodes" in done.stderr
+    assert "effective size 80 -> 70 cells" in done.stderr
+    assert "largest relative error of the probability of a row  6" in done.stdout
+    assert "KL divergence from the network                      0.00762956 nats" in done.stdout
+    done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "1e-9"])
+    assert "no merge of nodes that are nearly alike: the cheapest merge would lose" in done.stderr
+
+
+def test_merging_by_rows(tmp_path):
+    run("simulate", "asia", "--rows", "200", "-o", tmp_path / "rows.csv")
+    plain = run_json("compile", "asia", "--data", tmp_path / "rows.csv")
+    assert plain["loss"] == pytest.approx(0, abs=1e-12)
+    far = run_json("compile", "asia", "--data", tmp_path / "rows.csv", "--lambda", "0.05")
+    assert far["loss"] > 0
+    assert far["effective_size"] < plain["effective_size"]
+
+
+def test_fractions_stand_in_the_record(tmp_path):
+    record = run_json("compile", "asia", "--exact", "-o", tmp_path / "record.json")
+    assert "49/50" in record["exact_parameters"]
+    assert record["max_error"] < 1e-12
+    assert json.loads((tmp_path / "record.json").read_text()) == record
+
+
+def test_a_time_limit_and_a_root():
+    record = run_json("compile", "asia", "--time-limit", "0", "--root", "lung")
+    assert record["max_error"] < 1e-12
+    assert record["effective_size"] >= 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--exact", "--merge-budget", "1"), "--exact compiles without loss"),
+        (("--frontier", "x.txt"), "expected a file name ending in .csv"),
+        (("--lambda", "2"), "2.0 is not in the range"),
+    ],
+)
+def test_wrong_options(arguments, message):
+    assert message in fails("compile", "asia", *arguments)
+
+
+def test_the_logical_relations_need_no_more_than_the_thesis_shows():
+    """THESIS, Table 4.3, has an effective size of 46."""
+    assert run_json("compile", "logic1")["effective_size"] <= 46
+
+
+def test_what_is_too_large_is_refused_with_sizes():
+    told = fails("compile", "asia", "--max-size", "20")
+    assert "more than 20 cells" in told
+    assert "query the network itself" in told
+
+
+def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path, monkeypatch):
+    def die(search):
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(ForestSearch, "run", die)
+    graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
+    for file in (graph, record):
+        assert "killed" in fails("compile", "asia", "-o", file, status=1)
+    assert read_pdg(graph).effective_size == json.loads(record.read_text())["effective_size"]
+
+
+def test_each_smaller_graph_can_be_had_while_the_search_goes_on():
+    network, told = read_bif(locate("lucas", ".bif")), []
+
+    def keep(size, compiled):
+        told.append((size, compiled()))
+
+    end = compile_and_check(network, steps=300, on_graph=keep)
+    sizes = [size for size, _ in told]
+    assert sizes == [found.effective_size for _, found in told]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] == end.effective_size
+    assert all(found.max_error < 1e-9 and not found.finished for _, found in told)

@@ -1,0 +1,152 @@
+import json
+
+import numpy as np
+import pytest
+
+from exactlearn.commands import learn_pdg as learn_pdg_command
+from exactlearn.data.dataset import Dataset
+from exactlearn.formats.pdg_json import read_pdg
+from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.learn import learning_methods, structural_em_climb
+from tests.command_line import fails, run, run_json
+from tests.logic_models import drawn, parity
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Rows of a relation of four bits; the same with holes; and others of it."""
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    full = drawn(parity(4), 300, rng)
+    codes = full.codes.astype(int)
+    codes[rng.random(codes.shape) < 0.1] = -1
+    write_dataset(full, folder / "full.csv")
+    write_dataset(Dataset(codes, full.names, full.states), folder / "holes.csv")
+    write_dataset(drawn(parity(4), 100, rng), folder / "test.csv")
+    return folder
+
+
+def test_a_complete_table_is_learnt_directly(tables, tmp_path):
+    file = tmp_path / "model.pdg.json"
+    record = run_json("learn-pdg", tables / "full.csv", "-o", file)
+    assert record["method"] == "direct"
+    assert record["finished"] is True
+    graph = read_pdg(file)
+    graph.check()
+    assert graph.effective_size == record["effective_size"] == 14
+    data = read_dataset(tables / "full.csv")
+    assert record["log_likelihood"] == pytest.approx(log_likelihood(graph, data))
+    again = tmp_path / "again.pdg.json"
+    run("learn-pdg", tables / "full.csv", "-q", "-o", again)
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_validation_chooses_among_lambdas(tables):
+    words = ("--validation", tables / "test.csv", "--lambda", "0.3", "--lambda", "1")
+    record = run_json("learn-pdg", tables / "full.csv", *words, "--significance", "1")
+    assert [m["lambda"] for m in record["models"]] == [1.0, 0.3]
+    best = max(record["models"], key=lambda m: m["validation_log_likelihood"])
+    assert record["lambda"] == best["lambda"] == 0.3
+    assert "validation" in run("learn-pdg", tables / "full.csv", *words[:4])
+
+
+def test_hybrid_writes_its_frontier(tables, tmp_path):
+    file = tmp_path / "frontier.csv"
+    record = run_json("learn-pdg", tables / "full.csv", "--method", "hybrid", "--frontier", file)
+    assert file.read_text().startswith("effective_size,nodes,loss")
+    assert record["method"] == "hybrid"
+
+
+@pytest.mark.parametrize("method", ["em", "available", "complete"])
+def test_missing_cells(tables, method):
+    words = () if method == "em" else ("--method", method)
+    record = run_json("learn-pdg", tables / "holes.csv", "--tree", *words)
+    assert record["method"] == method
+    assert record["trees"] == 1
+
+
+def test_a_network_gives_the_forest(tmp_path):
+    run("simulate", "asia", "--rows", "300", "-o", tmp_path / "rows.csv")
+    for method in ("direct", "em", "hybrid"):
+        words = ("--method", method, "--network", "asia", "--significance", "0.01")
+        words = words if method == "direct" else words[:-2]
+        record = run_json("learn-pdg", tmp_path / "rows.csv", *words)
+        assert record["effective_size"] > 8
+    told = fails("learn-pdg", tmp_path / "rows.csv", "--network", "cancer")
+    assert "same variables" in told
+
+
+def test_a_network_is_learnt_to_start_from(tables):
+    words = ("--network", "learnt", "--significance", "1")
+    plain = run_json("learn-pdg", tables / "full.csv", *words[2:])
+    record = run_json("learn-pdg", tables / "full.csv", *words)
+    assert record["effective_size"] <= plain["effective_size"]
+
+
+def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
+    learn = learn_pdg_command.learn_by
+
+    def interrupted(request, tell, keep):
+        def stop(told):
+            tell(told)
+            if told.startswith("graph"):
+                raise KeyboardInterrupt
+
+        return learn(request, stop, keep)
+
+    monkeypatch.setattr(learn_pdg_command, "learn_by", interrupted)
+    file = tmp_path / "model.json"
+    run("learn-pdg", tables / "full.csv", "-o", file, status=130)
+    assert json.loads(file.read_text())["finished"] is False
+
+
+@pytest.mark.parametrize("method", ["direct", "hybrid", "em", "available"])
+def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatch, method):
+    def die(*unused, **options):
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(learning_methods, "learn_pdg", die)
+    monkeypatch.setattr(learning_methods, "learnt_network", die)
+    monkeypatch.setattr(structural_em_climb, "improved_by_counts", die)
+    name = "full" if method == "direct" else "holes"
+    graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
+    for file in (graph, record):
+        words = (tables / f"{name}.csv", "--method", method, "-o", file)
+        assert "killed" in fails("learn-pdg", *words, status=1)
+    read_pdg(graph).check()
+    told = json.loads(record.read_text())
+    assert (told["method"], told["finished"]) == (method, False)
+    assert np.isfinite(told["log_likelihood"])
+
+
+def test_each_better_model_is_kept(tables):
+    data = read_dataset(tables / "full.csv")
+    request = learning_methods.Request(dataset=data, method="direct", lambdas=(0.3,))
+    kept = []
+    learning_methods.keep_first(request, lambda *told: kept.append(told))
+    found = learning_methods.learn_by(request, lambda told: None, lambda *told: kept.append(told))
+    scores = [score for score, *_ in kept]
+    assert scores[0] < scores[-1] == max(scores)
+    best = kept[-1][2]()
+    assert best.effective_size == found.models[0][1].effective_size
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--lambda", "0.1", "--lambda", "0.2"), "--validation"),
+        (("--method", "em", "--significance", "0.1"), "--significance is for"),
+        (("--tree",), "--tree is for"),
+        (("--frontier", "f.csv"), "--frontier is for"),
+        (("--method", "hybrid", "--size", "representational"), "leave out --size"),
+        (("-o", "model.txt"), "model.txt"),
+    ],
+)
+def test_mistakes_are_told(tables, words, message):
+    assert message in fails("learn-pdg", tables / "full.csv", *words)
+
+
+def test_direct_learning_needs_complete_rows(tables):
+    told = fails("learn-pdg", tables / "holes.csv", "--method", "direct")
+    assert "missing" in told

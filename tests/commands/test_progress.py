@@ -1,0 +1,181 @@
+"""The incumbent on disk is the best that was reported; writing it does not hold up the search."""
+
+import errno
+import io
+import json
+import os
+from itertools import pairwise
+from math import inf, nan
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from exactlearn.commands import progress
+from exactlearn.commands.progress import Incumbent, Narration
+from exactlearn.errors import OptionError
+from exactlearn.reporting.report import number, percent, strict
+from exactlearn.solvers.result import Event
+
+NOTHING = Event(0.0, -inf, 5.0, 0, None)
+
+
+def event(score, seconds=0.0):
+    return Event(seconds, score, 5.0, 0, ((),))
+
+
+class Clock:
+    """A clock that only moves when something is written or when told to."""
+
+    def __init__(self, cost):
+        self.now, self.cost, self.written = 0.0, cost, []
+        self.full, self.warnings = False, []
+
+    def write(self, told):
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.json")
+        self.written.append((self.now, told.score))
+        self.now += self.cost
+
+    def warn(self, text):
+        self.warnings.append(text)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock(cost=1.0)
+    monkeypatch.setattr(progress, "monotonic", lambda: made.now)
+    return made
+
+
+def test_better_selections_are_written_at_once(clock):
+    clock.cost = 0.0
+    incumbent = Incumbent(clock.write, clock.warn)
+    for told in (NOTHING, event(-3), event(-3), event(-4), event(-2)):
+        incumbent(told)
+    assert [score for _, score in clock.written] == [-3, -2]
+
+
+def test_writing_takes_its_share_of_the_time_and_no_more(clock):
+    incumbent = Incumbent(clock.write, clock.warn)
+    for k in range(200):
+        incumbent(event(float(k)))
+        clock.now += 0.5
+    gaps = [b - a for (a, _), (b, _) in pairwise(clock.written)]
+    assert all(10.0 <= gap <= 10.5 for gap in gaps)
+
+
+def test_a_selection_that_had_to_wait_is_written_with_the_next_report(clock):
+    incumbent = Incumbent(clock.write, clock.warn)
+    incumbent(event(1))
+    incumbent(event(2))
+    clock.now += 20
+    incumbent(event(2))
+    assert [score for _, score in clock.written] == [1, 2]
+
+
+def test_a_full_disk_is_told_once_and_tried_again(clock):
+    incumbent = Incumbent(clock.write, clock.warn)
+    clock.cost, clock.full = 0.0, True
+    for k in range(20):
+        incumbent(event(k))
+        clock.now += 1
+    assert clock.warnings == [
+        "The best so far is not saved: x.json: No space left on device. The search goes on."
+    ]
+    clock.full = False
+    for _ in range(10):
+        incumbent(event(19))
+        clock.now += 1
+    assert [score for _, score in clock.written] == [19]
+    assert len(clock.warnings) == 1
+
+
+def test_a_refused_file_is_told_like_a_full_disk(clock):
+    def refuse(told):
+        raise OptionError("cannot write x.json: no such folder")
+
+    Incumbent(refuse, clock.warn)(event(1))
+    assert "cannot write x.json" in clock.warnings[0]
+
+
+def test_other_faults_are_not_swallowed(clock):
+    def fail(told):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Incumbent(fail, clock.warn)(event(1))
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let the narration write on a terminal that we can read."""
+    screen = io.StringIO()
+
+    def console(**options):
+        return Console(file=screen, force_terminal=True, width=160, height=20, markup=False)
+
+    monkeypatch.setattr(progress, "Console", console)
+    return screen
+
+
+def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
+    with Narration("reading x.jkl") as narration:
+        narration.stage("solving")
+        narration(NOTHING)
+        narration(event(-4))
+        narration(event(-2)._replace(nodes=17, bound=-1.0))
+        narration.warn("The best so far is not saved")
+    shown = terminal.getvalue()
+    told = ("solving", "score -2.0000", "bound -1.0000", "gap 50.00 %", "17 nodes", "0:00:00")
+    assert all(part in shown for part in told)
+    assert "The best so far is not saved\n" in shown
+
+
+def test_a_quiet_terminal_shows_nothing(terminal):
+    with Narration("solving", quiet=True) as narration:
+        narration(event(-3))
+        narration.warn("no")
+    assert terminal.getvalue() == ""
+
+
+def test_verbose_narration_tells_each_stage(capsys):
+    with Narration("reading", verbose=True) as narration:
+        narration.stage("solving")
+        narration.warn("careful")
+    assert capsys.readouterr().err == "solving ...\ncareful\n"
+
+
+def test_narration_is_silent_off_a_terminal(capsys):
+    with Narration("solving") as narration:
+        narration(event(-3))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_verbose_narration_tells_each_improvement_once(capsys):
+    with Narration("solving", verbose=True) as narration:
+        for told in (NOTHING, event(-3), event(-3, 1.0), event(-2)):
+            narration(told)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("  ")[1] for line in lines] == [
+        "bound 5.0000", "score -3.0000", "score -2.0000",
+    ]  # fmt: skip
+    assert "gap 350.00 %" in lines[-1]
+
+
+def test_quiet_beats_verbose(capsys):
+    with Narration("solving", quiet=True, verbose=True) as narration:
+        narration(event(-3))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_strict_json_has_no_infinities_and_no_numpy():
+    record = {"a": inf, 3: (nan, np.float64(1.5), np.int64(2)), "b": np.array([[1, 2]])}
+    assert json.dumps(strict(record), allow_nan=False) == (
+        '{"a": null, "3": [null, 1.5, 2], "b": [[1, 2]]}'
+    )
+
+
+def test_numbers_for_people():
+    assert (number(1.23456), number(inf), number(None)) == ("1.2346", "", "")
+    assert (percent(0.125), percent(nan)) == ("12.50 %", "")

@@ -1,0 +1,156 @@
+"""Run files: reading, what is refused, and the round trip of the resolved run."""
+
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exactlearn.commands.runs import Criterion, Data, Figures, Queries, Run, Search, read_run
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.run_file import from_table, read_declared, to_toml
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+def table(text: str) -> Run:
+    return from_table(tomllib.loads(text), Run)
+
+
+def test_only_the_data_file_is_needed():
+    run = table('data = {file = "a.csv"}')
+    assert run == Run(data=Data(file="a.csv"))
+    assert run.score.max_parents == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "key 'data' is missing: expected a table"),
+        ("[data]", "key 'data.file' is missing: expected a text"),
+        ("[data]\nfile = 3", "key 'data.file': expected a text, found the value 3"),
+        ("data = 3", "key 'data': expected a table, found the value 3"),
+        ("[dta]\nfile = 'a'", "unknown key 'dta'; did you mean 'data'"),
+        ("[data]\nfile='a'\nsep=','", "unknown key 'data.sep'; "),
+        ("data.file='a'\n[score]\nmax_parent = 2", "did you mean 'max_parents'"),
+        ("data.file='a'\n[score]\nmax_parents = 2.5", "expected a whole number, found the value"),
+        ("data.file='a'\n[score]\nmax_parents = true", "expected a whole number, found the value"),
+        ("data.file='a'\n[score]\nmax_parents = -1", "max_parents: expected at least 0, found -1"),
+        ("data.file='a'\n[score]\nness = 1", "unknown key 'score.ness'; did you mean 'ess'"),
+        ("data.file='a'\n[score]\ncriterion = 'bde'", "'score.criterion': expected one of 'bdeu'"),
+        ("data.file='a'\n[search]\nrequired = 'A->B'", "expected a list, each entry a text"),
+        ("data.file='a'\n[search]\nforbidden = [1]", r"key 'search.forbidden\[0\]': expected a"),
+        ("data.file='a'\n[search]\nmethod = 'sem'", "'search.method': expected one of 'branching'"),
+        ("data.file='a'\n[search]\nt = 0", "t: expected at least 1, found 0"),
+        ("data.file='a'\n[search]\ntime_limit = nan", "time_limit: expected at least 0"),
+        ("data.file='a'\n[[queries]]\nevidence = 'A'", "each value a text, found the text 'A'"),
+        ("data.file='a'\n[[queries]]\nevidence.A = 1", r"key 'queries\[0\].evidence.A': expected"),
+        (
+            "[data]\nfile='a'\nstates.A = 'yes'",
+            "'data.states.A': expected a list, each entry a text",
+        ),
+    ],
+)
+def test_what_is_refused(text, message):
+    with pytest.raises(OptionError, match=message):
+        table(text)
+
+
+def test_a_broken_file_names_line_and_column(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("title = 'x'\n[data\n")
+    with pytest.raises(FormatError, match=r"run\.toml: not a TOML file: .*line 2, column 6"):
+        read_declared(path, Run)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("# [[\na = '[['\nb = " + "[" * 50_000, FormatError, "line 3, column 55: .* 50 brackets"),
+        ("a = " + "{a = " * 50_000, FormatError, "line 1, column 255: .* 50 brackets"),
+        (".".join("a" * 50_000) + " = 1", FormatError, "line 1, column 1: .* at most 50 parts"),
+        ("[" + " . ".join(["'a'"] * 50_000) + "]", FormatError, "column 2: .* at most 50 parts"),
+        ("a" * 500_000 + " " * 500_000, FormatError, "not a TOML file"),
+        ("a = 1\n" * 200_000, FormatError, "at most 1048576 letters, found 1200000"),
+        ("[search]\nseed = " + "1" * 5_000, FormatError, "line 2, column 8: .* digits"),
+        ("data.file='a'\nsearch.max_arcs = " + "1" * 400, OptionError, r"max_arcs': .*2\*\*63"),
+        ("data.file='a'\nsearch.time_limit=" + "1" * 400, OptionError, r"time_limit': .*2\*\*63"),
+        ("data.file='a'\nscore.ess = 0x" + "f" * 5_000, OptionError, r"score.ess': .*2\*\*63"),
+    ],
+    ids=["lists", "tables", "keys", "header", "word", "large", "digits", "arcs", "limit", "float"],
+)
+def test_what_no_parser_takes_is_refused(tmp_path, text, error, message):
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    with pytest.raises(error, match=rf"run\.toml[:,] .*{message}") as caught:
+        read_run(path)
+    assert len(str(caught.value)) < 300 + len(str(path))
+
+
+@given(st.text("[]{}=.'\"\\n\t #a1_", max_size=60))
+def test_any_text_is_read_or_refused(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_text(text)
+    with suppress(FormatError, OptionError):
+        read_run(path)
+
+
+def test_errors_name_the_file(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("[data]\n")
+    with pytest.raises(OptionError, match=r"run\.toml: key 'data\.file' is missing"):
+        read_run(path)
+
+
+def test_data_files_are_found_beside_the_run_file(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("[data]\nfile = 'a.csv'\ntruth = 'sub/b.csv'\ntest = 'c.csv'\n")
+    data = read_run(path).data
+    assert Path(data.file) == tmp_path / "a.csv"
+    assert Path(data.truth) == tmp_path / "sub" / "b.csv"
+    assert Path(data.test) == tmp_path / "c.csv"
+
+
+RUNS = st.builds(
+    Run,
+    title=TEXT,
+    data=st.builds(
+        Data,
+        file=TEXT,
+        truth=st.none() | TEXT,
+        missing=st.lists(TEXT, max_size=3).map(tuple),
+        header=st.booleans(),
+        separator=st.none() | TEXT,
+        discretise=st.dictionaries(TEXT, TEXT, max_size=2),
+        states=st.dictionaries(TEXT, st.lists(TEXT, max_size=3).map(tuple), max_size=2),
+    ),
+    score=st.builds(
+        Criterion,
+        criterion=st.sampled_from(["bdeu", "penalised"]),
+        ess=st.floats(allow_nan=False),
+        lambda_=st.none() | st.floats(0, 1),
+        max_parents=st.integers(0, 9),
+    ),
+    search=st.builds(
+        Search,
+        method=st.sampled_from(["exact", "t-local"]),
+        time_limit=st.none() | st.floats(0, 1e9),
+        required=st.lists(TEXT, max_size=2).map(tuple),
+    ),
+    queries=st.lists(
+        st.builds(
+            Queries,
+            targets=st.lists(TEXT, max_size=2).map(tuple),
+            evidence=st.dictionaries(TEXT, TEXT, max_size=2),
+        ),
+        max_size=2,
+    ).map(tuple),
+    figures=st.builds(Figures, formats=st.just(("svg",)) | st.just(())),
+)
+
+
+@given(RUNS)
+def test_a_resolved_run_is_read_back_as_it_was(run):
+    assert table(to_toml(run)) == run

@@ -1,0 +1,411 @@
+import gzip
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats.bif import format_bif, parse_bif, read_bif, write_bif
+from exactlearn.formats.bif_words import state_words, variable_words
+from exactlearn.instances import names as bundled
+from exactlearn.instances import path as bundled_path
+from tests.network_oracle import random_network
+
+# Nodes, arcs and free parameters as the repository of Bayesian networks states them.
+PUBLISHED = {
+    "alarm": (37, 46, 509),
+    "andes": (223, 338, 1157),
+    "asia": (8, 8, 18),
+    "barley": (48, 84, 114005),
+    "cancer": (5, 4, 10),
+    "child": (20, 25, 230),
+    "earthquake": (5, 4, 10),
+    "hailfinder": (56, 66, 2656),
+    "hepar2": (70, 123, 1453),
+    "insurance": (27, 52, 1008),
+    "mildew": (35, 46, 540150),
+    "munin1": (186, 273, 15622),
+    "pathfinder": (109, 195, 72079),
+    "pigs": (441, 592, 5618),
+    "sachs": (11, 17, 178),
+    "survey": (6, 6, 21),
+    "water": (32, 66, 10083),
+    "win95pts": (76, 112, 574),
+}
+
+
+def assert_same(first: BayesianNetwork, second: BayesianNetwork) -> None:
+    assert (first.names, first.states, first.parents) == (
+        second.names,
+        second.states,
+        second.parents,
+    )
+    for a, b in zip(first.tables, second.tables, strict=True):
+        assert a.shape == b.shape
+        assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_public_files_load_and_come_back_bit_for_bit(data_dir, name):
+    network = read_bif(data_dir / "bif" / f"{name}.bif.gz")
+    counts = (network.n_variables, len(network.arcs), network.representational_size)
+    assert counts == PUBLISHED[name]
+    assert_same(parse_bif(format_bif(network)), network)
+
+
+def test_odd_state_names_are_read(data_dir):
+    child = read_bif(data_dir / "bif" / "child.bif.gz")
+    assert "Asy/Patch" in child.states[child.index("ChestXray")]
+    assert child.states[child.index("LowerBodyO2")] == ("<5", "5-12", "12+")
+    assert child.states[child.index("CO2Report")] == ("<7.5", ">=7.5")
+
+
+ODD_NAMES = ["Asy/Patch", "<5", "+1", "3.0", "a//b", "/*", "/", '"', "\\", 'say "no"', "table"]
+ODD_NAMES += ["default", "}", "(", ";", "a,b", "a|b", "property", "é"]
+NAMES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
+    [*ODD_NAMES, "", " ", "a b", "a\nb", "\r", "\ufeff", "\x1c"]
+)
+
+
+@given(st.data(), st.integers(0, 10**6), st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_round_trip_with_any_names_and_numbers(data, seed, n):
+    plain = random_network(np.random.default_rng(seed), n)
+    names = data.draw(st.lists(NAMES, min_size=n, max_size=n, unique=True))
+    states = [
+        data.draw(st.lists(NAMES, min_size=len(s), max_size=len(s), unique=True))
+        for s in plain.states
+    ]
+    network = BayesianNetwork(tuple(names), tuple(map(tuple, states)), plain.parents, plain.tables)
+    comment = data.draw(NAMES)
+    assert_same(parse_bif(format_bif(network, name=names[0], comment=comment)), network)
+
+
+@pytest.mark.parametrize("suffix", [".bif", ".bif.gz"])
+def test_files_are_written_and_read(tmp_path, suffix):
+    network = random_network(np.random.default_rng(2), 5)
+    path = tmp_path / f"n{suffix}"
+    write_bif(network, path, name="n", comment="From a test.\n\nTwo lines.")
+    assert_same(read_bif(path), network)
+    text = gzip.decompress(path.read_bytes()) if suffix == ".bif.gz" else path.read_bytes()
+    assert text.startswith(b"// From a test.\n//\n// Two lines.\nnetwork n {\n}\n")
+
+
+VARIABLES = """
+network test { property author "me; you" ; property version 1 ; }
+variable a { property x = (1, 2); type discrete[2] { no, "y e s" }; }
+variable b { type discrete [ 3 ] { <5, 5-9, 9+ }; property y ; }
+"""
+
+
+def test_every_kind_of_row_is_read():
+    network = parse_bif(
+        VARIABLES
+        + """
+        /* The child stands first; a comment may hold } and ; */
+        probability ( b | a ) { // rows in any order
+          property z ;
+          default 0.2 0.3 0.5;
+          ("y e s") .1, 2e-1, 0.7;
+        }
+        probability ( "a" ) { table 0.25, 0.75; }
+        """
+    )
+    assert network.names == ("a", "b")
+    assert network.states == (("no", "y e s"), ("<5", "5-9", "9+"))
+    assert network.tables[1].tolist() == [[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]]
+
+
+def test_a_table_with_parents_counts_the_parents_fastest():
+    # The example of the format's definition: P(dog-out | bowel-problem, family-out).
+    network = parse_bif(
+        """
+        variable light { type discrete [2] { true, false }; }
+        variable bowel { type discrete [2] { true, false }; }
+        variable out { type discrete [2] { true, false }; }
+        probability (light) { table 0.5 0.5; }
+        probability (bowel) { table 0.5 0.5; }
+        probability (out | bowel light) { table 0.99 0.97 0.9 0.3 0.01 0.03 0.1 0.7; }
+        """
+    )
+    assert network.tables[2][..., 0].tolist() == [[0.99, 0.97], [0.9, 0.3]]
+
+
+def test_statements_may_precede_declarations_and_rows_their_order():
+    text = format_bif(random_network(np.random.default_rng(9), 4))
+    network = parse_bif(text)
+    start = text.index("probability")
+    first = text.index("variable")
+    swapped = parse_bif(text[start:] + text[first:start])
+    assert_same(swapped, network)
+    rows = re.sub(
+        r"\{\n((?:  \(.*\n)+)\}",
+        lambda m: "{\n" + "".join(m[1].splitlines(keepends=True)[::-1]) + "}",
+        text,
+    )
+    assert rows != text
+    assert_same(parse_bif(rows), network)
+
+
+def test_rows_are_not_rescaled():
+    text = (
+        "variable a { type discrete [3] { x, y, z }; }"
+        "probability (a) { table .3333333 .3333333 .3333333; }"
+    )
+    assert parse_bif(text).tables[0].tolist() == [0.3333333] * 3
+
+
+A = "probability (a) { table 0.5 0.5; }\n"
+B = 'probability (b | a) { (no) 0.5 0.5 0; ("y e s") 1 0 0; }'
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("", "line 1, column 1", "expected at least one variable, found the end"),
+        ("variabel a", "line 1, column 1", "expected 'network', 'variable'.* found 'variabel'"),
+        ("variable a {\n  type continuous", "line 2, column 8", "expected 'discrete'"),
+        ("variable a { type discrete [0]", "line 1, column 29", "number of states, found '0'"),
+        ("variable a { type discrete [x]", "line 1, column 29", "number of states, found 'x'"),
+        ("variable { ", "line 1, column 10", "expected a variable's name, found '{'"),
+        ("variable a { type discrete [2] { no, y e s }; }", "column 34", "found 4: .*quotes"),
+        ("variable a { type discrete [2] { no, no }; }", "column 38", "'no' of 'a' stands twice"),
+        ("variable a { type discrete [2] { no, yes; }", "column 41", "or '}', found ';'"),
+        ("variable a { type discrete [2] { no, yes", "column 41", "found the end of the text"),
+        ('variable "a { type', "column 10", "found '\"', which begins a string"),
+        ("network /* x", "column 9", "string or comment that never ends"),
+        (VARIABLES + "variable a { }", "line 5, column 10", "'a' is declared twice"),
+        (VARIABLES + A, "line 6, column 1", "'b' has no probabilities: add a statement"),
+        (VARIABLES + "probability (a) {", "line 5, column 1", "expected '}' somewhere"),
+        (VARIABLES + "probability a { }", "line 5, column 13", r"expected '\(', found 'a'"),
+        (VARIABLES + "probability () { }", "line 5, column 14", r"variable's name, found '\)'"),
+        (VARIABLES + "probability (ab) { }", "line 5, column 14", "'ab' is not declared; did you"),
+        (VARIABLES + "probability (b | b) { }", "line 5, column 18", "'b' stands twice"),
+        (VARIABLES + A + A, "line 6, column 14", "of 'a' are given twice"),
+        (VARIABLES + "probability (a) { 0.5 }", "line 5, column 19", "expected 'table', 'default'"),
+        (VARIABLES + "probability (a) { table 0.5 half; }", "column 29", "or ';', found 'half'"),
+        (VARIABLES + "probability (a) { table 1_0 nan; }", "column 25", "found '1_0'"),
+        (VARIABLES + "probability (a) { table 0.5 }", "column 25", "expected ';' somewhere"),
+        (VARIABLES + "probability (a) { table 0.5; }", "column 25", "2 probabilities of 'a' here"),
+        (VARIABLES + "probability (a) { table 0.5 0.4; }", "column 19", "found the sum 0.9"),
+        (VARIABLES + "probability (a) { table 1.5 -0.5; }", "column 19", "the least -0.5"),
+        (VARIABLES + "probability (a) { (no) 0 1; }", "column 19", "each of 0 parents"),
+        (VARIABLES + "probability (b | a) { (on) 0 0 1; }", "column 24", "'a' has no state 'on'"),
+        (VARIABLES + "probability (b | a) { (no) 0 1 0; }", "column 35", '1 of 2 rows, .*"y e s"'),
+        (
+            VARIABLES + "probability (b | a) { (no) 0 0 1; (no) 0 1 0; }",
+            "line 5, column 35",
+            r"the row \(no\) is given twice",
+        ),
+        (
+            VARIABLES + "probability (b | a) { (no) 0 0 1; table 1 1 0 0 0 0; }",
+            "line 5, column 35",
+            "rows are given twice",
+        ),
+        (VARIABLES + B.replace("1 0 0", "1 0 1"), "column 39", r"\(\"y e s\"\) of 'b'.* sum 2.0"),
+    ],
+)
+def test_errors_name_the_place_and_the_fix(text, place, message):
+    with pytest.raises(FormatError, match=message) as caught:
+        parse_bif(text, "my.bif")
+    assert str(caught.value).startswith("my.bif, line ")
+    assert place + ":" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("network n { }\n" + "/* " * 60_000, "line 2, column 1: .* never ends"),
+        ('network n { }\n"' + '\\"' * 60_000, "line 2, column 1: .* never ends"),
+        ('variable "a', "line 1, column 10: .* never ends"),
+        (
+            f"variable a {{ type discrete [ 9000 ] {{ {' '.join(map(str, range(8_999)))} 7 }}; }}",
+            "column 43924: state '7' of 'a' stands twice",
+        ),
+    ],
+    ids=["comment", "string", "name", "states"],
+)
+def test_reading_takes_time_linear_in_the_text(text, message):
+    with pytest.raises(FormatError, match=message):
+        parse_bif(text)
+
+
+def test_cycles_are_named():
+    with pytest.raises(FormatError, match=r"BIF text: .* (a -> b -> a|b -> a -> b),"):
+        parse_bif(VARIABLES + B + "probability (a | b) { default 0.5 0.5; }")
+
+
+def test_a_table_beyond_memory_is_refused_before_it_is_made():
+    parents = " ".join(f"x{v}" for v in range(70))
+    text = "".join(f"variable {v} {{ type discrete [2] {{ n y }}; }}\n" for v in parents.split())
+    text += VARIABLES + f"probability (a | {parents}) {{ default 0.5 0.5; }}"
+    with pytest.raises(FormatError, match="70 parents has 2361183241434822606848 entries"):
+        parse_bif(text)
+
+
+def test_tables_beyond_memory_together_are_refused(monkeypatch):
+    monkeypatch.setattr("exactlearn.formats.bif_table.LARGEST_TABLE", 7)
+    declared = "".join(f"variable {v} {{ type discrete [ 2 ] {{ a, b }}; }}" for v in "xyz")
+    first = "probability ( x ) { table 1 0; } probability ( y | x ) { default 1 0; }"
+    with pytest.raises(FormatError, match="'z' the network has 8 entries, expected at most 7"):
+        parse_bif(f"{declared} {first} probability ( z ) {{ table 1 0; }}")
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    with pytest.raises(OptionError, match=r"cannot read .*: there is no file"):
+        read_bif(tmp_path / "none.bif")
+    (tmp_path / "a.bif.gz").write_bytes(b"network x { }")
+    with pytest.raises(FormatError, match="expected at least one variable"):
+        read_bif(tmp_path / "a.bif.gz")  # gzip is known by its content
+    (tmp_path / "b.bif.gz").write_bytes(gzip.compress(b"network x { }" * 99)[:-12])
+    with pytest.raises(FormatError, match="damaged gzip file"):
+        read_bif(tmp_path / "b.bif.gz")
+    (tmp_path / "c.bif").write_bytes("variable é".encode("latin-1"))
+    with pytest.raises(FormatError, match="line 1, byte 10: 0xe9 is not UTF-8"):
+        read_bif(tmp_path / "c.bif")
+
+
+def test_a_comment_that_no_file_can_hold_is_refused(tmp_path):
+    network = BayesianNetwork(("\ud800",), (("x",),), ((),), (np.ones(1),))
+    with pytest.raises(DataError, match="no character of UTF-8"):
+        write_bif(network, tmp_path / "n.bif", comment="\ud800")
+    assert list(tmp_path.iterdir()) == []
+    write_bif(network, tmp_path / "n.bif")
+    assert read_bif(tmp_path / "n.bif").names == ("\ud800",)
+
+
+def test_plain_names_are_written_as_they_are():
+    network = BayesianNetwork(
+        ("Dog-out", "a.b"), (("0", "-1"), ("yes", "Yes")), ((), (0,)), (np.full(2, 0.5), np.eye(2))
+    )
+    assert format_bif(network) == (
+        "network unknown {\n}\n"
+        "variable Dog-out {\n  type discrete [ 2 ] { 0, -1 };\n}\n"
+        "variable a.b {\n  type discrete [ 2 ] { yes, Yes };\n}\n"
+        "probability ( Dog-out ) {\n  table 0.5, 0.5;\n}\n"
+        "probability ( a.b | Dog-out ) {\n  (0) 1.0, 0.0;\n  (-1) 0.0, 1.0;\n}\n"
+    )
+
+
+def test_other_names_are_written_as_words_and_stand_in_a_property():
+    network = BayesianNetwork(
+        ("a b", "a_b", "table"), (("<=1", "(1, 2]"),) * 3, ((),) * 3, (np.full(2, 0.5),) * 3
+    )
+    text = format_bif(network, name="my network")
+    assert text.startswith(
+        "network my_network {\n}\n"
+        "variable a_b_2 {\n"
+        "  type discrete [ 2 ] { lteq1, _1_2_ };\n"
+        '  property exactlearn_name = "a b" ;\n'
+        '  property exactlearn_states = "<\\u003d1", "(1, 2]" ;\n'
+        "}\n"
+        "variable a_b {\n"
+    )
+    assert "variable table_ {" in text
+    assert_same(parse_bif(text), network)
+
+
+@pytest.mark.parametrize(
+    ("true", "message"),
+    [
+        ('exactlearn_states = "x"', "line 2, column 62: expected '=', 2 different names"),
+        ('exactlearn_states = "x" "x"', "2 different names"),
+        ("exactlearn_states = 1 2", "2 different names"),
+        (r'exactlearn_states = "x" "\q"', "2 different names"),
+        ('exactlearn_states "x" "y" "z"', "2 different names"),
+        ("exactlearn_states", "2 different names"),
+        ('exactlearn_name = "a" "b"', "1 different names"),
+        ('exactlearn_name = "b"', "two variables have the name 'b'"),
+    ],
+)
+def test_properties_that_hold_no_names_are_refused(true, message):
+    with pytest.raises(FormatError, match=message):
+        parse_bif(
+            f"""
+            variable a {{ type discrete [2] {{ s t }}; property {true} ; }}
+            variable b {{ type discrete [2] {{ s t }}; }}
+            probability (a) {{ table 0.5 0.5; }} probability (b) {{ table 0.5 0.5; }}
+            """
+        )
+
+
+def assert_peer_reads(pyagrum: ModuleType, network: BayesianNetwork, path: Path) -> None:
+    """Verify that pyAgrum reads the same network from the file we write, but for the names."""
+    write_bif(network, path)
+    peer = pyagrum.loadBN(str(path))
+    assert [peer.idFromName(word) for word in variable_words(network.names)] == list(
+        range(network.n_variables)
+    )
+    for v, table in enumerate(network.tables):
+        assert list(peer.variable(v).labels()) == state_words(network.states[v])
+        parents = [*network.parents[v], v]
+        theirs = peer.cpt(v)
+        order = [theirs.pos(peer.variable(p)) for p in parents]
+        # pyAgrum's arrays have the first variable last.
+        found = theirs.toarray().transpose(range(len(order))[::-1]).transpose(order)
+        # Its reader keeps numbers in single precision.
+        assert abs(found - table.astype(np.float32)).max() < 1e-9
+
+
+ODD_FOR_PEERS = [*ODD_NAMES, "network", "variable", "probability", "type", "discrete", "stable5"]
+ODD_FOR_PEERS += [
+    "",
+    " ",
+    "a b",
+    "a\nb",
+    "A B",
+    "_",
+    "_2",
+    "a_b",
+    "1e5",
+    "0.5",
+    "-1",
+    "*/",
+    "//",
+    "中",
+]
+ODD_FOR_PEERS += [
+    "<=2.5",
+    "(2.5, 4.1]",
+    ">4.1",
+    "property x = 1;",
+    "\x00",
+    "\ud800",
+    '";',
+    "Ab",
+    "aB",
+]
+
+
+def test_pyagrum_reads_what_we_write(pyagrum, tmp_path):
+    for name in bundled(".bif"):
+        assert_peer_reads(pyagrum, read_bif(bundled_path(name)), tmp_path / name)
+    n = len(ODD_FOR_PEERS)
+    network = BayesianNetwork(
+        tuple(ODD_FOR_PEERS),
+        (tuple(ODD_FOR_PEERS),) * n,
+        tuple((v - 1,) if v else () for v in range(n)),
+        (np.full(n, 1 / n), *[np.random.default_rng(1).dirichlet(np.ones(n), n)] * (n - 1)),
+    )
+    assert_peer_reads(pyagrum, network, tmp_path / "odd.bif")
+    assert_same(read_bif(tmp_path / "odd.bif"), network)
+    write_bif(network, tmp_path / "odd.bif.gz")
+    assert_same(read_bif(tmp_path / "odd.bif.gz"), network)
+
+
+@given(st.lists(NAMES, min_size=2, max_size=6, unique=True))
+@settings(max_examples=50, deadline=None)
+def test_pyagrum_reads_any_names(pyagrum, names):
+    n = len(names)
+    network = BayesianNetwork(
+        tuple(names), (tuple(names),) * n, ((),) * n, (np.arange(1, n + 1) * 2 / n / (n + 1),) * n
+    )
+    with TemporaryDirectory() as folder:
+        assert_peer_reads(pyagrum, network, Path(folder) / "any.bif")
+        assert_same(read_bif(Path(folder) / "any.bif"), network)

@@ -1,0 +1,80 @@
+"""Completed patterns and equivalence classes against all graphs of few variables."""
+
+from collections import defaultdict
+from itertools import combinations, permutations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exactlearn.errors import OptionError
+from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
+from tests.brute_force import is_acyclic
+
+
+def every_dag(n: int) -> list[tuple[tuple[int, ...], ...]]:
+    sets = [
+        [s for k in range(n) for s in combinations([u for u in range(n) if u != v], k)]
+        for v in range(n)
+    ]
+    return [parents for parents in product(*sets) if is_acyclic(parents)]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
+def test_patterns_are_what_the_members_of_a_class_share(n: int) -> None:
+    classes = defaultdict(list)
+    for parents in every_dag(n):
+        classes[skeleton(parents), v_structures(parents)].append(parents)
+    patterns = set()
+    for (links, _), members in classes.items():
+        arcs = [{(p, v) for v, family in enumerate(m) for p in family} for m in members]
+        shared = frozenset.intersection(*map(frozenset, arcs))
+        (found,) = {pattern(member) for member in members}
+        assert found.directed == shared
+        assert found.undirected == links - {(min(a), max(a)) for a in shared}
+        assert sorted(found.members()) == sorted(members)
+        assert found.size == len(members)
+        patterns.add(found)
+    assert len(patterns) == len(classes)
+
+
+@st.composite
+def dags(draw) -> tuple[tuple[int, ...], ...]:
+    n = draw(st.integers(1, 7))
+    order = draw(st.permutations(range(n)))
+    parents = [()] * n
+    for k, v in enumerate(order):
+        parents[v] = tuple(sorted(draw(st.sets(st.sampled_from(order[:k]))) if k else ()))
+    return tuple(parents)
+
+
+@given(dags())
+def test_members_of_a_class_have_its_pattern(parents) -> None:
+    found = pattern(parents)
+    members = list(found.members()) if found.size <= 200 else [parents]
+    assert parents in members
+    assert found.size == len(set(members)) or found.size > 200
+    assert {pattern(member) for member in members} == {found}
+
+
+@given(dags(), st.randoms(use_true_random=False))
+def test_renaming_variables_renames_the_pattern(parents, random) -> None:
+    new = list(range(len(parents)))
+    random.shuffle(new)
+    renamed = [()] * len(parents)
+    for v, family in enumerate(parents):
+        renamed[new[v]] = tuple(sorted(new[p] for p in family))
+    directed = {(new[a], new[b]) for a, b in pattern(parents).directed}
+    assert pattern(renamed).directed == directed
+
+
+def test_sizes_of_known_classes() -> None:
+    complete = [tuple(range(v)) for v in range(12)]
+    assert pattern(complete).size == 479001600
+    assert pattern([(), *((v,) for v in range(30))]).size == 31
+    assert len(set(permutations(range(4)))) == pattern(complete[:4]).size
+
+
+def test_a_cycle_is_refused() -> None:
+    with pytest.raises(OptionError, match="directed cycle"):
+        pattern([(1,), (0,)])

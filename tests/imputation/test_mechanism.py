@@ -1,0 +1,161 @@
+"""Why cells are missing: what is chosen against plain loops, and found where it is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import posterior_cells
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness import hide
+from exactlearn.errors import OptionError
+from exactlearn.imputation import Imputer, Learning
+from exactlearn.imputation.independent import independent
+from exactlearn.imputation.mechanism import (
+    NOTHING_TOLD,
+    Mechanism,
+    _gains_by_others,
+    learned_mechanism,
+    shifted,
+)
+from exactlearn.scoring.scores import BDeu
+from tests.network_oracle import random_network
+
+HOW = Learning(learner="structural-em", score=BDeu(), starts=1, max_parents=2, alpha=0.3)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """Four variables, each much like the one before."""
+    alike = np.array([[0.9, 0.1], [0.1, 0.9]])
+    return BayesianNetwork(
+        tuple("abcd"),
+        (("n", "y"),) * 4,
+        ((), (0,), (1,), (2,)),
+        (np.array([0.5, 0.5]), alike, alike, alike),
+    )
+
+
+def told(network, table):
+    return learned_mechanism(table, [network])
+
+
+class TestReasons:
+    def test_cells_missing_by_their_value_are_recognised(self, chain):
+        full = chain.sample(600, np.random.default_rng(2))
+        table = hide(full, "mnar:0.1:1", np.random.default_rng(3))
+        assert told(chain, table).causes == {name: name for name in "abcd"}
+
+    def test_cells_missing_by_another_value_are_recognised(self, chain):
+        full = chain.sample(600, np.random.default_rng(3))
+        table = hide(full, "mar:0.3:a", np.random.default_rng(4))
+        assert told(chain, table).causes == dict.fromkeys("bcd", "a")
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_cells_missing_at_random_tell_nothing(self, chain, seed):
+        full = chain.sample(400, np.random.default_rng(seed))
+        table = hide(full, "mcar:0.15", np.random.default_rng(seed + 50))
+        assert told(chain, table) == NOTHING_TOLD
+
+    def test_columns_without_observed_cells_or_choice_tell_nothing(self):
+        codes = np.array([[0, -1, 0], [-1, -1, 0], [1, -1, -1]])
+        table = Dataset(codes, ("a", "nothing", "constant"), (("x", "y"),) * 2 + (("o",),))
+        assert told(independent(table), table) == NOTHING_TOLD
+        complete = Dataset(np.array([[0], [1]]), ("a",), (("x", "y"),))
+        assert told(independent(complete), complete) == NOTHING_TOLD
+
+    def test_gains_by_others_are_half_the_g_statistic_less_the_penalty(self):
+        rng = np.random.default_rng(5)
+        network = random_network(rng, 4)
+        table = hide(network.sample(50, rng), "mcar:0.2", rng)
+        weighted = replace(table, weights=rng.integers(1, 4, 50).astype(float))
+        posterior = posterior_cells(network, table)
+        holes = weighted.codes < 0
+        found = _gains_by_others(weighted, posterior, holes)
+        cells = {tuple(cell): k for k, cell in enumerate(table.missing_cells.tolist())}
+        total = weighted.row_weights.sum()
+        for v in range(4):
+            for u in range(4):
+                r = int(table.cardinalities[u])
+                counts = np.zeros((2, r))
+                for row, w in enumerate(weighted.row_weights):
+                    code = table.codes[row, u]
+                    share = np.eye(r)[code] if code >= 0 else posterior[cells[row, u], :r]
+                    counts[int(holes[row, v])] += w * share
+                expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / total
+                some = counts > 0
+                g = (counts[some] * np.log(counts[some] / expected[some])).sum()
+                assert found[v, u] == pytest.approx(g - 0.5 * np.log(total) * (r - 1))
+
+
+@given(st.integers(0, 10**6))
+@settings(deadline=None, max_examples=30)
+def test_no_other_distribution_is_likelier(seed):
+    rng = np.random.default_rng(seed)
+    states = int(rng.integers(2, 4))
+    ratios = rng.random((int(rng.integers(1, 9)), states)) + 0.01
+    weights = rng.random(len(ratios)) + 0.1
+    beta, best = shifted(ratios, weights, np.full(states, 1 / states))
+    assert beta.sum() == pytest.approx(1)
+    for other in rng.dirichlet(np.ones(states), 200):
+        assert weights @ np.log(ratios @ other) <= best + 1e-4
+
+
+class TestImputer:
+    def test_what_is_learned_of_missingness_completes_better(self, chain):
+        full = chain.sample(500, np.random.default_rng(6))
+        table = hide(full, "mnar:0.15:1", np.random.default_rng(7))
+        ignored = Imputer("posterior", HOW).fit_transform(table).codes
+        how = replace(HOW, missingness="learned")
+        imputer = Imputer("posterior", how)
+        right = [
+            (c == full.codes)[table.codes < 0]
+            for c in (ignored, imputer.fit_transform(table).codes)
+        ]
+        assert right[1].mean() > right[0].mean() + 0.05
+        assert imputer.network.names == full.names
+        usual = Imputer("posterior", HOW).fit(table).network
+        nothing = replace(table, codes=np.full((1, 4), -1))
+        by_value, by_chance = (posterior_cells(n, nothing) for n in (imputer.network, usual))
+        shares = full.codes.mean(axis=0)
+        assert abs(by_value[:, 1] - shares).max() < abs(by_chance[:, 1] - shares).max()
+        assert imputer.imputed(table).probabilities.shape == (len(table.missing_cells), 2)
+
+    @pytest.mark.parametrize("mode", ["posterior", "mpe", "averaged", "multiple"])
+    def test_columns_of_other_tables_come_in_any_order(self, chain, mode):
+        full = chain.sample(300, np.random.default_rng(8))
+        table = hide(full, "mnar:0.15:1", np.random.default_rng(9))
+        how = replace(HOW, missingness="learned", networks=2)
+        imputer = Imputer(mode, how).fit(table)
+        assert imputer._asked.mechanism.causes
+        order = [2, 0, 3, 1]
+        turned = Dataset(
+            table.codes[:, order], tuple("cadb"), tuple(table.states[v] for v in order)
+        )
+        completed = imputer.transform(turned)
+        assert completed.is_complete
+        if mode in ("posterior", "averaged"):
+            assert np.array_equal(completed.codes, imputer.transform(table).codes[:, order])
+
+    def test_a_complete_table_has_no_missingness_to_learn(self, chain):
+        full = chain.sample(50, np.random.default_rng(10))
+        imputer = Imputer("posterior", replace(HOW, missingness="learned")).fit(full)
+        holed = hide(full, "mcar:2", np.random.default_rng(1))
+        usual = Imputer("posterior", network=imputer.network).transform(holed)
+        assert np.array_equal(imputer.transform(holed).codes, usual.codes)
+
+    @pytest.mark.parametrize("options", [{"mode": "mode"}, {"network": "given"}])
+    def test_it_goes_with_learned_networks_only(self, chain, options):
+        told = {key: chain if value == "given" else value for key, value in options.items()}
+        with pytest.raises(OptionError, match="leave missingness 'ignored'"):
+            Imputer(learning=replace(HOW, missingness="learned"), **told)
+
+
+def test_an_indicator_is_added_for_each_cause():
+    table = Dataset(np.array([[0, -1], [-1, 1]]), ("a", "b"), (("x", "y"),) * 2)
+    wider = Mechanism({"b": "a"}).extended(table)
+    assert wider.codes.tolist() == [[0, -1, 1], [-1, 1, 0]]
+    assert NOTHING_TOLD.extended(table) is table

@@ -1,0 +1,269 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn._runtime.row_table import group_rows
+from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.pruning import normalised
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
+from exactlearn.formats.bif import read_bif
+from exactlearn.graphs.dag import moral_graph
+from exactlearn.pdg.compile.agreement import max_error
+from exactlearn.pdg.compile.compile import (
+    compile_and_check,
+    compile_network,
+)
+from exactlearn.pdg.compile.equality import equal_values
+from exactlearn.pdg.compile.merge import merge_equivalent
+from exactlearn.pdg.compile.variable_forest import components, variable_forest
+from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors
+from exactlearn.pdg.learn.collapse import collapse_unreached, reached_nodes
+from tests.network_oracle import joint, random_network
+from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint, random_graph
+
+
+@pytest.fixture(scope="module")
+def alarm(data_dir) -> BayesianNetwork:
+    return read_bif(data_dir / "bif" / "alarm.bif.gz")
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([random_network, coarse_network]))
+@settings(max_examples=60, deadline=None)
+def test_the_graph_has_the_networks_joint_and_the_fewest_nodes(seed, n, make):
+    network = make(np.random.default_rng(seed), n)
+    graph = compile_network(network, steps=30)
+    graph.check()
+    full = joint(network)
+    np.testing.assert_allclose(graph_joint(graph), full, rtol=1e-12, atol=0)
+    assert graph.node_counts.tolist() == fewest_nodes(graph, full)
+
+
+@pytest.mark.parametrize("name", ["asia", "cancer", "earthquake", "survey"])
+def test_all_configurations_of_small_networks(data_dir, name):
+    network = normalised(read_bif(data_dir / "bif" / f"{name}.bif.gz"))
+    graph = compile_network(network)
+    full = joint(network)
+    codes = np.array(list(np.ndindex(full.shape)))
+    found = np.exp(log_likelihood_rows(graph, codes))
+    np.testing.assert_allclose(found, full.ravel(), rtol=1e-12, atol=0)
+
+
+def test_alarm_on_sampled_and_uniform_rows(alarm):
+    compiled = compile_and_check(alarm, seed=1)
+    compiled.graph.check()
+    assert compiled.max_error < 1e-12
+    assert compiled.effective_size <= 1115  # a prototype's longest search
+    assert compiled.effective_size < compiled.expanded_size
+    assert compiled.nodes == compiled.graph.n_nodes
+    assert "merging" in compiled.message
+
+
+def test_every_variable_can_be_the_root(alarm):
+    rng = np.random.default_rng(0)
+    for name in alarm.names[::5]:
+        graph = compile_network(alarm, root=name, steps=300)
+        graph.check()
+        assert graph.forest[graph.index(name)] == -1
+        assert max_error(alarm, graph, rng, 50) < 1e-12
+
+
+def test_the_same_network_gives_the_same_graph(alarm):
+    first, second = compile_network(alarm), compile_network(alarm)
+    assert first.parameters.tobytes() == second.parameters.tobytes()
+    assert first.successors.tobytes() == second.successors.tobytes()
+
+
+def test_parts_without_connection_become_trees():
+    network = BayesianNetwork(
+        ("a", "b", "c"),
+        (("0", "1"),) * 3,
+        ((), (), (0,)),
+        (np.array([0.2, 0.8]), np.array([0.4, 0.6]), np.array([[0.1, 0.9], [0.7, 0.3]])),
+    )
+    graph = compile_network(network)
+    graph.check()
+    assert (graph.forest < 0).sum() == 2
+    np.testing.assert_allclose(graph_joint(graph), joint(network), rtol=1e-14)
+
+
+def test_a_given_clique_tree_is_used_and_checked():
+    network = random_network(np.random.default_rng(4), 5)
+    tree = clique_tree(network, order=range(5))
+    graph = compile_network(network, tree=tree)
+    np.testing.assert_allclose(graph_joint(graph), joint(network), rtol=1e-12)
+    with pytest.raises(CheckError):
+        compile_network(network, tree=CliqueTree(((0,), (1,)), (-1, -1)))
+
+
+def test_a_network_that_is_too_large_is_refused_at_once(data_dir):
+    network = read_bif(data_dir / "bif" / "munin1.bif.gz")
+    with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* clique tree .* [\d,]+\."):
+        compile_network(network, tree=clique_tree(network), max_size=10_000)
+
+
+def test_an_unknown_root_is_refused():
+    with pytest.raises(OptionError, match="no variable 'z'"):
+        compile_network(random_network(np.random.default_rng(0), 3), root="z")
+
+
+def test_a_network_without_variables_is_refused():
+    with pytest.raises(DataError, match="no variables"):
+        compile_network(BayesianNetwork((), (), (), ()))
+
+
+def test_the_message_says_when_nothing_merges(data_dir):
+    compiled = compile_and_check(read_bif(data_dir / "bif" / "sachs.bif.gz"))
+    assert "no nodes are equivalent" in compiled.message
+    assert "clique tree" in compiled.message
+
+
+def test_an_error_is_found():
+    network = random_network(np.random.default_rng(9), 4)
+    graph = compile_network(network)
+    shifted = graph.parameters.copy()
+    shifted[:2] = 0.25, 0.75
+    wrong = graph.with_parameters(shifted)
+    assert max_error(network, wrong, np.random.default_rng(0), 100) > 1e-3
+    impossible = graph.with_parameters(np.where(graph.parameters < 0.4, 0.0, graph.parameters))
+    assert max_error(network, impossible, np.random.default_rng(0), 100) == np.inf
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_merging_keeps_the_distribution_and_reaches_the_fewest_nodes(seed, n):
+    graph = random_graph(np.random.default_rng(seed), n)
+    coarse = np.where(graph.parameters > 0, 1.0, 0.0)
+    sums = np.add.reduceat(coarse, graph.parameter_offsets[:-1])
+    coarse /= np.repeat(sums, np.diff(graph.parameter_offsets))
+    for start in (graph, graph.with_parameters(coarse)):
+        merged = merge_equivalent(start)
+        merged.check()
+        full = graph_joint(start)
+        np.testing.assert_allclose(graph_joint(merged), full, rtol=1e-12, atol=0)
+        assert (merged.node_counts <= start.node_counts).all()
+        assert merged.node_counts.tolist() == fewest_nodes(start, full)
+        again = merge_equivalent(merged)
+        assert again.n_nodes == merged.n_nodes
+
+
+def test_equal_values_have_equal_numbers():
+    values = np.array([[0.0, 0.5, 0.5 * (1 + 1e-15)], [0.3, 1e-300, 0.5 + 1e-9]])
+    assert equal_values(values).tolist() == [[0, 1, 1], [2, 3, 4]]
+    drifting = 0.5 * (1 + 4e-14) ** np.arange(6)
+    assert equal_values(drifting).tolist() == [0, 0, 0, 1, 1, 1]
+    rng = np.random.default_rng(0)
+    exact = rng.exponential(size=500)
+    near = exact * (1 + rng.uniform(-4e-14, 4e-14, 500))
+    assert (equal_values(np.array([exact, near])) == np.arange(500)).all()
+
+
+@given(st.lists(st.lists(st.integers(-1, 2), min_size=3, max_size=3), max_size=40))
+@settings(max_examples=50, deadline=None)
+def test_rows_are_grouped_by_first_appearance(rows):
+    keys = np.array(rows, np.int32).reshape(-1, 3)
+    labels, first = group_rows(keys)
+    seen = list(dict.fromkeys(map(tuple, rows)))
+    assert labels.tolist() == [seen.index(tuple(row)) for row in rows]
+    assert first.tolist() == [rows.index(list(row)) for row in seen]
+
+
+def test_contexts_are_the_separating_ancestors():
+    # a -> b -> c, a -> c, c -> d: below c only d, which c separates from the rest
+    adjacency = moral_graph(((), (0,), (0, 1), (2,)))
+    forest = variable_forest(adjacency, (0, 1, 2, 3))
+    assert forest.contexts == ((), (0,), (0, 1), (2,))
+    assert forest.parents == (-1, 0, 1, 2)
+    assert forest.expanded_size((2, 2, 2, 2)) == 2 + 4 + 8 + 4
+    assert components(moral_graph(((), (), (0,)))) == [(0, 2), (1,)]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_collapsing_keeps_the_rows_and_never_grows(seed, n):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, n, zeros=0)
+    codes = rng.integers(0, graph.cardinalities, (3, n)).astype(np.int16)
+    codes[rng.random(codes.shape) < 0.2] = -1
+    dataset = Dataset(codes, graph.names, graph.states)
+    small = collapse_unreached(graph, dataset)
+    small.check()
+    before, after = log_likelihood_rows(graph, codes), log_likelihood_rows(small, codes)
+    np.testing.assert_allclose(before, after, rtol=1e-12)
+    assert (small.node_counts <= graph.node_counts).all()
+    reached = reached_nodes(graph, dataset)
+    kept = np.bincount(graph.variable[reached], minlength=n)
+    assert (small.node_counts == kept + (kept < graph.node_counts)).all()
+
+
+def test_garbage_nodes_are_uniform_and_lead_to_garbage():
+    network = random_network(np.random.default_rng(12), 5)
+    graph = compile_network(network)
+    row = network.sample(1, np.random.default_rng(0))
+    small = collapse_unreached(graph, row)
+    for variable in np.flatnonzero(graph.node_counts > 1):
+        assert small.node_counts[variable] == 2
+        r = graph.cardinalities[variable]
+        assert small.parameters_of(variable)[1].tolist() == [1 / r] * r
+        for place, child in enumerate(small.children[variable]):
+            if graph.node_counts[child] > 1:
+                garbage = small.first_nodes[child] + 1
+                assert (small.successors_of(variable)[1, :, place] == garbage).all()
+
+
+def test_collapsing_needs_possible_rows():
+    network = coarse_network(np.random.default_rng(3), 4)
+    graph = compile_network(network)
+    impossible = np.argwhere(graph_joint(graph) == 0)[:1].astype(np.int16)
+    with pytest.raises(DataError, match="probability zero"):
+        collapse_unreached(graph, Dataset(impossible, graph.names, graph.states))
+
+
+def test_marginals_survive_renaming_and_reordering(alarm):
+    order = np.random.default_rng(2).permutation(alarm.n_variables)
+    place = np.argsort(order)
+    shuffled = replace(
+        alarm,
+        names=tuple(alarm.names[v] for v in order),
+        states=tuple(alarm.states[v] for v in order),
+        parents=tuple(tuple(int(place[p]) for p in alarm.parents[v]) for v in order),
+        tables=tuple(alarm.tables[v] for v in order),
+    )
+    evidence = {"HRBP": "LOW", "CO": "HIGH"}
+    answers = []
+    for network in (alarm, shuffled):
+        row = np.full((1, network.n_variables), -1, np.int16)
+        for name, state in evidence.items():
+            row[0, network.index(name)] = network.state_index(network.index(name), state)
+        graph = compile_network(network)
+        ends = np.cumsum(graph.cardinalities)
+        posterior = np.split(posteriors(graph, row)[0], ends[:-1])
+        answers.append(dict(zip(network.names, posterior, strict=True)))
+    for name in alarm.names:
+        np.testing.assert_allclose(answers[0][name], answers[1][name], rtol=1e-10)
+
+
+def test_a_clique_of_two_to_the_thirty_cells_is_never_written_out():
+    """All pairs of 30 roots have a child, but most of the tables tell nothing of the parents."""
+    n, rng = 30, np.random.default_rng(0)
+    pairs = [(i, j) for j in range(n) for i in range(j)]
+    tables = [np.array([p, 1 - p]) for p in rng.uniform(0.1, 0.9, n)]
+    for i, j in pairs:
+        told = rng.uniform(0.1, 0.9, 2) if j == i + 1 else np.full(2, 0.3)
+        tables.append(np.stack([np.stack([told, 1 - told], axis=-1)] * 2))
+    total = n + len(pairs)
+    network = BayesianNetwork(
+        tuple(f"x{v}" for v in range(total)),
+        (("0", "1"),) * total,
+        (*(() for _ in range(n)), *pairs),
+        tuple(tables),
+    )
+    forest = [*range(-1, n - 1), *(j for _, j in pairs)]
+    graph = compile_network(network, forest=forest)
+    graph.check()
+    assert graph.n_nodes == n + len(pairs) + n - 1  # two for each child that tells a parent apart
+    assert max_error(network, graph, np.random.default_rng(1), 50) < 1e-11  # sums of 465 logarithms

@@ -1,0 +1,239 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError
+from exactlearn.pdg.inference import flows, passes
+from exactlearn.pdg.inference.flows import (
+    expectation,
+    expected_counts,
+    log_likelihood,
+    log_likelihood_rows,
+    posteriors,
+)
+from exactlearn.pdg.inference.log_flows import log_expectation
+from exactlearn.pdg.inference.row_order import row_order
+from exactlearn.pdg.model.decision_graph import assemble
+from tests.pdg_oracle import (
+    completions,
+    counts_by_joint,
+    graph_joint,
+    paper_example,
+    random_graph,
+)
+
+
+@pytest.fixture(params=["block", "row", "log"])
+def kernel(request, monkeypatch):
+    """Send all rows through one of the three kernels."""
+    monkeypatch.setattr(passes, "FEW_VISITS", 0)
+    monkeypatch.setattr(passes, "_reach_little", lambda *_: request.param == "row")
+    if request.param == "log":
+        monkeypatch.setattr(flows, "log_likelihood_rows", by_logarithms)
+        monkeypatch.setattr(flows, "expect", expect_by_logarithms)
+    return request.param
+
+
+def expect_by_logarithms(arrays, parameters, rows, weights, counts, posterior, threads=None):
+    result = np.empty(len(rows))
+    log_expectation(arrays, parameters, rows, weights, result, counts, posterior)
+    return result
+
+
+def by_logarithms(graph, codes):
+    rows = np.array(codes, np.int16)
+    return expect_by_logarithms(
+        graph.layout, graph.parameters, rows, np.ones(len(rows)), np.empty(0), np.empty((1, 0))
+    )
+
+
+def incomplete_rows(rng, graph, rows, missing):
+    codes = rng.integers(0, graph.cardinalities, (rows, graph.n_variables))
+    codes[rng.random(codes.shape) < missing] = -1
+    return codes.astype(np.int16)
+
+
+def probability(full, row):
+    return sum(full[x] for x in completions(row, full.shape))
+
+
+def marginals_by_joint(full, row):
+    filled = completions(row, full.shape)
+    found = [np.zeros(r) for r in full.shape]
+    for x in filled:
+        for v, state in enumerate(x):
+            found[v][state] += full[x]
+    return np.concatenate(found) / probability(full, row)
+
+
+def test_the_papers_example_with_its_misprints_corrected(kernel):
+    graph = paper_example()
+    evidence = [[-1, -1, -1, 0]]
+    assert np.exp(flows.log_likelihood_rows(graph, evidence)) == pytest.approx([0.414])
+    counts = expected_counts(graph, evidence)
+    # P(nu_1,0 and X1 = 1 | X3 = 0) = 0.036 / 0.414 (printed 0.869)
+    assert counts[graph.parameter_offsets[1] + 1] == pytest.approx(0.036 / 0.414)
+    assert counts[graph.parameter_offsets[1] + 1] == pytest.approx(0.08696, abs=5e-6)
+    # In-flow of nu_3,1 (printed 0.7) times its parameter 0.3, over P(X3 = 0)
+    assert counts[graph.parameter_offsets[4]] * 0.414 / 0.3 == pytest.approx(0.46)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.0, 0.3, 0.8, 1.0]))
+@settings(max_examples=40, deadline=None)
+def test_all_kernels_agree_with_the_full_joint(seed, n, missing):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, n, most=7 if n < 4 else 3)
+    full = graph_joint(graph)
+    codes = incomplete_rows(rng, graph, 9, missing)
+    expected = np.array([probability(full, row) for row in codes])
+    possible = expected > 0
+    weights = rng.exponential(size=len(codes))
+    for name in ("block", "row", "log"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(passes, "FEW_VISITS", 0)
+            patch.setattr(passes, "_reach_little", lambda *_, row=name == "row": row)
+            patch.setattr(passes, "FEW_ROWS", 0)
+            if name == "log":
+                patch.setattr(flows, "expect", expect_by_logarithms)
+                found = by_logarithms(graph, codes)
+            else:
+                found = log_likelihood_rows(graph, codes)
+            np.testing.assert_allclose(np.exp(found), expected, rtol=1e-11)
+            assert (np.isneginf(found) == ~possible).all()
+            marginals = np.array([marginals_by_joint(full, row) for row in codes[possible]])
+            if possible.any():
+                found = posteriors(graph, codes[possible])
+                np.testing.assert_allclose(found, marginals, rtol=1e-11, atol=1e-14)
+            counts = counts_by_joint(graph, codes[possible], weights[possible])
+            found = expected_counts(graph, codes[possible], weights[possible])
+            np.testing.assert_allclose(found, counts, rtol=1e-11, atol=1e-13)
+
+
+def test_rows_do_not_disturb_each_other(kernel):
+    rng = np.random.default_rng(5)
+    graph = random_graph(rng, 12, zeros=0)
+    codes = incomplete_rows(rng, graph, 300, 0.4)
+    together = expectation(graph, codes)
+    order = rng.permutation(300)
+    shuffled = expectation(graph, codes[order])
+    np.testing.assert_allclose(together.counts, shuffled.counts, rtol=1e-10)
+    np.testing.assert_allclose(together.log_likelihoods[order], shuffled.log_likelihoods)
+    apart = np.vstack([posteriors(graph, row[None]) for row in codes[:20]])
+    np.testing.assert_allclose(posteriors(graph, codes)[:20], apart, rtol=1e-12)
+
+
+def test_what_comes_out_does_not_depend_on_the_threads(monkeypatch):
+    monkeypatch.setattr(passes, "PIECE", 64)
+    monkeypatch.setattr(passes, "FEW_VISITS", 0)
+    rng = np.random.default_rng(7)
+    graph = random_graph(rng, 12, zeros=0)
+    codes = incomplete_rows(rng, graph, 300, 0.4)
+    one, two = (expectation(graph, codes, threads=k) for k in (1, 2))
+    assert (one.counts == two.counts).all()
+    assert (one.log_likelihoods == two.log_likelihoods).all()
+    assert (posteriors(graph, codes, threads=1) == posteriors(graph, codes, threads=2)).all()
+
+
+def test_rows_that_reach_little_go_one_by_one():
+    rng = np.random.default_rng(8)
+    graph = random_graph(rng, 12, most=8, zeros=0)
+    complete = incomplete_rows(rng, graph, 100, 0)
+    for codes, advantage, apart in ((complete, 1, True), (complete, 10**6, False)):
+        told = passes._reach_little(graph.layout, graph.parameters, codes, 50, advantage)
+        assert told == apart
+
+
+def test_counts_of_each_variable_add_up_to_the_weight(kernel):
+    rng = np.random.default_rng(6)
+    graph = random_graph(rng, 10, zeros=0)
+    weights = rng.exponential(size=50)
+    counts = expected_counts(graph, incomplete_rows(rng, graph, 50, 0.5), weights)
+    totals = np.zeros(10)
+    np.add.at(totals, np.repeat(graph.variable, graph.cardinalities[graph.variable]), counts)
+    np.testing.assert_allclose(totals, weights.sum())
+
+
+def naive_bayes(features):
+    """A class over features of ten states: a row's probability is about 10 ** -features."""
+    rng = np.random.default_rng(0)
+    theta = rng.dirichlet(np.full(10, 5.0), (features, 2))
+    forest = np.zeros(features + 1, np.int32)
+    forest[0] = -1
+    top = np.repeat([[0], [1]], features, axis=1)[None]
+    return assemble(
+        tuple(f"x{i}" for i in range(features + 1)),
+        (("a", "b"), *[tuple("0123456789")] * features),
+        forest,
+        [np.array([[0.3, 0.7]]), *theta],
+        [top, *[np.empty((2, 10, 0))] * features],
+    ), theta
+
+
+def test_rows_are_sorted_from_the_root():
+    graph, _ = naive_bayes(3)
+    codes = incomplete_rows(np.random.default_rng(9), graph, 50, 0.3)
+    order = row_order(graph.layout, codes)
+    assert sorted(order.tolist()) == list(range(50))
+    assert (np.diff(codes[order, 0]) >= 0).all()
+
+
+def test_very_improbable_rows_use_logarithms(kernel):
+    graph, theta = naive_bayes(600)
+    rng = np.random.default_rng(1)
+    features = rng.integers(0, 10, 600)
+    codes = np.concatenate(([-1], features))[None].astype(np.int16)
+    logs = np.log([0.3, 0.7]) + np.log(theta[np.arange(600), :, features]).sum(axis=0)
+    expected = np.logaddexp(*logs)
+    assert expected < np.log(np.finfo(float).tiny)
+    assert flows.log_likelihood_rows(graph, codes) == pytest.approx([expected], rel=1e-12)
+    posterior = posteriors(graph, codes)
+    np.testing.assert_allclose(posterior[0, :2], np.exp(logs - expected), rtol=1e-9)
+    assert posterior[0, 2:].sum() == pytest.approx(600)
+    counts = expected_counts(graph, np.repeat(codes, 3, axis=0))
+    np.testing.assert_allclose(counts[:2], 3 * posterior[0, :2], rtol=1e-9)
+
+
+def test_impossible_rows_are_minus_infinity_and_have_no_posterior(kernel):
+    graph = random_graph(np.random.default_rng(3), 1, zeros=0)
+    graph = graph.with_parameters(np.eye(1, len(graph.parameters))[0])
+    codes = np.array([[0], [1], [-1]], np.int16)
+    assert flows.log_likelihood_rows(graph, codes).tolist() == [0, -np.inf, 0]
+    for function in (posteriors, expected_counts):
+        with pytest.raises(DataError, match=r"row 1 \(1 in all\).*probability zero"):
+            function(graph, codes)
+
+
+def test_total_log_likelihood_counts_rows_by_weight():
+    graph = paper_example()
+    codes = np.array([[-1, -1, -1, 0], [-1, -1, -1, 1]], np.int8)
+    dataset = Dataset(codes, graph.names, graph.states, np.array([2.0, 1.0]))
+    expected = 2 * np.log(0.414) + np.log(0.586)
+    assert log_likelihood(graph, dataset) == pytest.approx(expected)
+
+
+def test_no_rows_give_no_results():
+    graph = paper_example()
+    none = np.empty((0, 4), np.int16)
+    assert log_likelihood_rows(graph, none).shape == (0,)
+    assert posteriors(graph, none).shape == (0, 8)
+    assert expected_counts(graph, none).tolist() == [0] * 16
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.zeros((2, 3)), r"shape \(rows, 4\)"),
+        (np.array([[0, 0, 0, 0], [0, 2, 0, 0]]), "row 1, variable 'X1': state 2 is not in -1..1"),
+        (np.array([[0, 0, -2, 0]]), "row 0, variable 'X2': state -2"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(codes, message):
+    with pytest.raises(DataError, match=message):
+        log_likelihood_rows(paper_example(), codes)
+
+
+def test_wrong_weights_are_refused():
+    with pytest.raises(DataError, match="2 rows need as many weights"):
+        expected_counts(paper_example(), np.zeros((2, 4)), [1.0])

@@ -1,0 +1,250 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from exactlearn.bayesnet.cliques import clique_tree
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.errors import CheckError, OptionError, TooLargeError
+from exactlearn.formats.bif import read_bif
+from exactlearn.graphs.dag import moral_graph
+from exactlearn.pdg.compile import forest_starts
+from exactlearn.pdg.compile.annealing import Annealing, SetTables
+from exactlearn.pdg.compile.compile import compile_and_check, compile_network
+from exactlearn.pdg.compile.descent import Descent
+from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.forest_moves import Tree
+from exactlearn.pdg.compile.forest_starts import Builder, starts
+from exactlearn.pdg.compile.least_cells import least_cells
+from exactlearn.pdg.compile.long_moves import jumped
+from exactlearn.pdg.compile.residuals import Residuals, mask_of
+from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
+from tests.network_oracle import joint, random_network
+from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint
+
+
+@pytest.fixture(scope="module")
+def alarm(data_dir) -> BayesianNetwork:
+    return read_bif(data_dir / "bif" / "alarm.bif.gz")
+
+
+def walk(network, rng, steps):
+    """Anneal the largest part from a random order; return the walk and the moral graph."""
+    adjacency = moral_graph(network.parents)
+    part = max(components(adjacency), key=len)
+    forest = variable_forest(adjacency, rng.permutation(part).tolist())
+    found = Annealing(SetTables(Residuals(network)), adjacency, forest)
+    found.run(rng, steps, (0.5, 0.01), lambda made: False)
+    return found, adjacency
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([random_network, coarse_network]))
+@settings(max_examples=40, deadline=None)
+def test_a_walk_knows_the_size_of_the_graph_that_is_built(seed, n, make):
+    rng = np.random.default_rng(seed)
+    network = make(rng, n)
+    found, adjacency = walk(network, rng, 40)
+    for parents, size in ((found.tree.parents, found.size), (found.best, found.smallest)):
+        forest = forest_over(adjacency, parents, found._variables)
+        assert Expansion(found.tables.residuals, forest).effective_size == size
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6))
+@settings(max_examples=25, deadline=None)
+def test_any_forest_gives_the_joint_with_the_fewest_nodes(seed, n):
+    rng = np.random.default_rng(seed)
+    network = coarse_network(rng, n)
+    assume(len(components(moral_graph(network.parents))) == 1)
+    found, _ = walk(network, rng, 20)
+    parents = np.array(found.tree.parents)
+    graph = compile_network(network, forest=parents)
+    graph.check()
+    assert (graph.forest == parents).all()
+    full = joint(network)
+    np.testing.assert_allclose(graph_joint(graph), full, rtol=1e-12, atol=0)
+    assert graph.node_counts.tolist() == fewest_nodes(graph, full)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 7))
+@settings(max_examples=40, deadline=None)
+def test_moves_lead_to_forests_of_the_network_and_can_be_undone(seed, n):
+    rng = np.random.default_rng(seed)
+    adjacency = moral_graph(random_network(rng, n).parents)
+    part = max(components(adjacency), key=len)
+    forest = variable_forest(adjacency, rng.permutation(part).tolist())
+    tree = Tree(adjacency, forest.order, forest.parents)
+    for _ in range(30):
+        v, w = rng.choice(part, 2).tolist()
+        move = [tree.rotation(v), tree.rising(v), tree.sinking(v, w)][rng.integers(3)]
+        if move is None:
+            continue
+        before = list(tree.parents), [set(c) for c in tree.children], list(tree.inside)
+        undo = tree.apply(move)
+        reached = forest_over(adjacency, tree.parents, part)
+        fresh = Tree(adjacency, reached.order, reached.parents)
+        assert [tree.inside[u] for u in part] == [fresh.inside[u] for u in part]
+        assert tree.children == fresh.children
+        if rng.random() < 0.5:
+            tree.restore(undo)
+            assert before == (tree.parents, tree.children, tree.inside)
+
+
+def test_jumps_lead_to_forests_of_the_network_and_leave_the_root_where_it_must_be():
+    rng = np.random.default_rng(8)
+    network = coarse_network(rng, 7)
+    adjacency = moral_graph(network.parents)
+    part = max(components(adjacency), key=len)
+    forest = variable_forest(adjacency, part)
+    root = forest.order[0]
+    roots, above = set(), set()
+    for _ in range(60):
+        for kept in (-1, root):
+            other = jumped(adjacency, forest, rng, kept)
+            again = forest_over(adjacency, other.parents, part)
+            assert {*again.order} == {*part}
+            assert kept in (-1, other.order[0])
+            (roots if kept < 0 else above).add(other.parents)
+    assert len(roots) > 3
+    assert len(above) > 1
+
+
+def test_no_two_nodes_of_a_variable_are_the_same_function(data_dir):
+    """Random weights of all states tell different functions apart by their out-flows."""
+    for name in ("asia", "child", "win95pts"):
+        graph = compile_network(read_bif(data_dir / "bif" / f"{name}.bif.gz"), steps=0)
+        rng = np.random.default_rng(3)
+        flows = {v: np.empty((graph.node_counts[v], 12)) for v in range(graph.n_variables)}
+        weights = {v: rng.exponential(size=(graph.cardinalities[v], 12)) ** 3 for v in flows}
+        for v in graph.order[::-1].tolist():
+            terms = graph.parameters_of(v)[:, :, None] * weights[v]
+            for place, child in enumerate(graph.children[v]):
+                below = graph.successors_of(v)[:, :, place] - graph.first_nodes[child]
+                terms = terms * flows[child][below]
+            flows[v] = terms.sum(axis=1)
+            apart = np.abs(flows[v][:, None] / flows[v][None] - 1).max(axis=2)
+            np.fill_diagonal(apart, 1)
+            assert apart.min() > 1e-9
+
+
+def test_more_steps_never_give_a_larger_graph_and_each_gain_is_told(alarm):
+    told = []
+    sizes = [
+        compile_network(alarm, steps=steps, seed=5, on_event=told.append).effective_size
+        for steps in (0, 1000, 6000)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert told[-1] == sizes[-1] < sizes[0]
+
+
+def test_a_time_limit_of_zero_keeps_the_first_forest(alarm):
+    compiled = compile_and_check(alarm, time_limit=0)
+    assert compiled.finished
+    assert compiled.max_error < 1e-12
+
+
+def test_an_interrupt_keeps_the_best_forest(alarm):
+    def interrupt(size):
+        told.append(size)
+        raise KeyboardInterrupt
+
+    told: list[int] = []
+    compiled = compile_and_check(alarm, steps=100_000, on_event=interrupt)
+    assert not compiled.finished
+    assert [compiled.effective_size] == told
+    assert compiled.max_error < 1e-12
+
+
+def test_a_forest_must_hold_each_family_on_one_path():
+    network = BayesianNetwork(
+        ("a", "b", "c"),
+        (("0", "1"),) * 3,
+        ((), (), (0, 1)),
+        (
+            np.array([0.2, 0.8]),
+            np.array([0.4, 0.6]),
+            np.array([[[0.1, 0.9], [0.2, 0.8]], [[0.3, 0.7], [0.4, 0.6]]]),
+        ),
+    )
+    with pytest.raises(CheckError, match="neither stands above"):
+        compile_network(network, forest=[-1, -1, 0])
+    with pytest.raises(CheckError, match="one parent per variable"):
+        compile_network(network, forest=[-1, 0])
+    with pytest.raises(CheckError, match="cycle"):
+        compile_network(network, forest=[1, 0, 1])
+    assert compile_network(network, forest=[-1, 0, 1]).n_nodes == 7
+
+
+def test_limits_must_not_be_negative(alarm):
+    with pytest.raises(OptionError, match="0 or more"):
+        compile_network(alarm, time_limit=-1)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6))
+@settings(max_examples=25, deadline=None)
+def test_joined_pieces_are_a_forest_no_larger_than_any_walk_met(seed, n):
+    rng = np.random.default_rng(seed)
+    network = coarse_network(rng, n)
+    found, adjacency = walk(network, rng, 40)
+    tables, part = found.tables, found._variables
+    for root in (-1, found.best.index(-1) if len(part) == n else -1):
+        parents = tables.pieces.smallest(tables.nodes, mask_of(part), root)
+        forest = forest_over(adjacency, [parents.get(v, -1) for v in range(n)], part)
+        built = Expansion(tables.residuals, forest).effective_size
+        assert built <= found.smallest
+        if root >= 0:
+            assert forest.parents[root] == -1
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
+    calls = []
+
+    def interrupted(*given, **options):
+        calls.append(given)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return Expansion(*given, **options)
+
+    network = random_network(np.random.default_rng(4), 5)
+    monkeypatch.setattr(forest_starts, "Expansion", interrupted)
+    compiled = compile_and_check(network)
+    assert not compiled.finished
+    assert compiled.message.startswith("interrupted, this is one of the first forests")
+    assert compiled.max_error < 1e-12
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):  # a graph alone cannot tell that it is half a search's
+        compile_network(network)
+
+
+def test_what_would_not_be_built_in_time_is_left_out():
+    network = random_network(np.random.default_rng(4), 6)
+    forest = starts(network, clique_tree(network), -1)[0].forests[0][1]
+    builder = Builder(Residuals(network), np.inf, 0.0)
+    assert builder.build(forest, in_time=True) is None
+    assert builder.build(forest) is not None
+    assert builder.seconds(10) > 0
+    assert builder.build(forest, in_time=True) is None
+    builder.deadline = np.inf
+    assert builder.build(forest, in_time=True) is not None
+
+
+@given(st.integers(0, 10_000), st.integers(2, 7))
+@settings(max_examples=30, deadline=None)
+def test_walks_never_tell_of_more_cells_than_there_are(seed, n):
+    network = coarse_network(np.random.default_rng(seed), n)
+    start = starts(network, clique_tree(network), -1)[0]
+    residuals, forest = Residuals(network), start.forests[0][1]
+    told = list(least_cells(Descent(residuals, forest), np.random.default_rng(seed), 200))
+    assert len(told) == len(forest.order)
+    assert told[-1] <= Expansion(residuals, forest).cells
+
+
+def test_a_graph_that_is_far_too_large_is_refused_before_it_is_built(monkeypatch):
+    rng, n = np.random.default_rng(0), 24
+    names, states = tuple(f"x{i}" for i in range(n)), (("0", "1"),) * n
+    parents = tuple(tuple(range(max(0, i - 12), i)) for i in range(n))
+    tables = tuple(rng.dirichlet((1, 1), (2,) * len(p)) for p in parents)
+    network = BayesianNetwork(names, states, parents, tables)
+    monkeypatch.setattr(forest_starts, "Expansion", lambda *_: pytest.fail("written out"))
+    with pytest.raises(TooLargeError, match=r"more than 10,000 cells .* up to 1\d\d,\d\d\d if"):
+        compile_network(network, max_size=10_000)

@@ -1,0 +1,270 @@
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2, chi2_contingency
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.pdg.inference.flows import log_likelihood, log_likelihood_rows
+from exactlearn.pdg.learn import network_starts
+from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
+from exactlearn.pdg.learn.forest_growth import grow_forest
+from exactlearn.pdg.learn.forest_population import learn_pdg
+from exactlearn.pdg.learn.learning import learn_on_forest
+from exactlearn.pdg.learn.population import CompleteRows
+from exactlearn.pdg.learn.smoothing import smoothed_graph, tuned_smoothing
+from exactlearn.pdg.learn.structure_score import StructureScore
+from exactlearn.pdg.learn.variable_dependence import dependence_graph, pair_statistics
+from exactlearn.pdg.model.forest import forest_order
+from tests.logic_models import chain, drawn, logic3, parity
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_statistics_add_up_over_the_parts(seed):
+    """THESIS (4.51), with the expected count of (4.52) as corrected."""
+    rng = np.random.default_rng(seed)
+    r, parts = np.array([2, 3, 2]), rng.integers(0, 2, 200)
+    columns = np.array([rng.integers(0, k, 200) for k in r])
+    parts[:2] = 0, 1
+    statistics, empty = pair_statistics(columns, np.ones(200), r, parts, 2)
+    for i, j in combinations(range(3), 2):
+        total = zeros = 0
+        for b in range(2):
+            table = np.zeros((r[i], r[j]))
+            np.add.at(table, (columns[i][parts == b], columns[j][parts == b]), 1)
+            zeros += (table == 0).sum()
+            table = table[table.any(axis=1)][:, table.any(axis=0)]
+            total += chi2_contingency(table, correction=False).statistic
+        assert statistics[i, j] == pytest.approx(total)
+        assert statistics[j, i] == statistics[i, j]
+        assert empty[i, j] == zeros
+
+
+def test_dependence_is_within_the_parts():
+    """Two copies of a third variable depend, but not within its parts."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, 4000)
+    noisy = np.array([np.where(rng.random(4000) < 0.8, z, 1 - z) for _ in range(2)])
+    weights = np.ones(4000)
+    apart = dependence_graph(noisy, weights, [2, 2], np.zeros(4000, np.int64), 0.01)
+    within = dependence_graph(noisy, weights, [2, 2], z, 0.01)
+    assert apart.tolist() == [[False, True], [True, False]]
+    assert not within.any()
+    statistic = pair_statistics(noisy, weights, np.array([2, 2]), z, 2)[0][0, 1]
+    p = chi2.sf(statistic, 2)
+    assert dependence_graph(noisy, weights, [2, 2], z, p * 1.001)[0, 1]
+    assert not dependence_graph(noisy, weights, [2, 2], z, p * 0.999)[0, 1]
+
+
+def test_too_few_rows_are_not_tested():
+    x = np.array([[0, 1] * 5, [0, 1] * 5])
+    same = np.zeros(10, np.int64)
+    assert dependence_graph(x, np.ones(10), [2, 2], same, 0.05)[0, 1]
+    assert not dependence_graph(x, np.full(10, 0.49), [2, 2], same, 0.05).any()
+    spread = np.arange(10) // 2
+    assert not dependence_graph(x, np.ones(10), [2, 2], spread, 1.0).any()
+
+
+def table_of(x, y, r, s):
+    table = np.zeros((r + 1, s + 1))
+    np.add.at(table, (x, y), 1)
+    return table
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=6, deadline=None)
+def test_the_joint_of_a_pair_by_em_over_rows(seed):
+    """PDG-SEM, Algorithm 2, record by record."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(-1, 2, 25), rng.integers(-1, 3, 25)
+    x[:6], y[:6] = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]
+    joint = (table_of(x, y, 2, 3)[:2, :3] + 1) / (table_of(x, y, 2, 3)[:2, :3] + 1).sum()
+    for _ in range(400):
+        expected = np.zeros((2, 3))
+        for a, b in zip(x, y, strict=True):
+            mask = np.ones((2, 3))
+            if a >= 0:
+                mask[1 - a] = 0
+            if b >= 0:
+                mask[:, np.arange(3) != b] = 0
+            expected += joint * mask / (joint * mask).sum()
+        joint = expected / expected.sum()
+    found = pair_joint(table_of(x, y, 2, 3), 5000, 1e-14)
+    assert np.allclose(found, joint, atol=1e-4)
+
+
+def test_the_tree_of_largest_mutual_information():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 3, (60, 5)).astype(np.int16)
+    codes[:, 3] = np.where(rng.random(60) < 0.7, codes[:, 1], codes[:, 3])
+    codes[rng.random((60, 5)) < 0.1] = -1
+    r, weights = np.full(5, 3), np.ones(60)
+    information = mutual_information(codes, weights, r, 1000, 1e-12)
+
+    def worth(edges):
+        return sum(information[e] for e in edges)
+
+    def spans(edges):
+        reached = {0}
+        for _ in edges:
+            reached |= {v for e in edges if reached & set(e) for v in e}
+        return len(reached) == 5
+
+    pairs = list(combinations(range(5), 2))
+    best = max((t for t in combinations(pairs, 4) if spans(t)), key=worth)
+    forest = chow_liu_forest(codes, weights, r)
+    forest_order(forest)
+    edges = [tuple(sorted((v, int(p)))) for v, p in enumerate(forest) if p >= 0]
+    assert worth(edges) == pytest.approx(worth(best), abs=1e-6)
+    assert len(edges) == 4
+    parted = chow_liu_forest(codes, weights, r, rate=2.0)
+    assert (parted < 0).sum() > 1
+    assert parted[1] == 3 or parted[3] == 1
+    assert (chow_liu_forest(codes, weights, r, rate=100.0) < 0).all()
+
+
+def test_forests_part_what_is_independent():
+    """Two chains of dependent variables make two trees, each grown along a chain."""
+    rng = np.random.default_rng(5)
+    blocks = []
+    for _ in range(2):
+        x = rng.integers(0, 2, 3000)
+        block = [x]
+        for _ in range(2):
+            block.append(np.where(rng.random(3000) < 0.85, block[-1], 1 - block[-1]))
+        blocks += block
+    data = Dataset(np.array(blocks).T, tuple("abcdef"), (("0", "1"),) * 6)
+    forest = grow_forest(CompleteRows.of(data), 0.001, StructureScore(0.8), rng)
+    trees = {v: v for v in range(6)}
+    for v in forest_order(forest):
+        if forest[v] >= 0:
+            trees[v] = trees[int(forest[v])]
+    assert len({trees[v] for v in range(3)}) == 1
+    assert len({trees[v] for v in range(3, 6)}) == 1
+    assert trees[0] != trees[3]
+    assert (forest < 0).sum() == 2
+
+
+def test_parity_is_recovered_without_the_forest():
+    """THESIS, Table 4.3, experiment 2; and Logic3 exactly, at no more than the thesis's size."""
+    rng = np.random.default_rng(1)
+    data, test = drawn(parity(), 10_000, rng), drawn(parity(), 5000, rng)
+    seen = []
+    found = learn_pdg(data, on_progress=seen.append)
+    (model,) = found.models
+    model.check(data)
+    assert found.finished
+    assert model.graph.effective_size == 18
+    assert log_likelihood(model.graph, test) / 5000 / np.log(2) == pytest.approx(-4, abs=0.01)
+    assert {p.stage for p in seen} == {"forest", "screening", "graph"}
+    again = learn_pdg(data).models[0]
+    assert (again.graph.parameters == model.graph.parameters).all()
+    data = drawn(logic3(), 10_000, rng)
+    model = learn_pdg(data).models[0]
+    assert model.log_likelihood / 10_000 / np.log(2) == pytest.approx(-7, abs=0.01)
+    assert model.graph.effective_size <= 68
+
+
+def test_graphs_grow_as_lambda_falls():
+    data = drawn(logic3(6), 300, np.random.default_rng(2))
+    models = learn_pdg(data, lambdas=[0.2, 0.9, 0.99], significances=[0.1]).models
+    assert [m.lambda_ for m in models] == [0.99, 0.9, 0.2]
+    assert np.diff([m.graph.effective_size for m in models]).min() >= 0
+    assert np.diff([m.log_likelihood for m in models]).min() >= -1e-9
+
+
+@pytest.mark.parametrize("stage", ["screening", "graph"])
+def test_an_interrupt_keeps_the_best_so_far(stage):
+    data = drawn(parity(4), 200, np.random.default_rng(0))
+
+    def stop(progress):
+        if progress.stage == stage:
+            raise KeyboardInterrupt
+
+    found = learn_pdg(data, on_progress=stop)
+    assert not found.finished
+    found.models[0].check(data)
+
+    def at_once(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn_pdg(data, on_progress=at_once)
+
+
+def test_smoothing_by_cross_validation():
+    """Algorithm 4.1 by hand at the alpha found, which no alpha of a fine grid beats by much."""
+    data = drawn(logic3(5), 60, np.random.default_rng(3))
+    graph = learn_on_forest(data, chain(5), lambda_=0.3).graph
+    found = tuned_smoothing(graph, data, folds=4, seed=7)
+    parts = np.random.default_rng(7).permutation(60) % 4
+
+    def validated(alpha):
+        value = 0.0
+        for k in range(4):
+            train = Dataset(data.codes[parts != k], data.names, data.states)
+            model = tuned_smoothing(graph, train, alpha=alpha).graph
+            value += log_likelihood_rows(model, data.codes[parts == k]).sum()
+        return value
+
+    assert found.validated == pytest.approx(validated(found.alpha))
+    grid = [validated(a) for a in np.geomspace(1e-4, 100, 40)]
+    assert found.validated >= max(grid) - 0.05
+    assert (found.graph.parameters > 0).all()
+    whole = tuned_smoothing(graph, data, alpha=found.alpha)
+    assert (whole.graph.parameters == found.graph.parameters).all()
+    zero = smoothed_graph(graph, np.zeros(len(graph.parameters)), 0.0)
+    assert (zero.parameters == graph.parameters).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lambdas": []}, "no lambda"),
+        ({"lambdas": [2.0]}, "lambda"),
+        ({"significances": [1.5]}, "significances"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"alpha": np.inf}, "finite"),
+        ({"size": "none"}, "size"),
+    ],
+)
+def test_mistakes_are_told(options, message):
+    data = drawn(parity(3), 20, np.random.default_rng(0))
+    with pytest.raises(OptionError, match=message):
+        learn_pdg(data, **options)
+
+
+def test_smoothing_needs_complete_data():
+    data = drawn(parity(3), 20, np.random.default_rng(0))
+    graph = learn_on_forest(data, chain(3)).graph
+    holes = Dataset(np.array([[0, -1, 1]]), data.names, data.states)
+    with pytest.raises(DataError, match="complete"):
+        tuned_smoothing(graph, holes)
+    with pytest.raises(OptionError, match="folds"):
+        tuned_smoothing(graph, data, folds=1)
+
+
+def test_a_start_is_never_made_worse():
+    """The search from a given graph ends no lower than the graph itself."""
+    data = drawn(logic3(6), 400, np.random.default_rng(2))
+    first = learn_on_forest(data, chain(6))
+    found = learn_pdg(data, starts=[first.graph], significances=[]).models[0]
+    assert found.score >= first.score - 1e-9
+    other = learn_on_forest(drawn(parity(3), 50, np.random.default_rng(0)), chain(3))
+    with pytest.raises(DataError, match="other variables"):
+        learn_pdg(data, starts=[other.graph])
+
+
+@pytest.mark.parametrize("hole", [False, True])
+def test_half_a_search_for_a_network_is_not_taken_for_a_whole_one(monkeypatch, hole):
+    codes = np.array([[0, 0], [1, 1], [0, -1 if hole else 0]], np.int16)
+    stopped = SimpleNamespace(status="interrupted")
+    for name in ("solve", "structural_em"):
+        monkeypatch.setattr(network_starts, name, lambda *_, **__: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        network_starts.learnt_network(Dataset(codes, ("a", "b"), (("n", "y"),) * 2))

@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.inference.flows import expected_counts, log_likelihood
+from exactlearn.pdg.learn import learning_methods
+from exactlearn.pdg.learn.collapse import collapse_unreached
+from exactlearn.pdg.learn.hybrid_learning import learn_hybrid, smallest_as_likely
+from exactlearn.pdg.model.information import information
+from tests.network_oracle import random_network
+from tests.pdg_oracle import graph_joint
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    """A dense network with the frequencies of rows of another one."""
+    rng = np.random.default_rng(6)
+    data = random_network(rng, 6).sample(400, rng)
+    parents = [(), (0,), (0, 1), (1, 2), (2, 3), (3, 4)]
+    return fit_complete(data, parents, alpha=0.0), data
+
+
+def ml_likelihood(graph, data):
+    """The largest log-likelihood of a structure, from its counts."""
+    counts = expected_counts(graph, data.codes.astype(np.int16))
+    pairs = zip(graph.parameter_offsets, graph.parameter_offsets[1:], strict=False)
+    return sum(information(counts[a:b]) for a, b in pairs)
+
+
+def test_the_path_begins_where_the_network_is_and_falls(learnt):
+    network, data = learnt
+    lambdas = [0.0, 0.5, 0.9, 0.99, 1.0]
+    found = learn_hybrid(network, data, lambdas=lambdas, alpha=0.0)
+    assert [m.lambda_ for m in found.models] == lambdas
+    sizes = [m.graph.effective_size for m in found.models]
+    assert (np.diff(sizes) <= 0).all()
+    assert sizes[-1] == data.cardinalities @ np.maximum(1, found.models[-1].graph.child_counts)
+    first = collapse_unreached(compile_network(network), data)
+    best = ml_likelihood(first, data)
+    assert best >= network.log_likelihood(data) - 1e-9
+    for model in found.models:
+        model.graph.check()
+        assert model.log_likelihood == pytest.approx(best - model.loss)
+        assert model.log_likelihood == pytest.approx(log_likelihood(model.graph, data))
+    frontier = found.frontier
+    assert frontier.effective_size[0] == first.effective_size <= found.compiled_size
+    assert (np.diff(frontier.effective_size) < 0).all()
+    assert (np.diff(frontier.loss) >= -1e-12).all()
+    at = dict(zip(frontier.effective_size, frontier.loss, strict=True))
+    for model in found.models:
+        assert at[model.graph.effective_size] * 400 == pytest.approx(model.loss, abs=1e-8)
+
+
+def test_the_score_of_each_lambda_is_no_worse_than_at_the_start(learnt):
+    network, data = learnt
+    seen = []
+    found = learn_hybrid(network, data, lambdas=[0.7, 0.9], alpha=0.0, on_model=seen.append)
+    assert tuple(seen) == found.models
+    start = found.frontier.effective_size[0]
+    for model in found.models:
+        saved = start - model.graph.effective_size
+        assert (1 - model.lambda_) * model.loss <= model.lambda_ * saved + 1e-9
+
+
+def test_smoothing_and_missing_cells(learnt):
+    network, data = learnt
+    model = learn_hybrid(network, data).models[0]
+    assert (model.graph.parameters > 0).all()
+    codes = data.codes.astype(int)
+    codes[np.random.default_rng(0).random(codes.shape) < 0.1] = -1
+    holes = Dataset(codes, data.names, data.states)
+    found = learn_hybrid(network, holes).models[0]
+    found.graph.check()
+    assert found.graph.effective_size < learn_hybrid(network, holes, lambdas=[0]).compiled_size
+    joint = graph_joint(found.graph)
+    assert joint.min() > 0
+    assert joint.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"lambdas": []}, "no lambda"), ({"lambdas": [-1.0]}, "lambda"), ({"alpha": -1.0}, "alpha")],
+)
+def test_mistakes_are_told(learnt, options, message):
+    with pytest.raises(OptionError, match=message):
+        learn_hybrid(*learnt, **options)
+
+
+def test_an_interrupt_keeps_what_there_is(learnt):
+    def stop(model):
+        raise KeyboardInterrupt
+
+    found = learn_hybrid(*learnt, lambdas=[0.5, 0.9], on_model=stop)
+    assert not found.finished
+    assert [m.lambda_ for m in found.models] == [0.5]
+
+
+def test_rows_of_other_variables_are_refused(learnt):
+    network, data = learnt
+    other = Dataset(data.codes, tuple(f"y{k}" for k in range(6)), data.states)
+    with pytest.raises(DataError, match="no column"):
+        learn_hybrid(network, other)
+
+
+def test_the_smallest_graph_at_equal_likelihood(learnt):
+    """No merge further along the path would keep the likelihood."""
+    network, data = learnt
+    likely = network.log_likelihood(data)
+    for least in (likely, likely - 5.0, likely - 1e9):
+        found = smallest_as_likely(network, data, least)
+        assert found.log_likelihood >= least - 1e-6
+        assert found.log_likelihood == pytest.approx(ml_likelihood(found.graph, data))
+        path = learn_hybrid(network, data, lambdas=[1.0], alpha=0.0).frontier
+        allowed = ml_likelihood(collapse_unreached(compile_network(network), data), data) - least
+        kept = path.effective_size[path.loss * data.n_rows <= allowed + 1e-9]
+        assert found.graph.effective_size == kept.min()
+        assert found.collapsed_size == path.effective_size[0] <= found.compiled_size
+    holes = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
+    with pytest.raises(DataError, match="missing"):
+        smallest_as_likely(network, holes, likely)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_the_network_that_scores_best_is_merged(learnt, monkeypatch, interrupted):
+    """A network of too many parents for its rows, one that is too large, and one that fits."""
+    dense, data = learnt
+    few = Dataset(data.codes[:60], data.names, data.states)
+    asked = []
+
+    def networks(dataset, seed, *, max_parents):
+        asked.append(max_parents)
+        if interrupted and max_parents == 1:
+            raise KeyboardInterrupt
+        parents = {
+            3: [tuple(range(v)) for v in range(6)],
+            2: dense.parents,
+            1: [()] * 6,
+        }[max_parents]
+        return fit_complete(dataset, parents, alpha=1.0)
+
+    def merged(network, dataset, **options):
+        if network.parents == dense.parents:
+            raise TooLargeError("too large")
+        return learn_hybrid(network, dataset, **options)
+
+    monkeypatch.setattr(learning_methods, "learnt_network", networks)
+    monkeypatch.setattr(learning_methods, "learn_hybrid", merged)
+    request = learning_methods.Request(dataset=few, method="hybrid")
+    found = learning_methods.learn_by(request, lambda told: None, lambda *kept: None)
+    assert asked == [3, 2, 1]
+    assert found.finished is not interrupted
+    if not interrupted:
+        rich, poor = (learn_hybrid(networks(few, 0, max_parents=most), few) for most in (3, 1))
+        assert poor.score > rich.score
+        assert found.models[0][1].effective_size == poor.models[0].graph.effective_size

@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.pdg.learn.grouping import merge_alike, regroup
+from exactlearn.pdg.learn.learning import learn_on_forest, merge_nodes_of
+from exactlearn.pdg.learn.population import CompleteRows, minimal_structure, populate, structure_of
+from exactlearn.pdg.learn.redirecting import SubtreeRows, choose_heads, redirect_edges
+from exactlearn.pdg.learn.smoothing import smoothed_graph
+from exactlearn.pdg.learn.splitting import expanded_structure, split_nodes
+from exactlearn.pdg.learn.structure_score import SIZES, StructureScore, bic_lambda
+from exactlearn.pdg.model.forest import forest_children
+from exactlearn.pdg.model.information import information
+from tests.logic_models import chain, drawn, logic1, logic3, parity
+from tests.pdg_oracle import random_graph, reached
+from tests.structure_oracle import all_structures, counts_by_rows, score_by_rows
+
+SCORES = st.builds(StructureScore, st.sampled_from((0.0, 0.3, 0.7, 0.9)), st.sampled_from(SIZES))
+
+
+def random_rows(rng, graph, n):
+    codes = (rng.random((n, graph.n_variables)) ** 2 * graph.cardinalities).astype(int)
+    return CompleteRows.of(Dataset(codes, graph.names, graph.states, rng.random(n) + 0.1))
+
+
+def populated(seed, n=5, rows=30):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, n)
+    table = random_rows(rng, graph, rows)
+    return table, populate(table, graph.forest, structure_of(graph)), graph
+
+
+@given(st.integers(0, 10_000), SCORES)
+@settings(max_examples=40, deadline=None)
+def test_a_population_counts_what_rows_reach(seed, score):
+    rows, population, graph = populated(seed)
+    codes = rows.columns.T
+    population.graph.check()
+    counts = counts_by_rows(population.graph, codes, rows.weights)
+    assert np.allclose(population.counts, counts)
+    assert (np.add.reduceat(counts, population.graph.parameter_offsets[:-1]) > 0).all()
+    value = score.of(population.graph, population.log_likelihood)
+    assert value == pytest.approx(score_by_rows(population.graph, codes, rows.weights, score))
+    full = score_by_rows(graph, codes, rows.weights, StructureScore(0.0))
+    assert population.log_likelihood == pytest.approx(full)
+    for row, nodes in zip(codes[:5].tolist(), population.reached.T, strict=False):
+        first = population.graph.first_nodes
+        assert {v: node - first[v] for v, node in reached(population.graph, row).items()} == dict(
+            enumerate(nodes)
+        )
+
+
+@given(st.integers(0, 10_000), SCORES)
+@settings(max_examples=40, deadline=None)
+def test_no_step_lets_the_score_fall(seed, score):
+    rows, population, _ = populated(seed)
+    subtrees = SubtreeRows(rows, population.graph.forest)
+
+    def value(p):
+        return score.of(p.graph, p.log_likelihood)
+
+    split = split_nodes(population, rows, score)
+    merged = merge_nodes_of(split, rows, score)
+    redirected = redirect_edges(merged, rows, score, subtrees)
+    values = [value(p) for p in (population, split, merged, redirected)]
+    assert (np.diff(values) >= -1e-9).all()
+    assert split.log_likelihood >= population.log_likelihood - 1e-9
+    for p in (split, merged, redirected):
+        p.graph.check()
+
+
+@given(st.integers(0, 10_000), st.floats(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_the_gain_of_a_split_is_exact(seed, cost):
+    rng = np.random.default_rng(seed)
+    edges, nodes, r = int(rng.integers(1, 8)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    table = rng.poisson(3, (edges, r)) * (rng.random((edges, 1)) < 0.8) * 1.0
+    heads = rng.integers(0, nodes, edges).astype(np.int32)
+    new, origin, gain = regroup(table, heads, nodes, np.ones(nodes, np.bool_), cost)
+    assert (origin[new] == heads).all()
+    assert (origin[:nodes] == np.arange(nodes)).all()
+    before = information(np.array([table[heads == k].sum(axis=0) for k in range(nodes)])).sum()
+    after = sum(information(table[new == k].sum(axis=0)) for k in range(len(origin)))
+    assert gain == pytest.approx(after - before - cost * (len(origin) - nodes), abs=1e-9)
+    assert gain >= 0
+    still, _, none = regroup(table, heads, nodes, np.zeros(nodes, np.bool_), cost)
+    assert none == 0
+    assert (still == heads).all()
+
+
+@given(st.integers(0, 10_000), st.floats(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_groups_merge_the_cheapest_pair_first(seed, cost):
+    rng = np.random.default_rng(seed)
+    table = rng.gamma(3, 1, (int(rng.integers(1, 7)), int(rng.integers(2, 4))))
+    groups = [[k] for k in range(len(table))]
+
+    def loss(a, b):
+        parts = [table[a].sum(axis=0), table[b].sum(axis=0)]
+        return sum(information(p) for p in parts) - information(parts[0] + parts[1])
+
+    while len(groups) > 1:
+        pairs = [(a, b) for i, a in enumerate(groups) for b in groups[i + 1 :]]
+        a, b = min(pairs, key=lambda p: loss(*p))
+        if loss(a, b) > cost + 1e-12:
+            break
+        groups = [g for g in groups if g not in (a, b)]
+        groups.append(sorted(a + b))
+        groups.sort()
+    labels = merge_alike(table, cost)
+    found = sorted(np.flatnonzero(labels == k).tolist() for k in set(labels.tolist()))
+    assert found == groups
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_out_flows_are_the_probabilities_below_each_node(seed):
+    rows, population, _ = populated(seed)
+    graph, structure = population.graph, structure_of(population.graph)
+    subtrees = SubtreeRows(rows, graph.forest)
+    flows = {}
+    for v in reversed(graph.order.tolist()):
+        below = [flows[c] for c in graph.children[v]]
+        flows[v] = subtrees.out_flows(v, graph.parameters_of(v), structure[v], below)
+    logs = sum(flows[v][subtrees.labels[v], 0] for v in np.flatnonzero(graph.forest < 0))
+    assert (logs * rows.weights).sum() == pytest.approx(population.log_likelihood)
+
+
+def test_a_node_that_gains_less_than_it_costs_is_removed():
+    flows = np.array([[0.0, -1.0, -9.0], [-2.0, 0.0, -9.0], [-9.0, -8.0, 0.0]])
+    heads = np.array([0, 1, 2], np.int32)
+    assert choose_heads(flows, heads, 0.5).tolist() == [0, 1, 2]
+    assert choose_heads(flows, heads, 1.5).tolist() == [1, 1, 2]
+    assert choose_heads(flows, heads, 8.5).tolist() == [1, 1, 1]
+    assert choose_heads(flows, np.array([2, 2, 0], np.int32), 0.0).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("forest", [[-1, 0, 1], [-1, 0, 0], [1, -1, -1]])
+def test_against_all_structures(forest):
+    """Over three bits the search ends at the best of all structures."""
+    names, states = ("a", "b", "c"), (("0", "1"),) * 3
+    forest = np.array(forest, np.int32)
+    structures = list(all_structures(names, states, forest))
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        joint = rng.dirichlet(np.full(8, 0.3))
+        codes = np.array(np.unravel_index(rng.choice(8, 60, p=joint), (2, 2, 2))).T
+        rows = CompleteRows.of(Dataset(codes, names, states))
+        score = StructureScore(bic_lambda(60))
+        best = max(score_by_rows(g, rows.columns.T, rows.weights, score) for g in structures)
+        found = learn_on_forest(Dataset(codes, names, states), forest)
+        assert found.score == pytest.approx(best)
+
+
+TRUE_FOREST = [-1, 0, 1, 1, 3, 4, 2, 5, 7, 7]
+"""Logic1: A above B, below it C with G and D with E, F, H, below which I and J."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "forest", "size", "bits"),
+    [
+        (logic1(), TRUE_FOREST, 46, 4),
+        (parity(), chain(5), 18, 4),
+        (parity(10), chain(10), 38, 9),
+        (logic3(), chain(8), 40, 7),
+    ],
+    ids=["Logic1", "Logic2", "parity of ten", "Logic3"],
+)
+def test_logical_relations_are_recovered(rows, forest, size, bits):
+    """THESIS, Table 4.3: the true models over the true forests."""
+    data = drawn(rows, 10_000, np.random.default_rng(1))
+    found = learn_on_forest(data, forest)
+    found.check(data)
+    assert found.graph.effective_size == size
+    assert found.log_likelihood / np.log(2) / 10_000 == pytest.approx(-bits, abs=0.01)
+
+
+def test_smoothing_adds_to_every_count():
+    _, population, _ = populated(3)
+    graph = smoothed_graph(population.graph, population.counts, 2.0)
+    graph.check()
+    node = slice(*graph.parameter_offsets[[0, 1]])
+    expected = (population.counts[node] + 2) / (population.counts[node] + 2).sum()
+    assert np.allclose(graph.parameters[node], expected)
+
+
+def test_support_bounds_the_expanded_start():
+    rows = CompleteRows.of(drawn(parity(6), 500, np.random.default_rng(0)))
+    full = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 100))
+    assert full.graph.node_counts.tolist() == [1, 2, 4, 8, 16, 32]
+    few = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 5))
+    assert few.graph.node_counts.tolist() == [1, 2, 4, 5, 5, 5]
+    one = populate(rows, chain(6), expanded_structure(rows, chain(6), 501, 100))
+    assert one.graph.n_nodes == 6
+    assert forest_children(chain(6)) == one.graph.children
+    assert populate(rows, chain(6), minimal_structure(rows, chain(6))).graph.n_nodes == 6
+
+
+def test_bic_in_both_forms():
+    """PDG-SEM's footnote is per record: the trade-off of one cell is log N / 2 either way."""
+    score = StructureScore(bic_lambda(1000))
+    assert score.rate == pytest.approx(np.log(1000) / 2)
+    per_record = 1 / (2 * 1000 / np.log(1000) + 1)
+    assert per_record / (1 - per_record) * 1000 == pytest.approx(score.rate)
+
+
+def test_mistakes_are_told():
+    data = drawn(parity(3), 20, np.random.default_rng(0))
+    holes = Dataset(np.array([[0, -1, 1]]), data.names, data.states)
+    with pytest.raises(DataError, match="complete"):
+        learn_on_forest(holes, chain(3))
+    with pytest.raises(DataError, match="shape"):
+        learn_on_forest(data, chain(4))
+    with pytest.raises(CheckError, match="cycle"):
+        learn_on_forest(data, [1, 0, -1])
+    with pytest.raises(OptionError, match="lambda"):
+        learn_on_forest(data, chain(3), lambda_=1.5)
+    with pytest.raises(OptionError, match="size"):
+        StructureScore(0.5, "tiny")
+    with pytest.raises(OptionError, match="rows"):
+        bic_lambda(0)

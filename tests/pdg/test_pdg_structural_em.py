@@ -1,0 +1,303 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.pdg.inference.edge_counts import copied_by_edges, expected_edge_counts
+from exactlearn.pdg.inference.flows import log_likelihood, posteriors
+from exactlearn.pdg.learn.available_cases import available_counts
+from exactlearn.pdg.learn.markov_forest import markov_forest
+from exactlearn.pdg.learn.neighbourhood import improved_by_counts
+from exactlearn.pdg.learn.population import structure_of
+from exactlearn.pdg.learn.structural_em import structural_em_graph
+from exactlearn.pdg.learn.structural_em_rounds import drawn_completion, structural_em_rounds
+from exactlearn.pdg.learn.structure_score import SIZES, StructureScore
+from tests.logic_models import drawn, logic3, parity
+from tests.pdg_oracle import completions, graph_joint, paper_example, random_graph, reached
+
+
+def weighted_completions(graph, codes):
+    """Return every completion of every row with its posterior probability."""
+    full = graph_joint(graph)
+    rows, shares = [], []
+    for row in codes:
+        filled = completions(row, graph.cardinalities)
+        mass = np.array([full[x] for x in filled])
+        rows += filled
+        shares += (mass / mass.sum()).tolist()
+    return np.array(rows), np.array(shares)
+
+
+def holes(graph, rng, n, share=0.4):
+    """Draw complete rows of positive probability, and hide cells of them."""
+    full = graph_joint(graph)
+    codes = np.array(np.unravel_index(rng.choice(full.size, n, p=full.ravel()), full.shape)).T
+    codes[rng.random(codes.shape) < share] = -1
+    return codes.astype(np.int16)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_edge_counts_by_all_completions(seed):
+    """PDG-SEM, equation 23."""
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 4)
+    codes, weights = holes(graph, rng, 6), rng.random(6) + 0.1
+    tables, likelihood = expected_edge_counts(graph, codes, weights)
+    expected = {v: np.zeros(t.shape) for v, t in tables.items()}
+    for row, weight in zip(codes, weights, strict=True):
+        for x, share in zip(*weighted_completions(graph, row[None]), strict=True):
+            nodes = reached(graph, tuple(x))
+            for v, parent in enumerate(graph.forest.tolist()):
+                edge = 0
+                if parent >= 0:
+                    place = nodes[parent] - graph.first_nodes[parent]
+                    edge = place * graph.cardinalities[parent] + x[parent]
+                expected[v][edge, x[v]] += weight * share
+    for v, table in tables.items():
+        assert np.allclose(table, expected[v])
+    full = graph_joint(graph)
+    logs = [np.log(sum(full[x] for x in completions(row, graph.cardinalities))) for row in codes]
+    assert likelihood == pytest.approx(float(weights @ logs))
+
+
+def test_the_paper_example():
+    """PDG-SEM, Example 4.1 as corrected: P(nu10 and X1=1 | X3=0) = 0.036 / 0.414."""
+    row = np.array([[-1, -1, -1, 0]], np.int16)
+    tables, likelihood = expected_edge_counts(paper_example(), row, np.ones(1))
+    assert tables[1][0, 1] == pytest.approx(0.036 / 0.414)
+    assert np.exp(likelihood) == pytest.approx(0.414)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=20, deadline=None)
+def test_copies_by_edges_keep_the_distribution(seed):
+    graph = random_graph(np.random.default_rng(seed), 5)
+    copied = copied_by_edges(graph)
+    copied.check()
+    assert np.allclose(graph_joint(copied), graph_joint(graph))
+
+
+@given(st.integers(0, 10_000), st.sampled_from((0.0, 0.4, 0.8)), st.sampled_from(SIZES))
+@settings(max_examples=40, deadline=None)
+def test_the_gain_of_a_sweep_is_that_of_the_expected_score(seed, lambda_, size):
+    """PDG-SEM, equations 8, 13 and 15: Q before and after, over all completions."""
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 4)
+    codes, score = holes(graph, rng, 12), StructureScore(lambda_, size)
+    tables, _ = expected_edge_counts(graph, codes, np.ones(12))
+    found = improved_by_counts(graph, tables, score)
+    found.graph.check()
+    rows, shares = weighted_completions(graph, codes)
+
+    def q(model):
+        full = graph_joint(model)
+        logs = np.log(full[tuple(rows.T)][shares > 0])
+        return score.of(model, float(shares[shares > 0] @ logs))
+
+    assert found.gain == pytest.approx(q(found.graph) - q(graph), abs=1e-8)
+    assert found.gain >= -1e-9
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_available_cases_are_those_that_no_completion_contradicts(seed):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 4)
+    codes = (rng.random((8, 4)) * (graph.cardinalities + 1)).astype(np.int16) - 1
+    weights = rng.random(8) + 0.1
+    expected = np.zeros(len(graph.parameters))
+    for row, weight in zip(codes, weights, strict=True):
+        ways = [reached(graph, x) for x in completions(row, graph.cardinalities)]
+        for v in range(4):
+            nodes = {way[v] for way in ways}
+            if row[v] >= 0 and len(nodes) == 1:
+                expected[graph.parameter_offsets[nodes.pop()] + row[v]] += weight
+    assert np.allclose(available_counts(graph.layout, codes, weights), expected)
+
+
+def test_the_first_graph_has_a_node_for_each_state_of_the_parent():
+    codes = np.array([[0, 0], [1, 1], [2, 1], [-1, 0], [0, -1]] * 20, np.int16)
+    states = (("a", "b", "c"), ("0", "1"))
+    graph = markov_forest(("x", "y"), states, np.array([-1, 0], np.int32), codes, np.ones(100))
+    graph.check()
+    assert graph.node_counts.tolist() == [1, 3]
+    assert (graph.parameters > 0).all()
+    assert graph.parameters_of(1)[0, 0] > 0.95
+    assert structure_of(graph)[0].ravel().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("forest", ["forest", "tree"])
+def test_scores_never_fall_and_the_result_is_good(forest):
+    rng = np.random.default_rng(0)
+    truth = random_graph(rng, 6, zeros=0.0)
+    full = graph_joint(truth)
+    train = holes(truth, rng, 1500, share=0.15)
+    data = Dataset(train, truth.names, truth.states)
+    seen = []
+    found = structural_em_graph(data, forest=forest, on_iteration=seen.append)
+    assert found.converged
+    assert tuple(seen) == found.states
+    assert (np.diff([s.score for s in found.states]) >= -1e-6).all()
+    assert all(s.expected_gain >= -1e-9 for s in found.states)
+    first, last = found.states[0], found.states[-1]
+    assert last.log_likelihood == pytest.approx(log_likelihood(last.graph, data))
+    assert last.score >= first.score
+    found.graph.check()
+    divergence = (full * np.log(full / graph_joint(found.graph))).sum()
+    assert divergence < 0.1
+
+
+def test_independent_variables_get_trees_of_their_own():
+    data = Dataset(
+        np.random.default_rng(1).integers(0, 2, (500, 4)), tuple("abcd"), (("0", "1"),) * 4
+    )
+    forest = structural_em_graph(data).graph
+    assert (forest.forest < 0).all()
+    tree = structural_em_graph(data, forest="tree").graph
+    assert (tree.forest < 0).sum() == 1
+
+
+@pytest.mark.parametrize("cases", ["em", "available", "complete"])
+def test_all_cases_agree_without_holes(cases):
+    """Without missing cells EM, ACA and CCA count the same."""
+    data = drawn(logic3(5), 400, np.random.default_rng(2))
+    found = structural_em_graph(data, cases=cases)
+    other = structural_em_graph(data)
+    assert found.graph.effective_size == other.graph.effective_size
+    assert np.allclose(found.graph.parameters, other.graph.parameters, atol=1e-6)
+
+
+@pytest.mark.parametrize("cases", ["available", "complete"])
+def test_alternatives_to_em(cases):
+    rng = np.random.default_rng(3)
+    complete = drawn(parity(3), 600, rng)
+    codes = complete.codes.astype(int)
+    codes[rng.random(codes.shape) < 0.1] = -1
+    data = Dataset(codes, complete.names, complete.states)
+    found = structural_em_graph(data, cases=cases, lambda_=0.5)
+    found.graph.check()
+    whole = Dataset(codes[(codes >= 0).all(axis=1)], data.names, data.states)
+    if cases == "complete":
+        alone = structural_em_graph(whole, lambda_=0.5)
+        assert np.allclose(alone.graph.parameters, found.graph.parameters)
+
+
+def test_an_interrupt_keeps_the_last_state():
+    rng = np.random.default_rng(0)
+    truth = random_graph(rng, 6, zeros=0.0)
+    data = Dataset(holes(truth, rng, 500), truth.names, truth.states)
+
+    def stop(state):
+        if state.iteration == 1:
+            raise KeyboardInterrupt
+
+    found = structural_em_graph(data, on_iteration=stop)
+    assert not found.finished
+    assert not found.converged
+    assert len(found.states) == 2
+    found.graph.check()
+    few = structural_em_graph(data, iterations=1)
+    assert few.finished
+    assert len(few.states) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"cases": "some"}, OptionError, "cases"),
+        ({"forest": "trees"}, OptionError, "forest"),
+        ({"forest": [0, 1]}, DataError, "shape"),
+        ({"alpha": -1.0}, OptionError, "alpha"),
+        ({"cases": "complete"}, DataError, "complete"),
+    ],
+)
+def test_mistakes_are_told(options, error, message):
+    data = Dataset(np.array([[0, -1, 1], [-1, 1, 0]]), tuple("abc"), (("0", "1"),) * 3)
+    with pytest.raises(error, match=message):
+        structural_em_graph(data, **options)
+    with pytest.raises(DataError, match="no rows"):
+        structural_em_graph(Dataset(data.codes, data.names, data.states, np.zeros(2)))
+
+
+def test_a_search_starts_from_a_given_graph():
+    rng = np.random.default_rng(4)
+    truth = random_graph(rng, 5, zeros=0.0)
+    data = Dataset(holes(truth, rng, 300), truth.names, truth.states)
+    found = structural_em_graph(data, start=truth)
+    assert (found.graph.forest == truth.forest).all()
+    value = StructureScore(found.lambda_).of(truth, log_likelihood(truth, data))
+    assert found.score >= value
+    with pytest.raises(DataError, match="other variables"):
+        structural_em_graph(data, start=paper_example())
+
+
+@pytest.fixture(scope="module")
+def parity_with_holes():
+    """Rows of three bits, the last one the parity of the others, and a noisy copy of it."""
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 2, (2, 500))
+    codes = np.array([a, b, a ^ b, np.where(rng.random(500) < 0.9, a ^ b, 1 - (a ^ b))]).T
+    codes[rng.random(codes.shape) < 0.1] = -1
+    return Dataset(codes, tuple("abcd"), (("n", "y"),) * 4)
+
+
+@pytest.fixture(scope="module")
+def found(parity_with_holes):
+    return structural_em_rounds(parity_with_holes, seed=1)
+
+
+def test_networks_of_completed_tables_find_what_no_tree_shows(parity_with_holes, found):
+    alone = structural_em_graph(parity_with_holes)
+    assert found.score > alone.score + 10
+    assert log_likelihood(found.graph, parity_with_holes) > -2.6 * np.log(2) * 500
+    again = structural_em_rounds(parity_with_holes, seed=1)
+    assert (again.graph.parameters == found.graph.parameters).all()
+    none = structural_em_rounds(parity_with_holes, rounds=0)
+    assert (none.graph.parameters == alone.graph.parameters).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tree_is_searched_from_beside_the_forest(seed):
+    rng = np.random.default_rng(seed)
+    truth = random_graph(rng, 6, zeros=0.0)
+    data = Dataset(holes(truth, rng, 60), truth.names, truth.states)
+    kinds = [structural_em_graph(data, forest=kind).score for kind in ("forest", "tree")]
+    assert structural_em_rounds(data, rounds=0).score == max(kinds)
+
+
+def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
+    alone = structural_em_graph(parity_with_holes)
+    seen = []
+
+    def stop(state):
+        seen.append(state)
+        if len(seen) > len(alone.states):
+            raise KeyboardInterrupt
+
+    found = structural_em_rounds(parity_with_holes, on_iteration=stop)
+    assert not found.finished
+    assert found.score >= alone.score
+
+
+def test_drawn_completions_follow_the_posterior(found):
+    graph = found.graph
+    row = np.array([[1, -1, 0, -1]])
+    many = Dataset(np.repeat(row, 20_000, axis=0), graph.names, graph.states)
+    drawn_rows = drawn_completion(graph, many, np.random.default_rng(0)).codes
+    assert (drawn_rows[:, [0, 2]] == [1, 0]).all()
+    shares = posteriors(graph, row.astype(np.int16))[0].reshape(4, 2)
+    assert np.abs(drawn_rows.mean(axis=0) - shares[:, 1]).max() < 0.015
+
+
+def test_a_row_that_a_start_excludes_is_named():
+    """By its place in the table, though equal rows are merged."""
+    names, states = ("a", "b"), (("n", "y"),) * 2
+    start = structural_em_graph(Dataset(np.array([[0, 0], [1, 1]] * 20), names, states)).graph
+    clear = np.where(start.parameters > 0.8, 1.0, start.parameters)
+    sure = start.with_parameters(np.where(clear < 0.2, 0.0, clear))
+    rows = Dataset(np.array([[-1, -1], [0, 0], [0, 0], [0, 0], [0, 1]]), names, states)
+    with pytest.raises(DataError, match="row 4"):
+        structural_em_graph(rows, start=sure)

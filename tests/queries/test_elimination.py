@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.bayesnet import clique_elimination as elimination
+from exactlearn.bayesnet.clique_elimination import eliminated
+from exactlearn.formats.bif import read_bif
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
+from exactlearn.queries import compiled_once
+from exactlearn.queries import posteriors as queries
+from exactlearn.queries.posteriors import query
+from tests.network_oracle import random_network
+from tests.pdg_oracle import coarse_network
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([random_network, coarse_network]))
+@settings(max_examples=25, deadline=None)
+def test_elimination_agrees_with_the_decision_graph(seed, n, make):
+    rng = np.random.default_rng(seed)
+    network = make(rng, n)
+    codes = rng.integers(-1, network.cardinalities, (4, n)).astype(np.int16)
+    graph = compile_network(network, steps=0)
+    expected, logs = posteriors_and_log_likelihoods(graph, codes)
+    found, found_logs = eliminated(network, codes)
+    np.testing.assert_allclose(found_logs, logs, rtol=1e-9, atol=1e-12)
+    possible = np.isfinite(logs)
+    np.testing.assert_allclose(found[possible], expected[possible], rtol=1e-9, atol=1e-14)
+    assert (found[~possible] == 0).all()
+
+
+def test_all_ways_of_asking_a_network_agree(data_dir, monkeypatch):
+    network = read_bif(data_dir / "bif" / "alarm.bif.gz")
+    evidence = {"HRBP": "LOW", "CO": "HIGH"}
+    answers = [query(network, evidence)]
+    monkeypatch.setattr(queries, "FEW_CELLS", 0)
+    answers.append(query(network, evidence))
+    monkeypatch.setattr(queries, "compiled_once", lambda n: compile_network(n, max_size=1))
+    answers.append(query(replace(network), evidence))
+    for other in answers[1:]:
+        np.testing.assert_allclose(
+            other.log_probability_of_evidence, answers[0].log_probability_of_evidence, rtol=1e-12
+        )
+        for name, posterior in answers[0].posterior.items():
+            for state, p in posterior.items():
+                np.testing.assert_allclose(other.posterior[name][state], p, rtol=1e-10)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6))
+@settings(max_examples=20, deadline=None)
+def test_what_a_large_network_is_not_asked_about_is_left_out(seed, n):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, n)
+    order = [network.names[v] for v in rng.permutation(n).tolist()]
+    told = {
+        order[0]: network.states[network.index(order[0])][0],
+        order[1]: dict.fromkeys(network.states[network.index(order[1])], 0.5),
+    }
+    evidence = dict(list(told.items())[: int(rng.integers(3))])
+    targets = order[-1:]
+    expected = query(network, evidence, targets)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queries, "FEW_CELLS", -1)
+        patch.setattr(queries, "compiled_once", lambda part: compile_network(part, steps=0))
+        found = query(replace(network), evidence, targets)
+    assert found.log_probability_of_evidence == pytest.approx(
+        expected.log_probability_of_evidence, rel=1e-12, abs=1e-12
+    )
+    assert found.posterior[targets[0]] == pytest.approx(expected.posterior[targets[0]], rel=1e-10)
+
+
+def test_a_searched_order_of_elimination_changes_nothing(monkeypatch):
+    rng = np.random.default_rng(4)
+    network = random_network(rng, 6)
+    codes = rng.integers(-1, network.cardinalities, (4, 6)).astype(np.int16)
+    expected = eliminated(replace(network), codes)
+    monkeypatch.setattr(elimination, "CELLS_A_TRIAL", 1e-3)
+    for ours, theirs in zip(eliminated(network, codes), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_a_network_that_is_asked_often_is_compiled_once(monkeypatch):
+    made = []
+    network = random_network(np.random.default_rng(5), 4)
+    name, state = network.names[0], network.states[0][0]
+    soft = {name: {state: 0.5, network.states[0][1]: 1.0}}
+
+    def compiling(*args, **options):
+        made.append(args)
+        return compile_network(*args, **options)
+
+    monkeypatch.setattr(compiled_once, "compile_network", compiling)
+    first = [query(network, evidence) for evidence in ({name: state}, soft)]
+    for _ in range(60):
+        last = [query(network, evidence) for evidence in ({name: state}, soft)]
+    assert len(made) == 1
+    for a, b in zip(first, last, strict=True):
+        assert a.probability_of_evidence == pytest.approx(b.probability_of_evidence, rel=1e-12)
+        for name in a.posterior:
+            assert a.posterior[name] == pytest.approx(b.posterior[name], rel=1e-12)
+
+
+def test_a_network_too_large_to_compile_is_asked_by_elimination_ever_after(monkeypatch):
+    monkeypatch.setattr(compiled_once, "MOST_CELLS", 1)
+    network = random_network(np.random.default_rng(6), 4)
+    answers = [query(network).posterior for _ in range(50)]
+    assert all(answer == answers[0] for answer in answers)

@@ -1,0 +1,271 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.pdg.inference.best_rows import best_rows
+from exactlearn.pdg.inference.sample import sample_rows
+from exactlearn.queries import divergence
+from exactlearn.queries.evidence import conditional
+from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
+from exactlearn.queries.information import entropy, kl_divergence, mutual_information
+from exactlearn.queries.posteriors import joint_posterior, query
+from exactlearn.queries.sensitivity import sensitivity, slopes
+from exactlearn.queries.table_queries import classify, query_rows
+from tests.network_oracle import joint, random_network
+from tests.pdg_oracle import graph_joint, paper_example, random_graph
+
+SEEDS = st.integers(0, 10_000)
+
+
+def conditioned_joint(full, model, evidence):
+    """Return the joint times the evidence's weights, and its sum."""
+    full = full.copy()
+    for name, told in evidence.items():
+        v = model.index(name)
+        weights = [
+            float(told == s) if isinstance(told, str) else told.get(s, 0.0) for s in model.states[v]
+        ]
+        full = np.moveaxis(np.moveaxis(full, v, -1) * weights, -1, v)
+    return full, full.sum()
+
+
+def random_evidence(rng, model, row):
+    """Return hard evidence that a row has, and soft evidence that leaves it possible."""
+    evidence = {}
+    for v, name in enumerate(model.names):
+        kind = rng.random()
+        if kind < 0.25:
+            evidence[name] = model.states[v][row[v]]
+        elif kind < 0.5:
+            weights = rng.random(len(model.states[v])) * (rng.random(len(model.states[v])) < 0.7)
+            weights[row[v]] = rng.random() + 0.1
+            evidence[name] = dict(zip(model.states[v], weights.tolist(), strict=True))
+    return evidence
+
+
+def case(seed, n):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, n)
+    evidence = random_evidence(rng, graph, sample_rows(graph, 1, rng)[0])
+    full, total = conditioned_joint(graph_joint(graph), graph, evidence)
+    return rng, graph, evidence, full / total, total
+
+
+@given(SEEDS, st.integers(1, 5))
+@settings(max_examples=25, deadline=None)
+def test_soft_evidence_and_joints_agree_with_the_full_joint(seed, n):
+    rng, graph, evidence, full, total = case(seed, n)
+    answer = query(graph, evidence, graph.names)
+    assert answer.probability_of_evidence == pytest.approx(total, rel=1e-12)
+    for v, name in enumerate(graph.names):
+        expected = full.sum(axis=tuple(u for u in range(n) if u != v))
+        np.testing.assert_allclose(list(answer.posterior[name].values()), expected, atol=1e-13)
+    chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
+    rest = tuple(v for v in range(n) if v not in chosen)
+    expected = full.sum(axis=rest).transpose(np.argsort(np.argsort(chosen)))
+    found = joint_posterior(graph, [graph.names[v] for v in chosen], evidence)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@given(SEEDS, st.integers(1, 4))
+@settings(max_examples=15, deadline=None)
+def test_a_network_takes_soft_evidence_by_children(seed, n):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, n)
+    evidence = random_evidence(rng, network, network.sample(1, rng).codes[0])
+    full, total = conditioned_joint(joint(network), network, evidence)
+    answer = query(network, evidence, network.names)
+    assert answer.log_probability_of_evidence == pytest.approx(np.log(total), abs=1e-12)
+    for v, name in enumerate(network.names):
+        expected = full.sum(axis=tuple(u for u in range(n) if u != v)) / total
+        np.testing.assert_allclose(list(answer.posterior[name].values()), expected, atol=1e-12)
+
+
+@given(SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 7, 1000]))
+@settings(max_examples=25, deadline=None)
+def test_the_best_rows_are_those_of_the_sorted_joint(seed, n, k):
+    _, graph, evidence, full, _ = case(seed, n)
+    found = most_probable_explanations(graph, evidence, k)
+    expected = np.sort(full[full > 0])[::-1][:k]
+    np.testing.assert_allclose([e.probability for e in found], expected, rtol=1e-11)
+    rows, _ = best_rows(conditional(graph, evidence)[0], k)
+    assert len(set(map(tuple, rows.tolist()))) == len(rows)
+    np.testing.assert_allclose(full[tuple(rows.T)], expected, rtol=1e-11)
+    hard = {name for name, told in evidence.items() if isinstance(told, str)}
+    assert set(found[0].states) == set(graph.names) - hard
+
+
+@given(SEEDS, st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_the_most_probable_states_are_the_joints_maximum(seed, n):
+    rng, graph, evidence, full, _ = case(seed, n)
+    chosen = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
+    found = most_probable_states(graph, [graph.names[v] for v in chosen], evidence)
+    marginal = full.sum(axis=tuple(v for v in range(n) if v not in chosen))
+    assert found.status == "optimal"
+    assert found.bound == found.best.probability == pytest.approx(marginal.max(), rel=1e-11)
+    where = tuple(graph.state_index(v, found.best.states[graph.names[v]]) for v in sorted(chosen))
+    assert marginal[where] == pytest.approx(marginal.max(), rel=1e-11)
+
+
+def test_a_node_limit_leaves_an_answer_and_its_bound():
+    graph = random_graph(np.random.default_rng(3), 9, zeros=0)
+    names = [graph.names[v] for v in graph.order[-5:]]
+    proven = most_probable_states(graph, names)
+    stopped = most_probable_states(graph, names, node_limit=1)
+    assert stopped.status == "feasible"
+    assert stopped.best.probability <= proven.best.probability <= stopped.bound
+
+
+@given(SEEDS, st.integers(1, 5))
+@settings(max_examples=20, deadline=None)
+def test_entropy_and_information_agree_with_the_full_joint(seed, n):
+    rng, graph, evidence, full, _ = case(seed, n)
+
+    def h(variables):
+        table = full.sum(axis=tuple(v for v in range(n) if v not in variables))
+        return -(table[table > 0] * np.log(table[table > 0])).sum()
+
+    assert entropy(graph, None, evidence) == pytest.approx(h(range(n)), abs=1e-12)
+    group = rng.integers(0, 4, n)
+    a, b, c = ([v for v in range(n) if group[v] == g] for g in range(3))
+    names = [[graph.names[v] for v in part] for part in (a, b, c)]
+    assert entropy(graph, names[0], evidence) == pytest.approx(h(a), abs=1e-12)
+    expected = h(a + c) + h(b + c) - h(a + b + c) - h(c)
+    assert mutual_information(graph, *names, evidence) == pytest.approx(expected, abs=1e-12)
+
+
+@given(SEEDS, st.integers(1, 5), st.booleans(), st.sampled_from([0.0, 0.2]))
+@settings(max_examples=25, deadline=None)
+def test_divergence_agrees_with_the_full_joints(seed, n, same_forest, zeros):
+    rng = np.random.default_rng(seed)
+    p = random_graph(rng, n)
+    for attempt in range(200):
+        q = random_graph(np.random.default_rng(attempt), n, zeros=zeros)
+        if q.states == p.states:
+            break
+    if same_forest or q.states != p.states:
+        mixed = rng.random(len(p.parameters)) + (0.01 if zeros == 0 else -0.3)
+        mixed = np.maximum(mixed, 0) + (p.parameters == p.parameters.max()) * 0.1
+        sums = np.add.reduceat(mixed, p.parameter_offsets[:-1])
+        mixed += np.repeat(sums == 0, np.diff(p.parameter_offsets))
+        sums = np.add.reduceat(mixed, p.parameter_offsets[:-1])
+        q = p.with_parameters(mixed / np.repeat(sums, np.diff(p.parameter_offsets)))
+    one, other = graph_joint(p), graph_joint(q)
+    possible = one > 0
+    with np.errstate(divide="ignore"):
+        expected = (one[possible] * np.log(one[possible] / other[possible])).sum()
+    assert kl_divergence(p, q) == pytest.approx(max(0, expected), abs=1e-12)
+
+
+@given(SEEDS, st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_sensitivity_agrees_with_changed_parameters(seed, n):
+    rng, graph, evidence, full, _ = case(seed, n)
+    variable = int(rng.integers(n))
+    target = (graph.names[variable], graph.states[variable][0])
+    node = int(rng.integers(graph.n_nodes))
+    state = int(rng.integers(graph.cardinalities[graph.variable[node]]))
+    name = graph.states[graph.variable[node]][state]
+    found = sensitivity(graph, node, name, target, evidence)
+    now = full.sum(axis=tuple(u for u in range(n) if u != variable))[0]
+    assert found.posterior(found.parameter) == pytest.approx(now, abs=1e-11)
+    first = graph.parameter_offsets[node]
+    own = slice(first, graph.parameter_offsets[node + 1])
+    for t in (0.3, 0.9):
+        theta = graph.parameters.copy()
+        rest = np.delete(theta[own], state)
+        rest = rest / rest.sum() if rest.sum() else np.full(len(rest), 1 / len(rest))
+        theta[own] = np.insert((1 - t) * rest, state, t)
+        changed = graph_joint(graph.with_parameters(theta))
+        changed, total = conditioned_joint(changed, graph, evidence)
+        if total > 0:
+            changed = changed.sum(axis=tuple(u for u in range(n) if u != variable))[0] / total
+            assert found.posterior(t) == pytest.approx(changed, abs=1e-11)
+    slope = slopes(graph, target, evidence)[first + state]
+    if 0 < found.parameter < 1:
+        assert slope == pytest.approx(found.slope(found.parameter), abs=1e-9, rel=1e-9)
+    else:
+        assert np.isnan(slope)
+
+
+def test_sampling_given_evidence_follows_the_posterior():
+    graph, _ = conditional(paper_example(), {"X3": "0", "X1": {"0": 0.2, "1": 1.0}})
+    rows = sample_rows(graph, 20_000, np.random.default_rng(0))
+    assert (rows[:, 3] == 0).all()
+    expected = graph_joint(graph)
+    seen = np.zeros_like(expected)
+    np.add.at(seen, tuple(rows.T), 1 / len(rows))
+    assert abs(seen - expected).max() < 0.02
+    again = sample_rows(graph, 20_000, np.random.default_rng(0))
+    assert np.array_equal(rows, again)
+
+
+@given(SEEDS, st.integers(2, 5))
+@settings(max_examples=15, deadline=None)
+def test_tables_are_answered_row_by_row_on_any_number_of_threads(seed, n):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, n)
+    codes = network.sample(12, rng).codes.copy()
+    codes[rng.random(codes.shape) < 0.4] = -1
+    table = Dataset(codes, network.names, network.states)
+    one, two = (query_rows(network, table, threads=t) for t in (1, 2))
+    for a, b in zip(one.posteriors, two.posteriors, strict=True):
+        assert np.array_equal(a, b)
+    named = classify(network, table, network.names[0])
+    for i, row in enumerate(codes):
+        seen = {network.names[v]: network.states[v][row[v]] for v in range(n) if row[v] >= 0}
+        answer = query(network, seen, network.names)
+        for name, posterior in zip(one.names, one.posteriors, strict=True):
+            np.testing.assert_allclose(
+                posterior[i], list(answer.posterior[name].values()), atol=1e-12
+            )
+        seen.pop(network.names[0], None)
+        expected = query(network, seen, [network.names[0]]).posterior[network.names[0]]
+        np.testing.assert_allclose(named.posterior[i], list(expected.values()), atol=1e-12)
+    assert np.array_equal(named.labels, codes[:, 0])
+
+
+def test_mistakes_are_refused():
+    graph = paper_example()
+    with pytest.raises(OptionError, match="ask for at least 1"):
+        most_probable_explanations(graph, {}, 0)
+    with pytest.raises(OptionError, match="each once"):
+        most_probable_states(graph, ["X1", "X1"])
+    with pytest.raises(OptionError, match="name each variable once"):
+        joint_posterior(graph, ["X1", "X1"])
+    with pytest.raises(OptionError, match=r"the weight -1.0 of '1' is not a number of 0 or more"):
+        query(graph, {"X1": {"1": -1.0}})
+    with pytest.raises(DataError, match="X1=0:0 has probability zero"):
+        most_probable_explanations(graph, {"X1": {"0": 0.0}})
+    with pytest.raises(OptionError, match="no node 9"):
+        sensitivity(graph, 9, "0", ("X1", "0"))
+    with pytest.raises(OptionError, match="same variables"):
+        kl_divergence(graph, random_graph(np.random.default_rng(0), 4))
+    with pytest.raises(OptionError, match="0 or more"):
+        sample_rows(graph, -1, np.random.default_rng(0))
+    table = Dataset(np.zeros((1, 1), np.int16), ("Y",), (("0",),))
+    with pytest.raises(DataError, match="no variables of the model"):
+        query_rows(graph, table)
+
+
+def test_too_large_questions_are_refused_with_their_size():
+    graph = random_graph(np.random.default_rng(1), 30, zeros=0)
+    with pytest.raises(TooLargeError, match="configurations, the limit is 1,000,000"):
+        joint_posterior(graph, graph.names)
+
+
+def test_divergence_across_forests_that_is_too_large_is_refused(monkeypatch):
+    rng = np.random.default_rng(2)
+    p = random_graph(rng, 4)
+    q = next(
+        q
+        for q in (random_graph(np.random.default_rng(s), 4) for s in range(200))
+        if q.states == p.states and not np.array_equal(q.forest, p.forest)
+    )
+    monkeypatch.setattr(divergence, "MAX_CELLS", 3)
+    with pytest.raises(TooLargeError, match="compile both over the same forest"):
+        kl_divergence(p, q)

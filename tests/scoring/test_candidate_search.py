@@ -1,0 +1,179 @@
+"""The best-first search for candidates, and enumeration on several threads."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn.errors import OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.instances import locate
+from exactlearn.scoring import candidate_identification
+from exactlearn.scoring.candidate_identification import Budget
+from exactlearn.scoring.candidate_queue import keep_half, new_queue, pop, push
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.solvers import solve
+from tests.scoring_oracle import dependent_data, make, random_arcs, tables
+
+SCORES = [BDeu(1), BDeu(50), BIC(), AIC(), PenalisedLikelihood(0.3)]
+PLENTY = Budget(tables=10**6)
+
+few = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.data_too_large])
+
+
+def sample(name, rows):
+    return read_bif(locate(name, ".bif")).sample(rows, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("score", SCORES, ids=str)
+@few
+@given(
+    seed=st.integers(0, 2**32),
+    k=st.sampled_from([0, 1, 2, None]),
+    weighted=st.sampled_from(["", "whole", "real"]),
+)
+def test_an_exhausted_search_finds_what_enumeration_keeps(score, seed, k, weighted):
+    """Bounds, the tree of parent sets and its order must lose nothing."""
+    data = dependent_data(seed, weighted=weighted)
+    required, forbidden = random_arcs(seed, data.n_variables) if seed % 2 else ((), ())
+    if k is not None and any(sum(c == v for _, c in required) > k for v in range(6)):
+        required = ()
+    arcs = {"required": required, "forbidden": forbidden, "max_parents": k}
+    expected = candidate_parent_sets(data, score, **arcs)
+    found = candidate_parent_sets(data, score, budget=PLENTY, **arcs)
+    assert found.complete
+    for child, (mine, wanted) in enumerate(zip(tables(found), tables(expected), strict=True)):
+        for parents, value in mine.items():
+            assert value == pytest.approx(score_family(data, child, parents, score), abs=1e-8)
+        # Rounding may decide between a set and its equally good subset.
+        for parents in mine.keys() ^ wanted.keys():
+            best = max(v for s, v in (wanted | mine).items() if set(s) < set(parents))
+            assert (wanted | mine)[parents] == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("score", [BDeu(1), BIC()], ids=str)
+def test_little_effort_gives_exact_scores_and_says_what_is_missing(score):
+    data = sample("lucas", 300)
+    before = -np.inf
+    for effort in (1, 30, 200, 2000):
+        problem = candidate_parent_sets(
+            data, score, max_parents=None, budget=Budget(tables=effort), threads=1
+        )
+        for child in range(data.n_variables):
+            table = dict(problem.candidates(child))
+            assert () in table
+            for parents, value in table.items():
+                assert value == pytest.approx(score_family(data, child, parents, score), abs=1e-8)
+        assert effort > 30 or not problem.complete
+        optimum = solve(problem).score
+        assert optimum >= before - 1e-9
+        before = optimum
+    enumerated = solve(candidate_parent_sets(data, score, max_parents=None)).score
+    assert before == pytest.approx(enumerated, abs=1e-6)
+
+
+def test_a_time_budget_ends_with_candidates_of_every_variable():
+    data = sample("asia", 100)
+    problem = candidate_parent_sets(data, BDeu(1), max_parents=None, budget=Budget(seconds=0.2))
+    assert (np.diff(problem.first) > 0).all()
+    assert problem.select(problem.allowed).complete == problem.complete
+
+
+def test_a_full_queue_gives_up_its_worse_half(monkeypatch):
+    monkeypatch.setattr(candidate_identification, "QUEUE_ROOM", 16)
+    data = make(np.random.default_rng(3).integers(0, 2, (300, 14)), [2] * 14)
+    problem = candidate_parent_sets(data, BDeu(1), max_parents=None, budget=PLENTY)
+    everything = candidate_parent_sets(data, BDeu(1), max_parents=3)
+    assert not problem.complete
+    for found, wanted in zip(tables(problem), tables(everything), strict=True):
+        assert found.keys() >= {s for s in wanted if len(s) < 3}
+
+
+def test_sets_beyond_the_deepest_are_missing(monkeypatch):
+    monkeypatch.setattr(candidate_identification, "DEEPEST", 1)
+    data = sample("asia", 200)
+    problem = candidate_parent_sets(data, BIC(), max_parents=None, budget=PLENTY)
+    assert not problem.complete
+    assert max(len(s) for table in tables(problem) for s in table) == 1
+
+
+@pytest.mark.parametrize("score", [BDeu(1), BIC()], ids=str)
+@pytest.mark.parametrize("budget", [None, Budget(tables=300)], ids=["all", "budget"])
+def test_threads_change_no_bit(score, budget, monkeypatch):
+    """Also where blocks are small and the parents' tables are counted twice."""
+    monkeypatch.setattr("exactlearn.scoring.candidate_enumeration.BLOCK_ROWS", 1)
+    data = sample("lucas", 500)
+    outcomes = []
+    for threads in (1, 2, 3, 7):
+        problem = candidate_parent_sets(data, score, max_parents=4, budget=budget, threads=threads)
+        arrays = (problem.first, problem.scores, problem.member_first, problem.members)
+        outcomes.append([array.tobytes() for array in arrays])
+    assert outcomes[1:] == outcomes[:-1]
+
+
+@few
+@given(st.lists(st.integers(-5, 5), max_size=60))
+def test_the_queue_gives_the_highest_first(priorities):
+    queue = new_queue(64)
+    for i, priority in enumerate(priorities):
+        push(queue, i, float(priority), i, 0)
+    given_out = []
+    for length in range(len(priorities), 0, -1):
+        pop(queue, length)
+        given_out.append((-queue.priority[length - 1], queue.node[length - 1]))
+    assert given_out == sorted((-p, i) for i, p in enumerate(priorities))
+
+
+def test_half_a_queue_is_a_queue():
+    queue = new_queue(64)
+    for i in range(41):
+        push(queue, i, float(i * 7 % 41), i, 0)
+    length, floor = keep_half(queue, 41)
+    assert (length, floor) == (20, 21.0)
+    pop(queue, length)
+    assert queue.priority[length - 1] == 40.0
+
+
+def test_pieces_come_in_order_from_any_number_of_threads():
+    for threads in (1, 4):
+        spaces = iter(range(100))
+        found = list(in_order(lambda piece, _: piece**2, 50, lambda s=spaces: next(s), threads))
+        assert found == [piece**2 for piece in range(50)]
+        assert next(spaces) == threads
+
+
+def test_an_error_in_a_thread_comes_through():
+    def work(piece, _):
+        if piece == 3:
+            raise ValueError("piece 3")
+        return piece
+
+    pieces = in_order(work, 50, object, 2)
+    assert [next(pieces) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="piece 3"):
+        next(pieces)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Budget(), "give one"),
+        (lambda: Budget(tables=0), "tables must be at least 1"),
+        (lambda: Budget(seconds=0), "positive number, found 0"),
+        (lambda: n_threads(0), "threads must be at least 1"),
+        (
+            lambda: candidate_parent_sets(make([[0]], (2,)), BIC(), prune=False, budget=PLENTY),
+            "were to be kept",
+        ),
+    ],
+)
+def test_wrong_budgets_are_refused(call, message):
+    with pytest.raises(OptionError, match=message):
+        call()
+
+
+def test_all_cores_are_used_unless_told():
+    assert n_threads(None) >= 1
+    assert n_threads(3) == 3

@@ -1,0 +1,204 @@
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.scoring.scores import (
+    AIC,
+    BIC,
+    BDeu,
+    PenalisedLikelihood,
+    family_score,
+    parse_score,
+    score_family,
+)
+
+SCORES = [BDeu(1), BDeu(10), BDeu(0.01), BIC(), AIC(), PenalisedLikelihood(0.3)]
+
+
+def make(codes, cardinalities, weights=None):
+    names = tuple(f"v{i}" for i in range(len(cardinalities)))
+    states = tuple(tuple(f"s{k}" for k in range(r)) for r in cardinalities)
+    return Dataset(np.asarray(codes, np.int8), names, states, weights)
+
+
+@st.composite
+def tables(draw, n=3):
+    cardinalities = draw(st.lists(st.integers(2, 4), min_size=n, max_size=n))
+    rows = st.tuples(*(st.integers(0, r - 1) for r in cardinalities))
+    return make(draw(st.lists(rows, min_size=1, max_size=25)), cardinalities)
+
+
+def full_counts(data, child, parents):
+    shape = [int(data.cardinalities[v]) for v in (*parents, child)]
+    counts = np.zeros(shape)
+    for row in data.codes:
+        counts[tuple(row[[*parents, child]])] += 1
+    return counts.reshape(-1, shape[-1])
+
+
+def textbook(counts, score, n):
+    """Sum the definition term by term."""
+    q, r = counts.shape
+    total = 0.0
+    for j in range(q):
+        n_j = sum(counts[j])
+        if isinstance(score, BDeu):
+            total += math.lgamma(score.ess / q) - math.lgamma(score.ess / q + n_j)
+        for k in range(r):
+            if isinstance(score, BDeu):
+                total += math.lgamma(score.ess / (q * r) + counts[j, k])
+                total -= math.lgamma(score.ess / (q * r))
+            elif counts[j, k]:
+                total += counts[j, k] * math.log(counts[j, k] / n_j)
+    match score:
+        case BIC():
+            return total - math.log(n) / 2 * q * (r - 1)
+        case AIC():
+            return total - q * (r - 1)
+        case PenalisedLikelihood():
+            return (1 - score.lambda_) * total - score.lambda_ * q * (r - 1)
+    return total
+
+
+@pytest.mark.parametrize("score", SCORES)
+@settings(deadline=None)
+@given(data=tables(), parents=st.sampled_from([(), (1,), (2, 1)]))
+def test_scores_equal_the_textbook_sum(score, data, parents):
+    counts = full_counts(data, 0, parents)
+    expected = textbook(counts, score, data.n_rows)
+    assert score_family(data, 0, parents, score) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    compiled = score.compiled(data.n_rows)
+    assert family_score(counts, *compiled) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    plain = family_score.py_func(counts, *compiled)
+    assert plain == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_bdeu_is_the_probability_of_the_sequence():
+    """Two draws from a fair urn of one ball: 1/2, then (1/2 + 1) / 2 or (1/2) / 2."""
+    same, mixed = make([[0], [0]], (2,)), make([[0], [1]], (2,))
+    assert score_family(same, 0, (), BDeu(1)) == pytest.approx(math.log(0.5 * 0.75))
+    assert score_family(mixed, 0, (), BDeu(1)) == pytest.approx(math.log(0.5 * 0.25))
+
+
+def test_states_that_no_row_has_count():
+    rows = [[0, 0], [1, 1], [1, 0], [0, 1]]
+    seen, declared = make(rows, (2, 2)), make(rows, (3, 4))
+    assert score_family(seen, 0, (1,), AIC()) == pytest.approx(4 * math.log(0.5) - 2 * 1)
+    assert score_family(declared, 0, (1,), AIC()) == pytest.approx(4 * math.log(0.5) - 4 * 2)
+    # Each observed configuration has 2 draws from an urn of 1/4 ball in 3 colours.
+    urn = 2 * math.log((1 / 3) * (1 / 12) / (1 / 4 + 1))
+    assert score_family(declared, 0, (1,), BDeu(1)) == pytest.approx(urn)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@given(data=tables())
+def test_markov_equivalent_networks_score_the_same(score, data):
+    def total(*parents):
+        return sum(score_family(data, child, pa, score) for child, pa in enumerate(parents))
+
+    chain = total((), (0,), (1,))
+    assert total((1,), (), (1,)) == pytest.approx(chain, rel=1e-9, abs=1e-9)
+    assert total((1,), (2,), ()) == pytest.approx(chain, rel=1e-9, abs=1e-9)
+    full = [total((), (0,), (0, 1)), total((1, 2), (2,), ()), total((2,), (0, 2), ())]
+    assert full == pytest.approx(full[:1] * 3, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("score", SCORES)
+@given(data=tables(), seed=st.integers(0, 9))
+def test_order_of_rows_and_states_does_not_matter(score, data, seed):
+    rng = np.random.default_rng(seed)
+    expected = score_family(data, 0, (1, 2), score)
+    codes = rng.permutation(data.codes)
+    assert score_family(make(codes, data.cardinalities), 0, (1, 2), score) == pytest.approx(
+        expected, abs=1e-9
+    )
+    relabelled = np.stack(
+        [rng.permutation(int(r))[codes[:, v]] for v, r in enumerate(data.cardinalities)], axis=1
+    )
+    assert score_family(make(relabelled, data.cardinalities), 0, (2, 1), score) == pytest.approx(
+        expected, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("score", SCORES)
+@given(data=tables(), draw=st.data())
+def test_weights_are_repeated_rows(score, data, draw):
+    repeats = st.lists(st.integers(1, 3), min_size=data.n_rows, max_size=data.n_rows)
+    weights = np.array(draw.draw(repeats))
+    repeated = make(np.repeat(data.codes, weights, axis=0), data.cardinalities)
+    weighted = make(data.codes, data.cardinalities, weights.astype(np.float64))
+    assert score_family(weighted, 0, (1,), score) == pytest.approx(
+        score_family(repeated, 0, (1,), score), abs=1e-9
+    )
+
+
+def test_likelihood_scores_equal_a_peer(pyagrum):
+    """Only BIC and log-likelihood, in base 2: the peer's log-gamma is approximate."""
+    rng = np.random.default_rng(5)
+    codes = np.minimum(rng.integers(0, (2, 3, 4, 2), (300, 4)), rng.integers(0, 4, (300, 4)))
+    data = make(codes, (2, 3, 4, 2))
+    frame = pd.DataFrame(
+        {name: np.array(data.states[v])[codes[:, v]] for v, name in enumerate(data.names)}
+    )
+    net = pyagrum.BayesNet()
+    for name, states in zip(data.names, data.states, strict=True):
+        net.add(pyagrum.LabelizedVariable(name, name, list(states)))
+    learner = pyagrum.BNLearner(frame, net)
+    for choose, score in (
+        (learner.useScoreBIC, BIC()),
+        (learner.useScoreLog2Likelihood, PenalisedLikelihood(0)),
+    ):
+        choose()
+        learner.useNoPrior()
+        for child, size in itertools.product(range(4), range(4)):
+            for parents in itertools.combinations([p for p in range(4) if p != child], size):
+                peer = learner.score(data.names[child], [data.names[p] for p in parents])
+                ours = score_family(data, child, parents, score)
+                assert ours == pytest.approx(peer * math.log(2), rel=1e-9)
+
+
+def test_names_of_scores():
+    assert parse_score("BDeu", ess=3) == BDeu(3)
+    assert parse_score("bic") == BIC()
+    assert parse_score("aic") == AIC()
+    assert parse_score("penalised", lambda_=0.5) == PenalisedLikelihood(0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: parse_score("bge"), "expected one of bdeu, bic, aic, penalised"),
+        (lambda: parse_score("penalised"), "needs lambda"),
+        (lambda: BDeu(0), "positive, found 0"),
+        (lambda: BDeu(math.nan), "positive"),
+        (lambda: PenalisedLikelihood(1.5), "between 0 and 1, found 1.5"),
+    ],
+)
+def test_wrong_options_are_refused(call, message):
+    with pytest.raises(OptionError, match=message):
+        call()
+
+
+def test_bic_of_less_than_one_row_is_refused():
+    with pytest.raises(DataError, match="at least 1"):
+        BIC().compiled(0.5)
+
+
+def test_trade_offs_of_bic_and_aic():
+    """The penalised likelihood is a positive multiple of BIC, and of AIC, for the right lambda."""
+    data = make(np.random.default_rng(0).integers(0, 2, (50, 3)), (2, 2, 2))
+    lambda_ = math.log(50) / (2 + math.log(50))
+    for parents in ((), (1,), (1, 2)):
+        bic = score_family(data, 0, parents, BIC())
+        assert score_family(data, 0, parents, PenalisedLikelihood(lambda_)) == pytest.approx(
+            (1 - lambda_) * bic
+        )
+        aic = score_family(data, 0, parents, AIC())
+        assert score_family(data, 0, parents, PenalisedLikelihood(0.5)) == pytest.approx(aic / 2)

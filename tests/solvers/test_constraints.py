@@ -1,0 +1,359 @@
+"""Declared constraints, honoured by every solver, against all networks of tiny problems."""
+
+from dataclasses import replace
+from itertools import product
+from operator import ne
+
+import numpy as np
+import pytest
+
+from exactlearn.errors import CheckError, OptionError
+from exactlearn.graphs.d_separation import active_trail
+from exactlearn.solvers import Problem, solve
+from exactlearn.solvers import constrained as constrained_module
+from exactlearn.solvers.candidate_table import CandidateTable
+from exactlearn.solvers.conditions import Clause, Condition
+from exactlearn.solvers.conflict import minimal_conflict
+from exactlearn.solvers.constrained import is_satisfiable
+from exactlearn.solvers.constraints import (
+    ArcTotal,
+    Constraint,
+    ForbiddenAncestor,
+    Independence,
+    MaxParents,
+    RequiredAdjacency,
+    RequiredAncestor,
+    Tiers,
+)
+from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
+from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.ordering.neighbours import neighbours, repaired, total
+from exactlearn.solvers.select import SOLVERS
+from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
+from tests.solvers.test_solvers import random_problem, with_choices
+
+EXACT = [solver for solver in SOLVERS if solver != "ordering"]
+KINDS = (
+    "required adjacency", "forbidden adjacency", "tiers", "max parents", "required ancestor",
+    "forbidden ancestor", "arc total", "independence",
+)  # fmt: skip
+
+
+def constrained(rng: np.random.Generator, n: int, kinds: list[int], **drawn: float) -> Problem:
+    problem = random_problem(rng, n, most_parents=2, **drawn)
+    return replace(problem, constraints=tuple(random_constraint(rng, n, kind) for kind in kinds))
+
+
+def assert_best(problem: Problem, solver: str) -> None:
+    every = networks(problem)
+    result = solve(problem, solver=solver)
+    if not every:
+        assert result.status == "infeasible"
+        return
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(every[0][0], abs=1e-9)
+    assert result.bound == pytest.approx(every[0][0], abs=1e-6)
+    assert all(holds(c, result.parents) for c in problem.constraints)
+
+
+@pytest.mark.parametrize("kind", range(8), ids=KINDS)
+def test_each_kind_has_the_optimum_of_brute_force(kind: int) -> None:
+    rng = np.random.default_rng(kind)
+    for round_ in range(6):
+        problem = constrained(rng, 3 + round_ % 2, [kind] * (1 + round_ % 3), kept=0.8)
+        for solver in EXACT:
+            assert_best(problem, solver)
+
+
+def test_mixtures_have_the_optimum_of_brute_force() -> None:
+    rng = np.random.default_rng(20)
+    infeasible = 0
+    for round_ in range(16):
+        kinds = rng.integers(0, 8, int(rng.integers(2, 6))).tolist()
+        problem = constrained(rng, 4, kinds, kept=0.7, constraints=round_ % 3, ties=round_ % 4 == 0)
+        infeasible += not networks(problem)
+        for solver in EXACT:
+            assert_best(problem, solver)
+    assert 0 < infeasible < 12
+
+
+def test_a_heuristic_honours_constraints_and_bounds() -> None:
+    problem = constrained(np.random.default_rng(30), 3, [4], kept=0.9)
+    every = networks(problem)
+    result = solve(problem, solver="ordering")
+    assert result.parents in [parents for _, parents in every]
+    assert result.score <= every[0][0] + 1e-9
+    assert result.bound >= every[0][0] - 1e-9
+
+
+def test_repairs_lead_to_networks_that_satisfy() -> None:
+    rng = np.random.default_rng(31)
+    repairs = 0
+    for _ in range(60):
+        problem = constrained(rng, 4, rng.integers(0, 8, 2).tolist(), kept=0.9)
+        free = problem.select(problem.allowed).constrained_by(())
+        table = CandidateTable.of(free, Multipliers.none(free.n_variables))
+        start = networks(free)[0][1]
+
+        def clause_of(parents: Parents, problem: Problem = problem) -> Clause | None:
+            clauses = [c.clause(parents) for c in problem.overall_constraints]
+            return next((clause for clause in clauses if clause is not None), None)
+
+        found = repaired(table, start, clause_of, 50)
+        if found is not None:
+            repairs += 1
+            scores = {parents: score for score, parents in networks(problem)}
+            assert total(table, found) == pytest.approx(scores[found])
+            near = neighbours(table, found, scores[found], -np.inf, 1000)
+            every = {parents: score for score, parents in networks(free)}
+            changed = {p: s for p, s in every.items() if sum(map(ne, p, found)) == 1}
+            assert dict(near) == pytest.approx(changed)
+    assert repairs > 30
+
+
+def test_five_variables() -> None:
+    rng = np.random.default_rng(21)
+    for _ in range(4):
+        problem = constrained(rng, 5, rng.integers(0, 8, 4).tolist(), kept=0.4)
+        assert_best(problem, "dynamic")
+
+
+def test_constraints_hold_for_problems_with_choices() -> None:
+    rng = np.random.default_rng(22)
+    for _ in range(8):
+        problem = constrained(rng, 3, rng.integers(0, 8, 2).tolist(), kept=0.9)
+        told = with_choices(rng, problem, [2, 2])
+        told = replace(told, constraints=problem.constraints)
+        best = max(
+            (networks(fixed)[:1] or [(-np.inf, ())])[0][0] for fixed in every_assignment(told)
+        )
+        result = solve(told, solver="scip")
+        assert result.score == pytest.approx(best, abs=1e-9)
+
+
+def every_assignment(problem: Problem) -> list[Problem]:
+    found = []
+    for values in product(*(range(r) for r in problem.options)):
+        agrees = [
+            all(values[k] == v for k, v in problem.reads(c).items())
+            for c in range(problem.n_candidates)
+        ]
+        found.append(problem.select(np.array(agrees)))
+    return found
+
+
+def test_clauses_exclude_what_violates_and_nothing_that_satisfies() -> None:
+    rng = np.random.default_rng(23)
+    every = networks(random_problem(rng, 4, most_parents=3, kept=0.5))
+    for kind in list(range(8)) * 4:
+        constraint = random_constraint(rng, 4, kind)
+        satisfying = [parents for _, parents in every if holds(constraint, parents)]
+        for _, parents in every[::17]:
+            clause = constraint.clause(parents)
+            assert (clause is None) == holds(constraint, parents)
+            if clause is None:
+                continue
+            assert not any(condition.holds(parents[condition.variable]) for condition in clause)
+            for other in satisfying[::5]:
+                assert any(condition.holds(other[condition.variable]) for condition in clause)
+
+
+def test_arcs_ruled_out_are_in_no_satisfying_network() -> None:
+    rng = np.random.default_rng(24)
+    every = networks(random_problem(rng, 4, most_parents=3, kept=0.4))
+    for kind in list(range(8)) * 3:
+        constraint = random_constraint(rng, 4, kind)
+        for _, parents in every:
+            if holds(constraint, parents):
+                assert not any(p in parents[c] for p, c in constraint.forbidden_arcs)
+
+
+def test_active_trails_are_missing_exactly_when_separated() -> None:
+    rng = np.random.default_rng(25)
+    for _, parents in networks(random_problem(rng, 5, most_parents=2, kept=0.3))[:300]:
+        a, b, *others = (int(v) for v in rng.permutation(5))
+        given = frozenset(others[: int(rng.integers(4))])
+        trail = active_trail(parents, [a], [b], given)
+        assert (trail is None) == separated(parents, frozenset({a}), frozenset({b}), given)
+        if trail is not None:
+            assert all(p in parents[c] for p, c in trail)
+            only = tuple(tuple(p for p, c in trail if c == v) for v in range(5))
+            assert not separated(only, frozenset({a}), frozenset({b}), given)
+
+
+def test_conditions_select_candidates() -> None:
+    problem = random_problem(np.random.default_rng(26), 5, most_parents=3)
+    table = CandidateTable.of(problem, Multipliers.none(problem.n_variables))
+    for variable, kind, members in product(
+        range(5), ("all", "any", "same", "at most", "at least"), [(), (0,), (1, 2), (0, 3, 4)]
+    ):
+        condition = Condition(variable, kind, frozenset(members), len(members))
+        families = [family for family, _ in problem.candidates(variable)]
+        expected = [condition.holds(family) for family in families]
+        assert table.holds(condition).tolist() == expected
+        assert table.holds(condition.opposite).tolist() == [not e for e in expected]
+        assert condition.opposite.opposite == condition
+
+
+def test_conflicts_are_minimal() -> None:
+    rng = np.random.default_rng(27)
+    explained = 0
+    while explained < 12:
+        kinds = rng.integers(0, 8, 5).tolist()
+        problem = constrained(rng, 3, kinds, kept=0.8, constraints=4)
+        if networks(problem) or not networks(problem.constrained_by(())):
+            continue
+        result = solve(problem)
+        assert result.status == "infeasible"
+        if "close a cycle" in result.message:
+            continue
+        explained += 1
+        told = {r: problem.conflict_told([r]) for r in problem.requirements}
+        words = {r: t.partition(": ")[2].rpartition("; drop")[0] for r, t in told.items()}
+        named = [r for r, word in words.items() if word in result.message]
+        assert problem.conflict_told(named) == result.message
+        assert not networks(problem.constrained_by(named))
+        for spared in named:
+            assert networks(problem.constrained_by([r for r in named if r != spared]))
+
+
+def test_satisfiability_agrees_with_brute_force() -> None:
+    rng = np.random.default_rng(28)
+    for _ in range(40):
+        problem = constrained(rng, 4, rng.integers(0, 8, 4).tolist(), kept=0.4, empty_sets=0.6)
+        assert is_satisfiable(problem, solve) == bool(networks(problem))
+
+
+def test_minimal_conflict_of_many() -> None:
+    bad = {7, 30, 31, 90}
+    tests = []
+
+    def is_feasible(some: list[int]) -> bool:
+        tests.append(some)
+        return not bad <= set(some)
+
+    assert set(minimal_conflict(range(100), is_feasible)) == bad
+    assert len(tests) < 60
+
+
+def test_implied_arcs_are_in_no_satisfying_network() -> None:
+    rng = np.random.default_rng(31)
+    contradictory = implied = simple = 0
+    for _ in range(150):
+        problem = constrained(rng, 4, rng.integers(0, 8, 3).tolist(), kept=0.6, constraints=3)
+        every = [parents for _, parents in networks(problem)]
+        found = with_implied_arcs(problem)
+        if found is None:
+            contradictory += 1
+            assert not every
+            continue
+        for parent, child in found.forbidden - problem.forbidden:
+            implied += 1
+            assert not any(parent in parents[child] for parents in every)
+        network = simple_network(problem)
+        if network is not None:
+            simple += 1
+            assert network in every
+    assert min(contradictory, implied, simple) > 10
+
+
+@pytest.mark.parametrize("more", [(), (ArcTotal(most=9),)], ids=["cycle", "few arcs"])
+def test_a_cycle_of_arcs_and_ancestors_is_found_without_a_search(
+    more: tuple[Constraint, ...],
+) -> None:
+    problem = random_problem(np.random.default_rng(30), 30, most_parents=2)
+    arcs = frozenset({(0, 1), (1, 2), (2, 3)})
+    result = solve(replace(problem, required=arcs, constraints=(RequiredAncestor(3, 0), *more)))
+    assert (result.status, result.nodes) == ("infeasible", 0)
+    assert "required X0 -> X1" in result.message
+    assert "required ancestor X3 of X0;" in result.message
+    assert "at most" not in result.message
+
+
+def test_a_conflict_that_takes_long_to_reduce_is_named_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    separate = Independence(frozenset({0}), frozenset({1}))
+    declared = (RequiredAncestor(0, 1), separate, ForbiddenAncestor(2, 3))
+    problem = random_problem(np.random.default_rng(29), 4, most_parents=2)
+    problem = replace(problem, constraints=declared)
+    smallest = "required ancestor X0 of X1, X0 independent of X1; drop"
+    assert smallest in solve(problem).message
+    monkeypatch.setattr(constrained_module, "CONFLICT", 0.0)
+    told = solve(problem).message
+    assert "required ancestor X0 of X1, X0 independent of X1" in told
+    assert told.endswith("(there was no time to name fewer)")
+
+
+def large(constraints: tuple[Constraint, ...]) -> Problem:
+    problem = random_problem(np.random.default_rng(29), 9, most_parents=2, kept=0.9)
+    return replace(problem, constraints=constraints)
+
+
+def test_a_limit_leaves_a_valid_bound() -> None:
+    constraints = (
+        ArcTotal(most=5),
+        RequiredAncestor(0, 8),
+        Independence(frozenset({1}), frozenset({2})),
+    )
+    best = solve(large(constraints))
+    assert best.status == "optimal"
+    stopped = solve(large(constraints), time_limit=0)
+    assert stopped.status == "feasible"
+    assert stopped.bound >= best.score
+    loose = solve(large(constraints), gap=0.2)
+    assert loose.status == "optimal"
+    assert loose.bound >= best.score >= loose.score
+    assert loose.gap <= 0.2
+    assert best.trace[-1][1] == pytest.approx(best.score)
+
+
+def test_interruption_keeps_the_best_so_far() -> None:
+    constraints = (ArcTotal(most=5), RequiredAncestor(0, 8))
+    best = solve(large(constraints))
+
+    def interrupt(event: object) -> None:
+        if event.parents is not None:
+            raise KeyboardInterrupt
+
+    result = solve(large(constraints), on_event=interrupt)
+    assert result.status == "interrupted"
+    assert result.parents is not None
+    assert result.score <= best.score <= result.bound + 1e-9
+
+
+def test_check_recomputes_the_constraints() -> None:
+    problem = large(())
+    result = solve(problem)
+    arcs = sum(map(len, result.parents))
+    with pytest.raises(CheckError, match=f"violates: at most {arcs - 1} arcs"):
+        result.check(large((ArcTotal(most=arcs - 1),)))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: large((RequiredAdjacency(0, 9),)), "does not have"),
+        (lambda: large((RequiredAncestor(3, 3),)), "two different variables"),
+        (lambda: Tiers(((0, 1), (1,))), "two tiers"),
+        (lambda: MaxParents(0, -1), "has at least 0 parents"),
+        (lambda: ArcTotal(most=-1), "number of arcs must be at least 0"),
+        (lambda: Independence(frozenset(), frozenset({1})), "both sides"),
+        (lambda: Independence(frozenset({1}), frozenset({1})), "all different"),
+    ],
+)
+def test_constraints_that_are_none_are_refused(make: object, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        make()
+
+
+def test_more_arcs_than_any_network_has_are_a_conflict() -> None:
+    scores = [{(): -2.0 - v, **dict.fromkeys(parents, -30.0)} for v, parents in enumerate(THREE)]
+    problem = Problem.from_candidates("abc", scores, constraints=[ArcTotal(least=4)])
+    result = solve(problem, solver="scip")
+    assert result.status == "infeasible"
+    assert "at least 4 arcs" in result.message
+
+
+THREE = ([(1,), (2,), (1, 2)], [(0,), (2,), (0, 2)], [(0,), (1,), (0, 1)])
+"""All parent sets but the empty one, of each of three variables."""

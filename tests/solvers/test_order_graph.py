@@ -1,0 +1,410 @@
+"""The order graph against all selections, dynamic programming and its own shorter runs."""
+
+from functools import cache
+from itertools import combinations, product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exactlearn.errors import TooLargeError
+from exactlearn.formats.jkl import read_jkl
+from exactlearn.solvers import Problem, dynamic
+from exactlearn.solvers.components import split
+from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.lp.root import solve_root
+from exactlearn.solvers.order_graph import solver as order_graph
+from exactlearn.solvers.order_graph.bounds import (
+    COMPLETE,
+    OPEN,
+    PRUNED,
+    glance,
+    scratch_for,
+    settle,
+    smallest_source,
+)
+from exactlearn.solvers.order_graph.patterns import (
+    coupling,
+    estimate,
+    no_patterns,
+    partition,
+    patterns_of,
+    useful_candidates,
+)
+from exactlearn.solvers.order_graph.rows import CountedClusters, Numbered, price
+from exactlearn.solvers.order_graph.solver import solve_component
+from exactlearn.solvers.progress import OutOfTime, Progress
+from tests.brute_force import best_selection, is_acyclic
+
+
+def random_problem(seed, n, *, most_parents=2, density=1.0):
+    """Return a problem that falls into few components: gains of parents are large."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for child in range(n):
+        others = [v for v in range(n) if v != child]
+        sets = [s for k in range(most_parents + 1) for s in combinations(others, k)]
+        kept = [s for s in sets if not s or rng.random() < density]
+        tables.append({s: float(5 * rng.random() * len(s) ** 0.7) - 10 for s in kept})
+    return Problem.from_candidates([f"x{i}" for i in range(n)], tables)
+
+
+def random_rows(rng, n, count=8):
+    """Return counted clusters with random multipliers."""
+    found = []
+    while len(found) < count:
+        size = int(rng.integers(2, n + 1))
+        members = rng.choice(n, size, replace=False)
+        bits = sum(1 << int(v) for v in members)
+        found.append((bits, int(rng.integers(1, size)), 2 * rng.random()))
+    bits, counts, values = zip(*found, strict=True)
+    return CountedClusters(np.array(bits, np.uint64), np.array(counts), np.array(values))
+
+
+def selections(component):
+    """Yield every acyclic selection."""
+    ranges = [range(a, b) for a, b in zip(component.first[:-1], component.first[1:], strict=True)]
+    parents = [
+        tuple(component.members[a:b].tolist())
+        for a, b in zip(component.member_first[:-1], component.member_first[1:], strict=True)
+    ]
+    for chosen in product(*ranges):
+        if is_acyclic(tuple(parents[c] for c in chosen)):
+            yield np.array(chosen)
+
+
+def solved(problem, multipliers=None, **options):
+    """Solve every component; return the progress."""
+    components = split(problem)
+    progress = Progress(problem, components, None, None)
+    for k in range(len(components)):
+        given = multipliers(components[k]) if multipliers else None
+        assert solve_component(progress, k, multipliers=given, **options) == "optimal"
+    return progress
+
+
+def random_multipliers(rng, n):
+    clusters = rng.random((6, n)) < 0.5
+    return Multipliers(
+        clusters[clusters.sum(axis=1) > 1], rng.random((clusters.sum(axis=1) > 1).sum())
+    )
+
+
+@pytest.mark.parametrize("easy", [-1, 10**9])
+@pytest.mark.parametrize("seed", range(20))
+def test_it_finds_the_best_of_all_selections(seed, easy, monkeypatch):
+    monkeypatch.setattr(order_graph, "EASY", easy)
+    monkeypatch.setattr(order_graph, "GROUP", 2)
+    rng = np.random.default_rng(seed)
+    problem = random_problem(seed, int(rng.integers(2, 5)))
+    best = best_selection(problem)
+    for multipliers in (None, lambda c: random_multipliers(rng, c.n_variables)):
+        progress = solved(problem, multipliers)
+        assert progress.score == pytest.approx(best, abs=1e-9)
+        assert progress.bound == pytest.approx(best, abs=1e-7)
+        assert is_acyclic(progress.parents)
+
+
+@pytest.mark.parametrize("easy", [-1, 20, 10**9])
+@pytest.mark.parametrize("seed", range(12))
+def test_it_agrees_with_dynamic_programming(seed, easy, monkeypatch):
+    n, density = 5 + seed % 8, (0.15, 0.4, 1.0)[seed % 3]
+    problem = random_problem(seed, n, density=density)
+    monkeypatch.setattr(order_graph, "EASY", easy)
+    monkeypatch.setattr(order_graph, "GROUP", 4)
+    for component in split(problem):
+        chosen = dynamic.best_selection(component, lambda: None)
+        progress = Progress(problem, [component], None, None)
+        if seed % 4 == 1:  # some begin with the optimum
+            progress.improve(0, chosen)
+        rng = np.random.default_rng(seed)
+        multipliers = random_multipliers(rng, component.n_variables) if seed % 5 else None
+        assert solve_component(progress, 0, multipliers=multipliers) == "optimal"
+        assert progress.scores[0] == pytest.approx(component.total(chosen), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_counted_clusters_and_reduced_costs_bound_every_selection(seed):
+    rng = np.random.default_rng(seed)
+    (component, *_) = split(random_problem(seed, 4))
+    rows = random_rows(rng, component.n_variables)
+    priced = price(component, rows)
+    for chosen in selections(component):
+        loss = component.relaxation - component.total(chosen)
+        assert loss >= priced.loss + priced.reduced[chosen].sum() - 1e-9
+
+
+def cheapest_completion(component, rows, placed, order_cost):
+    """Return the least cost of completing a state, by all orders: the definition, no bounds."""
+    n = component.n_variables
+    everything = (1 << n) - 1
+    known = {everything: 0.0}
+
+    def rest(state):
+        if state not in known:
+            known[state] = min(
+                (
+                    order_cost(state, c) + rest(state | 1 << int(component.child[c]))
+                    for c in range(component.n_candidates)
+                    if not state >> int(component.child[c]) & 1
+                    and not int(component.parents[c, 0]) & ~state
+                ),
+                default=inf,
+            )
+        return known[state]
+
+    return rest(placed)
+
+
+def step_costs(component, rows, priced):
+    """Return the cost of placing a candidate after a state, from its definition."""
+
+    def cost_of(state, c):
+        cost = float(priced.reduced[c])
+        for bits, count, value in zip(rows.members, rows.counts, rows.values, strict=True):
+            inside = int(bits) >> int(component.child[c]) & 1
+            if inside and (int(component.parents[c, 0]) & int(bits)).bit_count() < count:
+                cost += value * ((state & int(bits)).bit_count() >= count)
+        return cost
+
+    return cost_of
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_no_state_is_pruned_or_narrowed_wrongly(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 6))
+    component = max(split(random_problem(seed, n, density=0.7)), key=lambda c: c.n_variables)
+    n = component.n_variables
+    rows = random_rows(rng, n)
+    priced = price(component, rows)
+    step = step_costs(component, rows, priced)
+    numbered = Numbered.of(component, rows, np.arange(n))
+    everything = np.ones(component.n_candidates, np.bool_)
+    some = patterns_of(numbered, everything, np.array([n // 2, n - n // 2]), lambda: None)
+    by_cost = np.lexsort((priced.reduced, component.child))
+    by_score = np.arange(component.n_candidates)
+    for keep, rule, patterns in (
+        (by_cost, settle, no_patterns(n)),
+        (by_cost, settle, some),
+        (by_score, glance, some),
+        (by_score, glance, patterns_of(numbered, everything, np.array([n]), lambda: None)),
+    ):
+        graph = numbered.graph(priced.reduced, keep)
+        scratch = scratch_for(graph)
+        ascents = (int(rng.integers(0, 30)),) if rule is settle else ()
+        for placed in range(1 << n):
+            best = cheapest_completion(component, rows, placed, step)
+            for threshold in (best - 1e-6, best + 1e-6, best + 1.0):
+                became, after, cost, coming, bound = rule(
+                    graph, patterns, scratch, np.uint64(placed), 0.0, threshold, *ascents
+                )
+                assert bound <= best + 1e-9 or became == PRUNED
+                if threshold < best:
+                    assert became != COMPLETE
+                    continue
+                assert became != PRUNED
+                left = [
+                    step(int(after), keep[scratch.best[v]])
+                    + cheapest_completion(component, rows, int(after) | 1 << v, step)
+                    for v in range(n)
+                    if int(coming) >> v & 1 and scratch.best[v] >= 0
+                ]
+                assert became == COMPLETE or min(left) + cost == pytest.approx(best, abs=1e-9)
+                assert became == OPEN or cost == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_patterns_are_exact_within_one_group_and_add_up_to_a_bound(seed):
+    rng = np.random.default_rng(seed)
+    component = max(split(random_problem(seed, 5)), key=lambda c: c.n_variables)
+    n = component.n_variables
+    rows = random_rows(rng, n)
+    priced = price(component, rows)
+    step = step_costs(component, rows, priced)
+    everything = np.ones(component.n_candidates, np.bool_)
+    position = rng.permutation(n)
+    numbered = Numbered.of(component, rows, position)
+    whole = patterns_of(numbered, everything, np.array([n]), lambda: None)
+    parts = patterns_of(numbered, everything, np.array([1, n - 1]), lambda: None)
+    for placed in range(1 << n):
+        best = cheapest_completion(component, rows, placed, step)
+        rest = np.uint64(sum(1 << int(position[v]) for v in range(n) if not placed >> v & 1))
+        assert estimate(whole, rest) == pytest.approx(best, abs=1e-9)
+        assert estimate(parts, rest) <= best + 1e-9
+
+
+def test_groups_keep_together_what_rows_tie():
+    pairs = np.array([0b000101, 0b101000, 0b010010], np.uint64)
+    rows = CountedClusters(pairs, np.ones(3, np.int64), np.array([3.0, 2.0, 1.0]))
+    group = partition(coupling(rows, 6), np.array([2, 2, 2]), np.random.default_rng(0))
+    assert group[0] == group[2]
+    assert group[3] == group[5]
+    assert group[1] == group[4]
+    assert sorted(group.tolist()) == [0, 0, 1, 1, 2, 2]
+
+
+@given(st.lists(st.integers(0, 255), min_size=8, max_size=8))
+def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
+    reach = np.array([row | 1 << v for v, row in enumerate(rows)], np.uint64)
+    source = int(smallest_source(np.uint64(255), reach.copy()))
+    members = [v for v in range(8) if source >> v & 1]
+    closure = {v: {v} for v in members}
+    for _ in range(8):
+        for v in members:
+            closure[v] |= {u for w in closure[v] for u in range(8) if (rows[w] | 1 << w) >> u & 1}
+    assert all(closure[v] == set(members) for v in members)
+
+
+@pytest.mark.parametrize("easy", [0, 10**9])
+def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monkeypatch, easy):
+    problem = random_problem(3, 14, most_parents=3)
+    (component,) = split(problem)
+    best = component.total(dynamic.best_selection(component, lambda: None))
+    monkeypatch.setattr(order_graph, "BEGINNING", 64)
+    monkeypatch.setattr(order_graph, "WORK", 50)
+    monkeypatch.setattr(order_graph, "GROUP", 5)
+    monkeypatch.setattr(order_graph, "EASY", easy)
+    stopped = 0
+    for memory in (3000, 10_000, 30_000, 10**6, 10**9):
+        progress = Progress(problem, [component], None, None)
+        told = []
+        status = solve_component(progress, 0, memory_limit=memory, tell=told.append)
+        if status == "optimal":
+            assert progress.scores[0] == pytest.approx(best)
+        else:
+            assert status == "feasible"
+            assert "memory limit" in told[0]
+            stopped += 1
+        assert progress.bounds[0] >= best - 1e-7
+    assert 1 <= stopped < 5
+
+
+def test_the_time_limit_stops_it():
+    problem = random_problem(3, 18, most_parents=3)
+    (component,) = split(problem)
+    progress = Progress(problem, [component], 0.0, None)
+    with pytest.raises(OutOfTime):
+        solve_component(progress, 0)
+    assert progress.bounds[0] <= component.relaxation + 1e-6
+
+
+def test_an_allowance_ends_it_early():
+    problem = random_problem(5, 12)
+    (component,) = split(problem)
+    chosen = dynamic.best_selection(component, lambda: None)
+    best = component.total(chosen)
+    for allowance in (0.5, 2.0, 100.0):
+        progress = Progress(problem, [component], None, None)
+        progress.improve(0, chosen)
+        assert solve_component(progress, 0, allowance=allowance) == "optimal"
+        assert best - 1e-9 <= progress.bounds[0] <= best + allowance + 1e-9
+
+
+def test_it_does_the_same_every_time():
+    first, second = (solved(random_problem(7, 13)) for _ in range(2))
+    assert first.parents == second.parents
+    assert first.nodes == second.nodes
+    assert first.bounds == second.bounds
+
+
+def test_candidates_that_are_not_kept_are_not_chosen():
+    problem = random_problem(11, 6)
+    (component,) = split(problem)
+    keep = np.ones(component.n_candidates, np.bool_)
+    keep[component.first[:-1]] = False
+    progress = Progress(problem, [component], None, None)
+    solve_component(progress, 0, keep=keep)
+    assert keep[progress.selected[0]].all()
+
+
+def test_a_component_without_acyclic_selection_is_infeasible():
+    problem = Problem.from_candidates(["a", "b"], [{(1,): -1.0}, {(0,): -2.0}])
+    progress = Progress(problem, split(problem), None, None)
+    assert solve_component(progress, 0) == "infeasible"
+
+
+def test_unsuitable_components_are_refused():
+    names = [f"x{i}" for i in range(65)]
+    ring = [{(): -1.0, ((i + 1) % 65,): 0.0} for i in range(65)]
+    problem = Problem.from_candidates(names, ring)
+    progress = Progress(problem, split(problem), None, None)
+    with pytest.raises(TooLargeError, match="at most 64 variables"):
+        solve_component(progress, 0)
+
+
+def test_it_solves_sixty_four_variables():
+    ring = [{(): -1.0, ((i + 1) % 64,): 0.0} for i in range(64)]
+    problem = Problem.from_candidates([f"x{i}" for i in range(64)], ring)
+    assert solved(problem).score == -1.0
+
+
+def worse_selection(component, chosen, least):
+    """Return a selection with fewer arcs whose score is lower by at least some amount."""
+    best = chosen
+    for v, c in enumerate(chosen):
+        for other in range(component.first[v], component.first[v + 1]):
+            fewer = int(component.parents[other, 0]) & ~int(component.parents[c, 0]) == 0
+            if fewer and component.scores[c] - component.scores[other] >= least:
+                trial = chosen.copy()
+                trial[v] = other
+                if best is chosen or component.total(trial) > component.total(best):
+                    best = trial
+    assert best is not chosen
+    return best
+
+
+@cache
+def relaxed_problem(seed):
+    """Return a problem, its largest component, the best selection and the root's multipliers."""
+    problem = random_problem(seed, 12, most_parents=2, density=0.5)
+    component = max(split(problem), key=lambda c: c.n_variables)
+    best = dynamic.best_selection(component, lambda: None)
+    return problem, component, best, solve_root(component, component.total(best)).multipliers
+
+
+@pytest.mark.parametrize("easy", [-1, 100, 10**9])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_improves_a_selection_that_is_nearly_the_best(seed, easy, monkeypatch):
+    monkeypatch.setattr(order_graph, "EASY", easy)
+    monkeypatch.setattr(order_graph, "GROUP", 6)
+    problem, component, best, multipliers = relaxed_problem(seed)
+    for least in (0.01, 1.0):
+        progress = Progress(problem, [component], None, None)
+        progress.improve(0, worse_selection(component, best, least))
+        assert solve_component(progress, 0, multipliers=multipliers) == "optimal"
+        assert progress.scores[0] == pytest.approx(component.total(best), abs=1e-9)
+        assert progress.bounds[0] == pytest.approx(component.total(best), abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_candidates_of_all_good_selections_are_useful(seed):
+    rng = np.random.default_rng(seed)
+    component = max(split(random_problem(seed, 5, density=0.6)), key=lambda c: c.n_variables)
+    n = component.n_variables
+    rows = random_rows(rng, n)
+    priced = price(component, rows)
+    numbered = Numbered.of(component, rows, rng.permutation(n))
+    everything = np.ones(component.n_candidates, np.bool_)
+    patterns = patterns_of(numbered, everything, np.array([n // 2, n - n // 2]), lambda: None)
+    order = np.lexsort((priced.reduced, numbered.child))
+    graph = numbered.graph(priced.reduced, order)
+    costs = {
+        tuple(s): component.relaxation - component.total(s) - priced.loss
+        for s in selections(component)
+    }
+    goal = sorted(costs.values())[min(20, len(costs) - 1)]
+    useful = np.zeros(component.n_candidates, np.bool_)
+    useful[order] = useful_candidates(patterns, graph, goal, lambda: None)
+    needed = {c for selection, cost in costs.items() if cost < goal - 1e-9 for c in selection}
+    assert useful[list(needed)].all()
+
+
+def test_public_instances(data_dir):
+    for name, optimum in (("wine.BIC.3", -1258.445909), ("asia_10000_bdeu-1-3", -22466.396546)):
+        problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
+        progress = solved(problem)
+        assert progress.score == pytest.approx(optimum, abs=1e-6)
+        assert progress.bound == pytest.approx(optimum, abs=1e-6)

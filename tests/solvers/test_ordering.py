@@ -1,0 +1,433 @@
+"""Local search over orders: its moves against full recomputation, its answers against optima."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.formats.jkl import read_jkl
+from exactlearn.graphs.dag import topological_order
+from exactlearn.solvers import Problem, solve
+from exactlearn.solvers.components import Component, split
+from exactlearn.solvers.ordering import iterated_local_search as ordering_shakes
+from exactlearn.solvers.ordering.choices import change_choice
+from exactlearn.solvers.ordering.climb import climb, empty_queue, order_anew, push_all
+from exactlearn.solvers.ordering.decoding import (
+    LEAST,
+    Lists,
+    choose_along,
+    list_candidates,
+    place_by_weight,
+    positions_along,
+    score_of,
+    total_of,
+)
+from exactlearn.solvers.ordering.islands import ISLANDS, rounds
+from exactlearn.solvers.ordering.moves import State, best_earlier, best_later, empty_plan
+from exactlearn.solvers.ordering.partition_crossover import adopt, order_of, parts_of_difference
+from exactlearn.solvers.ordering.perturbations import kick
+from exactlearn.solvers.ordering.solver import OrderSearch, solve_component
+from exactlearn.solvers.progress import OutOfTime, Progress
+from tests.brute_force import best_selection
+from tests.solvers.test_solvers import random_problem, with_choices
+
+NO_VALUES = np.zeros(0, np.int64)
+
+
+def one_component(seed: int, n: int, *, choices: bool = False) -> Component:
+    """Draw a problem and return its largest component."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, n, most_parents=2, kept=0.5, empty_sets=0.9)
+    if choices:
+        problem = with_choices(rng, problem, [2, 3])
+    return max(split(problem), key=lambda c: c.n_variables)
+
+
+def random_state(component: Component, rng: np.random.Generator) -> tuple[Lists, State]:
+    """Return the lists of a component, and a random order with the best candidates along it."""
+    lists = list_candidates(component)
+    values = np.array([rng.integers(r) for r in component.options], np.int64)
+    order = rng.permutation(component.n_variables)
+    state = State(order, positions_along(lists, order, values), values, np.empty_like(order))
+    choose_along(lists, state.position, state.chosen, np.zeros(1, np.int64))
+    return lists, state
+
+
+def along(component: Component, order: list[int], values: list[int]) -> list[int]:
+    """Choose the best candidates along an order, candidate by candidate."""
+    true = {int(component.option_first[k] + value) for k, value in enumerate(values)}
+    chosen = [-1] * component.n_variables
+    for at, v in enumerate(order):
+        for c in range(component.first[v], component.first[v + 1]):
+            parents = component.members[component.member_first[c] : component.member_first[c + 1]]
+            reads = component.literals[component.literal_first[c] : component.literal_first[c + 1]]
+            if set(parents.tolist()) <= set(order[:at]) and set(reads.tolist()) <= true:
+                chosen[v] = c
+                break
+    return chosen
+
+
+def is_consistent(component: Component, state: State) -> bool:
+    """Tell whether a state's parts fit each other."""
+    order, values = state.order.tolist(), state.values.tolist()
+    assert sorted(order) == list(range(component.n_variables))
+    expected = positions_along(list_candidates(component), state.order, state.values)
+    assert state.position.tolist() == expected.tolist()
+    return state.chosen.tolist() == along(component, order, values)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 9), choices=st.booleans())
+def test_choices_along_an_order_are_the_best(seed: int, n: int, choices: bool) -> None:
+    component = one_component(seed, n, choices=choices)
+    _, state = random_state(component, np.random.default_rng(seed))
+    assert is_consistent(component, state)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 9), choices=st.booleans())
+def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bool) -> None:
+    component = one_component(seed, n, choices=choices)
+    lists, state = random_state(component, np.random.default_rng(seed))
+    work, plan = np.zeros(1, np.int64), empty_plan(lists)
+    before = total_of(lists.scores, state.chosen)
+    for v in range(component.n_variables):
+        here = int(state.position[v])
+        for sweep, places in (
+            (best_earlier, range(here)),
+            (best_later, range(here + 1, component.n_variables)),
+        ):
+            gain, place, own, passed = sweep(lists, state, v, plan, work)
+            expected = [0.0]
+            for target in places:
+                order = [u for u in state.order.tolist() if u != v]
+                order.insert(target, v)
+                chosen = along(component, order, state.values.tolist())
+                expected.append(sum(score_of(lists.scores, c) for c in chosen) - before)
+            assert gain == pytest.approx(
+                max(expected), rel=1e-9, abs=16.0 if before < -1e14 else 1e-9
+            )
+            assert is_consistent(component, state)
+            if gain > LEAST:
+                moved = [u for u in state.order.tolist() if u != v]
+                moved.insert(place, v)
+                chosen = along(component, moved, state.values.tolist())
+                assert chosen[v] == own
+                for k in range(passed):
+                    assert chosen[plan.child[k]] == plan.candidate[k]
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 12), choices=st.booleans())
+def test_kicks_and_climbs_equal_full_recomputation(seed: int, n: int, choices: bool) -> None:
+    component = one_component(seed, n, choices=choices)
+    rng = np.random.default_rng(seed)
+    lists, state = random_state(component, rng)
+    earlier, later, queue = empty_plan(lists), empty_plan(lists), empty_queue(lists)
+    work = np.zeros(1, np.int64)
+    push_all(queue, rng)
+    for _ in range(20):
+        before = total_of(lists.scores, state.chosen)
+        climb(lists, state, queue, earlier, later, work, 2**62)
+        assert is_consistent(component, state)
+        assert total_of(lists.scores, state.chosen) >= before - 1e-9 - 1e-14 * abs(before)
+        assert not queue.waits.any()
+        kick(lists, state, queue, 0.5, rng, work)
+        assert is_consistent(component, state)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 9))
+def test_a_choice_takes_its_best_value(seed: int, n: int) -> None:
+    component = one_component(seed, n, choices=True)
+    lists, state = random_state(component, np.random.default_rng(seed))
+    order = state.order.tolist()
+    for choice, options in enumerate(component.options):
+        totals = []
+        for value in range(options):
+            values = state.values.tolist()
+            values[choice] = value
+            totals.append(sum(score_of(lists.scores, c) for c in along(component, order, values)))
+        change_choice(lists, state, choice, empty_plan(lists), np.zeros(1, np.int64))
+        assert is_consistent(component, state)
+        assert total_of(lists.scores, state.chosen) == pytest.approx(max(totals), rel=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 10))
+def test_a_new_order_loses_nothing(seed: int, n: int) -> None:
+    component = one_component(seed, n)
+    rng = np.random.default_rng(seed)
+    lists, state = random_state(component, rng)
+    before = state.chosen.copy()
+    assert order_anew(lists, state, rng, np.zeros(1, np.int64))
+    assert is_consistent(component, state)
+    assert (
+        np.where(state.chosen < 0, 2**62, state.chosen) <= np.where(before < 0, 2**62, before)
+    ).all()
+
+
+def test_a_climb_between_two_ways_to_miss_ends() -> None:
+    """Whoever comes first has no candidate; which of them it is changes the score by little."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        a, b, c = -rng.random(3)
+        tables = [{(1,): a}, {(0,): b}, {(): -1.0, (0,): c, (1,): -0.5}]
+        component = split(Problem.from_candidates(list("abc"), tables))[0]
+        lists, state = random_state(component, rng)
+        queue, work = empty_queue(lists), np.zeros(1, np.int64)
+        push_all(queue, rng)
+        climb(lists, state, queue, empty_plan(lists), empty_plan(lists), work, 2**62)
+        assert work[0] < 10**4
+        assert state.chosen[:2].min() == -1
+
+
+def test_a_cycle_has_no_order() -> None:
+    problem = Problem.from_candidates(["a", "b"], [{(): -5.0, (1,): -3.0}, {(): -7.0, (0,): -4.0}])
+    lists, state = random_state(split(problem)[0], np.random.default_rng(0))
+    state.chosen[:] = lists.first[:-1]
+    assert not order_anew(lists, state, np.random.default_rng(0), np.zeros(1, np.int64))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
+def test_adopted_parts_add_up(seed: int, n: int) -> None:
+    component = one_component(seed, n)
+    rng = np.random.default_rng(seed)
+    lists, mine = random_state(component, rng)
+    _, other = random_state(component, rng)
+    before = total_of(lists.scores, mine.chosen)
+    part = parts_of_difference(lists, mine.chosen, other.chosen)
+    assert (part <= np.arange(len(part))).all()
+    assert (part[mine.chosen == other.chosen] == np.flatnonzero(mine.chosen == other.chosen)).all()
+    won = adopt(lists, mine.order, mine.values, mine.chosen, other.chosen, rng)
+    after = along(component, mine.order.tolist(), [])
+    for v in range(component.n_variables):
+        assert mine.chosen[v] < 0 or after[v] <= mine.chosen[v]
+    if before > -1e14:
+        assert won >= 0
+        assert total_of(lists.scores, mine.chosen) >= before + won - 1e-9
+
+
+def test_two_islands_with_different_merits_give_both() -> None:
+    tables = []
+    for pair in range(2):
+        a, b = 2 * pair, 2 * pair + 1
+        tables += [{(): -5.0, (b,): -3.0, (3 - a,): -5.5}, {(): -5.0, (a,): -2.0}]
+    tables[0][(2,)], tables[2][(0,)] = -4.9, -4.9
+    component = split(Problem.from_candidates(list("abcd"), tables))[0]
+    lists = list_candidates(component)
+    work = np.zeros(1, np.int64)
+    selections = []
+    for order in ([0, 1, 3, 2], [1, 0, 2, 3]):
+        position = positions_along(lists, np.array(order), NO_VALUES)
+        chosen = np.empty(4, np.int64)
+        choose_along(lists, position, chosen, work)
+        selections.append((np.array(order), chosen))
+    best = total_of(lists.scores, selections[0][1])
+    order, chosen = selections[0]
+    won = adopt(lists, order, NO_VALUES, chosen, selections[1][1], np.random.default_rng(0))
+    assert total_of(lists.scores, chosen) == pytest.approx(best + won)
+
+
+def test_greedy_order_rounds_an_integral_solution() -> None:
+    component = one_component(3, 9)
+    lists, state = random_state(component, np.random.default_rng(1))
+    weights = np.zeros(component.n_candidates)
+    weights[state.chosen[state.chosen >= 0]] = 1.0
+    order = place_by_weight(lists, weights, NO_VALUES)
+    chosen = along(component, order.tolist(), [])
+    assert sum(lists.scores[c] for c in chosen) >= total_of(lists.scores, state.chosen) - 1e-9
+
+
+def ordered(problem: Problem, effort: int, **options: int) -> tuple[Progress, list[str]]:
+    """Solve all components by local search alone."""
+    progress = Progress(problem, split(problem), None, None)
+    told = []
+    for k in range(len(progress.components)):
+        told.append(solve_component(progress, k, effort=effort, **options))
+    return progress, told
+
+
+@pytest.mark.parametrize("choices", [False, True])
+def test_never_better_than_the_optimum_and_nearly_always_there(choices: bool) -> None:
+    rng = np.random.default_rng(5)
+    for round_ in range(12):
+        problem = random_problem(rng, 2 + round_ % 3, kept=0.7, constraints=round_ % 3)
+        if choices:
+            problem = with_choices(rng, problem, [2, 3])
+        best = best_selection(problem)
+        if best == -np.inf:
+            continue
+        progress, told = ordered(problem, 400_000)
+        assert progress.score == pytest.approx(best, abs=1e-9)
+        assert progress.bound >= best - 1e-9
+        assert all(p in ("optimal", "feasible") for p in told)
+
+
+@pytest.mark.parametrize("n", [8, 12, 15])
+def test_reaches_the_optimum_of_dynamic_programming(n: int) -> None:
+    problem = random_problem(np.random.default_rng(n), n, kept=0.5)
+    best = solve(problem, solver="dynamic").score
+    progress, _ = ordered(problem, 1_000_000)
+    assert progress.score == pytest.approx(best, abs=1e-9)
+    assert progress.bound >= best - 1e-9
+
+
+def test_constraints_are_respected() -> None:
+    problem = random_problem(np.random.default_rng(2), 10, kept=0.9, empty_sets=1.0)
+    problem = replace(problem, forbidden=frozenset({(0, 1), (2, 3)}), required=frozenset({(4, 5)}))
+    progress, _ = ordered(problem, 1_000_000)
+    parents = progress.parents
+    assert parents is not None
+    assert 0 not in parents[1]
+    assert 2 not in parents[3]
+    assert 4 in parents[5]
+    topological_order(parents)
+
+
+def test_same_seed_same_answer_on_any_number_of_threads() -> None:
+    problem = random_problem(np.random.default_rng(4), 40, kept=0.3)
+    component = max(split(problem), key=lambda c: c.n_variables)
+    told = []
+    for threads in (1, 2, 2):
+        search = rounds(component, start=None, seed=3, threads=threads, effort=10**5)
+        found = [next(search)[0] for _ in range(9)]
+        search.close()
+        told.append([None if f is None else f[0].tolist() for f in found])
+    assert told[0] == told[1] == told[2]
+    scores = [component.total(np.array(chosen)) for chosen in told[0]]
+    assert scores == sorted(scores)
+
+
+def test_rounds_begin_with_what_is_known() -> None:
+    component = one_component(6, 12)
+    search = OrderSearch(component, np.random.default_rng(0))
+    found = search.improve(np.arange(component.n_variables), NO_VALUES, 10**5, 50)
+    assert found is not None
+    order = order_of(search.lists, found[0], NO_VALUES, np.random.default_rng(1))
+    assert component.scores[along(component, order.tolist(), [])].sum() >= component.total(found[0])
+    again = rounds(component, start=found, seed=0, threads=1, effort=10**5)
+    best, work = next(again)
+    again.close()
+    assert best is not None
+    assert component.total(best[0]) >= component.total(found[0])
+    assert work > ISLANDS
+
+
+def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering_shakes, "BLOCK", 50)
+    component = one_component(6, 12)
+    search = rounds(component, start=None, seed=0, threads=2, effort=10**15, until=0.0)
+    found, _ = next(search)  # which would take years
+    search.close()
+    assert found is None or component.total(found[0]) <= component.relaxation
+
+
+@pytest.mark.parametrize("choices", [False, True], ids=["plain", "choices"])
+def test_pauses_change_nothing(choices: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    component = one_component(8, 12, choices=choices)
+    values = np.zeros(len(component.options), np.int64)
+    found = []
+    for block in (10**9, 7, 300):
+        monkeypatch.setattr(ordering_shakes, "BLOCK", block)
+        search = OrderSearch(component, np.random.default_rng(2))
+        order = search.greedy_order(values, np.zeros(component.n_candidates))
+        found.append(search.improve(order, values, 10**5, 60))
+    for other in found[1:]:
+        assert [part.tolist() for part in other] == [part.tolist() for part in found[0]]
+
+
+@pytest.mark.parametrize("pauses", [0, 1, 5, 200])
+def test_the_best_so_far_is_kept_at_a_pause(pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering_shakes, "BLOCK", 50)
+    component = one_component(8, 12)
+    search = OrderSearch(component, np.random.default_rng(2))
+    order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
+    chosen = np.array(along(component, order.tolist(), []))
+    begun = component.total(chosen)
+    left = iter(range(pauses))
+
+    def pause() -> None:
+        if next(left, None) is None:
+            raise OutOfTime
+
+    with pytest.raises(OutOfTime):
+        search.climb(order, NO_VALUES.copy(), chosen, 10**9, 10**9, pause)
+    assert chosen.tolist() == along(component, order.tolist(), [])
+    assert component.total(chosen) >= begun
+
+
+def test_time_limit_keeps_incumbent_and_bound() -> None:
+    problem = random_problem(np.random.default_rng(1), 60, kept=0.6)
+    progress = Progress(problem, split(problem), 0.5, None)
+    with pytest.raises(OutOfTime):
+        solve_component(progress, 0)
+    assert -np.inf < progress.score < progress.bound < np.inf
+    assert progress.parents is not None
+    topological_order(progress.parents)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_interrupt_keeps_the_incumbent(error: type[BaseException]) -> None:
+    problem = random_problem(np.random.default_rng(1), 50, kept=0.6)
+
+    def listener(event: object) -> None:
+        if progress.scores[0] > -np.inf:
+            raise error
+
+    progress = Progress(problem, split(problem), None, listener)
+    with pytest.raises(error):
+        solve_component(progress, 0)
+    assert progress.parents is not None
+
+
+def sparse_problem(n: int, seed: int) -> Problem:
+    """Draw a problem of many variables with few candidates each, over near variables."""
+    rng = np.random.default_rng(seed)
+    tables: list[dict[tuple[int, ...], float]] = []
+    for child in range(n):
+        near = [p for p in range(child - 8, child + 9) if p != child and 0 <= p < n]
+        table = {(): -100.0}
+        for _ in range(12):
+            parents = rng.choice(near, size=1 + int(rng.integers(3)), replace=False)
+            table[tuple(sorted(map(int, parents)))] = -100.0 * float(rng.random())
+        tables.append(table)
+    return Problem.from_candidates([f"X{i}" for i in range(n)], tables)
+
+
+def test_thousands_of_variables() -> None:
+    problem = sparse_problem(2000, 0)
+    component = max(split(problem), key=lambda c: c.n_variables)
+    assert component.n_variables > 1500
+    search = OrderSearch(component, np.random.default_rng(0))
+    order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
+    climbed = search.improve(order, NO_VALUES, 10**6, 0)
+    shaken = search.improve(order, NO_VALUES, 10**6, 10**6)
+    assert climbed is not None
+    assert shaken is not None
+    assert component.total(climbed[0]) < component.total(shaken[0]) < component.relaxation
+
+
+@pytest.mark.parametrize(
+    ("name", "optimum"),
+    [
+        ("alarm_1000_bdeu-1-3", -11240.347093),
+        ("alarm_10000_bdeu-1-3", -105226.511917),
+        ("insurance_1000_bdeu-10-3", -13746.496184),
+        ("hailfinder-5000", -252358.1055),
+    ],
+)
+def test_first_incumbents_are_optimal(name: str, optimum: float, data_dir: Path) -> None:
+    problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
+    total = 0.0
+    for component in split(problem):
+        search = OrderSearch(component, np.random.default_rng(0))
+        order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
+        found = search.improve(order, NO_VALUES, 4 * 10**6, 10**4)
+        assert found is not None
+        total += component.total(found[0])
+    assert total == pytest.approx(optimum, abs=1e-5)

@@ -1,0 +1,207 @@
+"""The relaxation and its bounds against brute force, and against a plain program with all rows."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from exactlearn.errors import OptionError
+from exactlearn.formats.jkl import read_jkl
+from exactlearn.solvers import Problem
+from exactlearn.solvers.components import split
+from exactlearn.solvers.lp import linear_program
+from exactlearn.solvers.lp.clusters import Counted
+from exactlearn.solvers.lp.dual_ascent import greedy_multipliers
+from exactlearn.solvers.lp.linear_program import LinearProgram
+from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
+from exactlearn.solvers.lp.relaxation import Relaxation
+from exactlearn.solvers.lp.root import CuttingPlanes, no_listener, solve_root
+from exactlearn.solvers.lp.subgradient import lower
+from exactlearn.solvers.progress import OutOfTime
+from tests.brute_force import best_selection
+
+
+@st.composite
+def problems(draw, most=5):
+    n = draw(st.integers(2, most))
+    scores = st.integers(-40, 0).map(lambda s: s / 4)
+    tables = []
+    for child in range(n):
+        others = [v for v in range(n) if v != child]
+        sets = [s for k in range(1, 4) for s in combinations(others, k)]
+        kept = draw(st.lists(st.sampled_from(sets), unique=True, max_size=7))
+        tables.append({s: draw(scores) + len(s) for s in [(), *kept]})
+    return Problem.from_candidates([f"x{i}" for i in range(n)], tables)
+
+
+def every_cluster(n, counts=(1,)):
+    """Return all clusters with all the counts that say something."""
+    held = [
+        (members, k) for k in counts for size in range(k + 1, n + 1)
+        for members in combinations(range(n), size)
+    ]  # fmt: skip
+    clusters = np.zeros((len(held), n), np.bool_)
+    for row, (members, _) in zip(clusters, held, strict=True):
+        row[list(members)] = True
+    return clusters, np.array([k for _, k in held], np.int64)
+
+
+def plain_optimum(problem, clusters, counts, allowed=None):
+    """Solve the relaxation with all columns and rows at once; -inf when it has no solution."""
+    m, n = problem.n_candidates, problem.n_variables
+    assign = np.zeros((n, m))
+    assign[problem.child, np.arange(m)] = 1.0
+    allowed = np.ones(m) if allowed is None else allowed
+    rows = satisfied(problem, clusters, counts).astype(float)
+    solved = linprog(
+        -problem.scores, A_ub=-rows, b_ub=-counts, A_eq=assign, b_eq=np.ones(n), method="highs",
+        bounds=[(0, float(a)) for a in allowed],
+    )  # fmt: skip
+    return -solved.fun if solved.success else -np.inf
+
+
+def test_a_pause_ends_the_simplex_method_in_good_order(monkeypatch):
+    monkeypatch.setattr(linear_program, "PAUSE", 0.0)
+    program = LinearProgram()
+    program.add_rows(np.full(9, -np.inf), np.ones(9), np.zeros(10, np.int64), np.zeros(0, np.int64))
+    pairs = list(combinations(range(9), 2))
+    starts = np.arange(0, 2 * len(pairs) + 1, 2)
+    program.add_columns(np.arange(1.0, len(pairs) + 1), starts, np.array(pairs).ravel())
+    for error in (OutOfTime, KeyboardInterrupt, ZeroDivisionError):
+
+        def fail(error=error):
+            raise error
+
+        with pytest.raises(error):
+            program.solve(dual=False, pause=fail)
+    optimum, values, _ = program.solve(dual=False)
+    assert values @ np.arange(1.0, len(pairs) + 1) == pytest.approx(optimum)
+    assert optimum == pytest.approx(98.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.data())
+def test_columns_on_demand_and_rows_in_any_form_give_the_plain_optimum(problem, data):
+    clusters, counts = every_cluster(problem.n_variables, (1, 2, 3))
+    chosen = (
+        data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True)) if len(counts) else []
+    )
+    relaxation = Relaxation(problem, clusters=clusters[chosen], counts=counts[chosen])
+    relaxed = relaxation.solve()
+    assert relaxed.feasible
+    assert relaxed.objective == pytest.approx(
+        plain_optimum(problem, clusters[chosen], counts[chosen]), abs=1e-6
+    )
+    assert relaxed.bound == pytest.approx(relaxed.objective, abs=1e-6)
+    sums = np.add.reduceat(relaxed.x, problem.first[:-1])
+    assert sums == pytest.approx(np.ones(problem.n_variables))
+    rest = np.setdiff1d(np.arange(len(counts)), chosen)
+    relaxation.keep(relaxed.multipliers.values > 1e-9)
+    relaxation.add(clusters[rest], counts[rest])
+    tight = Relaxation(problem, clusters=relaxation.clusters, counts=relaxation.counts)
+    assert relaxation.solve().objective == pytest.approx(tight.solve().objective, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(4), st.data())
+def test_barred_candidates_stay_out_until_they_are_allowed_again(problem, data):
+    clusters, counts = every_cluster(problem.n_variables, (1, 2))
+    flags = st.lists(st.booleans(), min_size=problem.n_candidates, max_size=problem.n_candidates)
+    relaxation = Relaxation(problem, clusters=clusters, counts=counts)
+    for allowed in (*(np.array(data.draw(flags)) for _ in range(2)), np.ones(problem.n_candidates)):
+        allowed = allowed.astype(np.bool_)
+        if not np.logical_or.reduceat(allowed, problem.first[:-1]).all():
+            continue
+        relaxation.allow(allowed)
+        relaxed = relaxation.solve()
+        best = plain_optimum(problem, clusters, counts, allowed)
+        assert not relaxed.x[~allowed].any()
+        assert relaxed.feasible == (best > -np.inf)
+        assert relaxed.bound >= best - 1e-9
+        if relaxed.feasible:
+            assert relaxed.objective == pytest.approx(best, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_any_counted_multipliers_bound_every_network(problem, seed):
+    rng = np.random.default_rng(seed)
+    clusters, counts = every_cluster(problem.n_variables, (1, 2, 3))
+    best = best_selection(problem)
+    for _ in range(5):
+        values = rng.exponential(1.0, len(counts)) * (rng.random(len(counts)) < 0.3)
+        multipliers = Multipliers(clusters, values, counts)
+        assert multipliers.bound(problem) >= best - 1e-9
+        assert multipliers.positive().bound(problem) == pytest.approx(multipliers.bound(problem))
+        assert (
+            lower(multipliers, problem, best)[0].bound(problem) <= multipliers.bound(problem) + 1e-9
+        )
+    assert greedy_multipliers(problem).bound(problem) >= best
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.booleans())
+def test_rounds_bound_from_above_and_never_lose_an_optimal_selection(problem, warm):
+    best = best_selection(problem)
+    bounds = []
+    chosen = problem.first[:-1] if warm else None  # the parentless selection
+    start = Counted.of(np.zeros((0, problem.n_variables), np.bool_))
+    planes = CuttingPlanes(problem, Relaxation(problem).families, chosen, start, no_listener)
+    bounds.append(planes.bound)
+    while planes.step():
+        bounds.append(planes.bound)
+        assert planes.multipliers.bound(problem) == pytest.approx(planes.bound)
+    assert bounds == sorted(bounds, reverse=True)
+    assert planes.bound >= best
+    clusters, counts = every_cluster(problem.n_variables)
+    assert planes.bound <= plain_optimum(problem, clusters, counts) + 2e-3
+    root = solve_root(problem, best, chosen=chosen)
+    assert root.bound >= best
+    assert (root.reduced_costs >= 0).all()
+    kept = problem.select(root.may_reach(best))
+    assert best_selection(kept) == pytest.approx(best)
+
+
+def test_published_roots_close_most_of_the_gap(data_dir):
+    for name, optimum, gap in (
+        ("survey-5000", -19710.916, 0.0),
+        ("insurance_1000_bdeu-10-3", -13746.496184, 6.0),
+    ):
+        problem = read_jkl(data_dir / "bnsl" / f"{name}.jkl.gz")
+        bound = sum(solve_root(component).bound for component in split(problem))
+        assert optimum - 1e-6 <= bound <= optimum + gap + 1e-6
+
+
+def test_choices_are_refused():
+    problem = Problem.from_candidates(["a", "b"], [{(): 0.0, (1,): 1.0}, {(): 0.0}])
+    reading = Problem(
+        names=problem.names,
+        first=problem.first,
+        scores=problem.scores,
+        member_first=problem.member_first,
+        members=problem.members,
+        options=np.array([2]),
+        literal_first=np.array([0, 1, 1, 1]),
+        literals=np.array([0], np.int32),
+    )
+    with pytest.raises(OptionError, match="without literals"):
+        solve_root(reading)
+    assert solve_root(reading.without_literals()).bound == pytest.approx(1.0)
+
+
+def test_what_pause_raises_passes_through_after_bounds_were_told(data_dir):
+    component = max(
+        split(read_jkl(data_dir / "bnsl" / "insurance-5000.jkl.gz")), key=lambda c: c.n_variables
+    )
+    told = []
+
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solve_root(component, pause=stop, on_bound=lambda bound, _: told.append(bound))
+    assert len(told) >= 1
+    assert told[-1] >= solve_root(component).bound

@@ -1,0 +1,196 @@
+"""Branch and cut, called on one component: clusters to begin with, allowances, incumbents."""
+
+from itertools import pairwise, product
+from math import inf
+
+import numpy as np
+import pytest
+
+from exactlearn.solvers import Problem, dynamic
+from exactlearn.solvers.components import split
+from exactlearn.solvers.forced_arcs import closing_candidates
+from exactlearn.solvers.lp.clusters import Counted
+from exactlearn.solvers.progress import Progress
+from exactlearn.solvers.scip.branching import ArcBranching
+from exactlearn.solvers.scip.pool import ClusterPool
+from exactlearn.solvers.scip.solver import Master, solve_component
+from tests.brute_force import is_acyclic
+from tests.solvers.test_solvers import random_problem
+
+
+def largest_piece(rng: np.random.Generator, n: int, **options: object) -> Progress:
+    """Return the progress of a random problem that is one piece."""
+    while True:
+        problem = random_problem(rng, n, most_parents=2, **options)  # type: ignore[arg-type]
+        components = split(problem)
+        if len(components) == 1 and components[0].n_variables == n:
+            return Progress(problem, components, None, None)
+
+
+def optimum(progress: Progress) -> float:
+    component = progress.components[0]
+    chosen = dynamic.best_selection(component, lambda: None)
+    return -inf if chosen is None else component.total(chosen)
+
+
+def poor_incumbent(rng: np.random.Generator, progress: Progress) -> None:
+    """Offer the best selection along a random order."""
+    component = progress.components[0]
+    position = rng.permutation(component.n_variables)
+    owner = np.repeat(np.arange(component.n_candidates), np.diff(component.member_first))
+    late = position[component.members] > position[component.child[owner]]
+    fits = np.bincount(owner[late], minlength=component.n_candidates) == 0
+    chosen = [
+        next((c for c in range(a, b) if fits[c]), -1)
+        for a, b in zip(component.first[:-1], component.first[1:], strict=True)
+    ]
+    if min(chosen) >= 0:
+        progress.improve(0, np.array(chosen))
+
+
+def random_clusters(rng: np.random.Generator, n: int) -> Counted:
+    """Draw clusters of two members or more, with counts below their sizes."""
+    clusters = rng.random((6, n)) < 0.5
+    clusters[:, :2] = True
+    return Counted(clusters, rng.integers(1, clusters.sum(axis=1)))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_bounds_are_valid_within_any_allowance(ties: bool) -> None:
+    rng = np.random.default_rng(5)
+    for round_ in range(60):
+        n = 3 + round_ % 8
+        progress = largest_piece(rng, n, ties=ties, kept=0.7 if n < 7 else 0.4)
+        best = optimum(progress)
+        if round_ % 3:
+            poor_incumbent(rng, progress)
+        allowance = (0.0, 0.3, 3.0, 100.0)[round_ % 4]
+        clusters = random_clusters(rng, n) if round_ % 2 else None
+        status = solve_component(progress, 0, allowance=allowance, seed=round_, clusters=clusters)
+        assert status == "optimal"
+        assert progress.closed[0]
+        score, bound = progress.scores[0], progress.bounds[0]
+        assert score <= best + 1e-9
+        assert bound >= best - 1e-9
+        assert score >= best - allowance - 1e-6
+        assert bound - score <= allowance + 2e-6 + 1e-8 * abs(bound)
+
+
+def test_the_solution_is_read_as_scip_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = largest_piece(np.random.default_rng(3), 14, kept=0.5)
+    read = Master.relaxed
+    compared = []
+
+    def relaxed(master: Master) -> tuple[np.ndarray, np.ndarray]:
+        x, z = read(master)
+        assert x == pytest.approx(master.solution(None)[0], abs=1e-9)
+        compared.append(len(x))
+        return x, z
+
+    monkeypatch.setattr(Master, "relaxed", relaxed)
+    assert solve_component(progress, 0) == "optimal"
+    assert compared
+    assert progress.scores[0] == pytest.approx(optimum(progress), abs=1e-9)
+
+
+def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
+    """Two variables that both want the other: with their cluster, nothing is left to separate."""
+    problem = Problem.from_candidates(
+        ["a", "b", "c"],
+        [{(): -4.0, (1,): -1.0}, {(): -3.0, (2,): -1.0}, {(): -5.0, (0,): -1.0}],
+    )
+    progress = Progress(problem, split(problem), None, None)
+    master = Master(progress, 0, 0.0, 0, Counted.of(np.ones((1, 3), np.bool_)))
+    assert master.optimise() == "optimal"
+    assert progress.scores[0] == -5.0
+    assert len(master.acyclicity.pool) == 1
+
+
+def test_a_pool_holds_each_cluster_once_and_tells_the_violated_ones() -> None:
+    rng = np.random.default_rng(2)
+    some = random_clusters(rng, 7)
+    pool = ClusterPool(some)
+    pool.add(some)
+    assert len(pool) == len(Counted.join(some))
+    progress = largest_piece(rng, 7)
+    master = Master(progress, 0, 0.0, 0)
+    x = rng.random(progress.components[0].n_candidates)
+    x /= np.add.reduceat(x, progress.components[0].first[:-1])[progress.components[0].child]
+    violated = pool.violated(master.support(x), 100)
+    for cluster, count in zip(some.clusters, some.counts, strict=True):
+        satisfied = sum(
+            x[c]
+            for c in range(len(x))
+            if cluster[progress.components[0].child[c]]
+            and cluster[parents_of(progress, c)].sum() < count
+        )
+        listed = any(
+            (cluster == other).all() and count == k
+            for other, k in zip(violated.clusters, violated.counts, strict=True)
+        )
+        assert listed == (satisfied < count - 1e-4)
+
+
+def parents_of(progress: Progress, c: int) -> np.ndarray:
+    component = progress.components[0]
+    return component.members[component.member_first[c] : component.member_first[c + 1]]
+
+
+def acyclic_selections(progress: Progress) -> list[np.ndarray]:
+    component = progress.components[0]
+    n = component.n_variables
+    ranges = [range(a, b) for a, b in pairwise(component.first)]
+    return [
+        np.array(chosen)
+        for chosen in product(*ranges)
+        if is_acyclic([set(parents_of(progress, c).tolist()) for c in chosen]) and len(chosen) == n
+    ]
+
+
+def test_what_closes_a_cycle_with_forced_arcs_is_in_no_selection() -> None:
+    rng = np.random.default_rng(1)
+    excluded = 0
+    for _ in range(150):
+        progress = largest_piece(rng, 4, kept=0.4, empty_sets=0.5)
+        component = progress.components[0]
+        allowed = rng.random(component.n_candidates) < 0.6
+        allowed[component.first[:-1]] = True
+        out = closing_candidates(component.first, component.parents, allowed)
+        assert allowed[out].all()
+        assert len(set(out.tolist())) == len(out)
+        excluded += len(out)
+        for chosen in acyclic_selections(progress):
+            assert not allowed[chosen].all() or not np.isin(chosen, out).any()
+    assert excluded > 20
+
+
+def test_every_selection_is_on_one_side_of_a_branch() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        progress = largest_piece(rng, 4, kept=0.5)
+        component = progress.components[0]
+        rule = ArcBranching(Master(progress, 0, 0.0, 0))
+        allowed = rng.random(component.n_candidates) < 0.8
+        parent, child = rng.permutation(4)[:2]
+        without, with_arc = rule._sides(int(parent), int(child), allowed)
+        assert allowed[without].all()
+        assert allowed[with_arc].all()
+        for chosen in acyclic_selections(progress):
+            if allowed[chosen].all():
+                assert np.isin(chosen, without).any() != np.isin(chosen, with_arc).any()
+
+
+def test_branching_on_arcs_finds_the_optimum() -> None:
+    """Problems that the root leaves open: no cuts, so that the tree has to do it."""
+    rng = np.random.default_rng(4)
+    nodes = 0
+    for seed in range(6):
+        progress = largest_piece(rng, 12, kept=0.5)
+        master = Master(progress, 0, 0.0, seed)
+        for name in ("zerohalf", "clique"):
+            master.model.setParam(f"separating/{name}/freq", -1)
+        master.model.setParam("separating/maxroundsroot", 2)
+        assert master.optimise() == "optimal"
+        nodes += master.model.getNTotalNodes()
+        assert progress.scores[0] == pytest.approx(optimum(progress), abs=1e-9)
+    assert nodes > 12

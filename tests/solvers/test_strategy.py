@@ -1,0 +1,72 @@
+"""The relaxation, what it leaves, and who searches that, against dynamic programming."""
+
+import numpy as np
+import pytest
+
+from exactlearn.solvers import Problem, solve, strategy
+from exactlearn.solvers.lp.multipliers import Multipliers
+from tests.solvers.test_solvers import random_problem
+
+
+def hard_problem(rng: np.random.Generator, n: int) -> Problem:
+    """Draw a problem that the relaxation seldom closes."""
+    return random_problem(rng, n, most_parents=3, kept=0.3)
+
+
+@pytest.fixture
+def everything_relaxed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave nothing to dynamic programming."""
+    monkeypatch.setattr(strategy, "FASTEST_DYNAMIC", 1)
+
+
+@pytest.mark.usefixtures("everything_relaxed")
+@pytest.mark.parametrize("seed", range(12))
+def test_what_the_relaxation_leaves_holds_the_optimum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = hard_problem(rng, 6 + seed % 5)
+    found = solve(problem, solver="auto")
+    assert found.status == "optimal"
+    assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
+    assert found.bound == pytest.approx(found.score, abs=1e-5)
+
+
+@pytest.mark.usefixtures("everything_relaxed")
+@pytest.mark.parametrize("seed", range(4))
+def test_branch_and_cut_takes_over_from_the_order_graph(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strategy, "FEW_PLACED", 0)
+    monkeypatch.setattr(strategy, "MOST_STATES", 0)
+    problem = hard_problem(np.random.default_rng(100 + seed), 10)
+    found = solve(problem, solver="auto")
+    assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
+
+
+def test_the_explanation_names_who_took_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = hard_problem(np.random.default_rng(3), 9)
+    assert "dynamic took a piece of 9 variables" in solve(problem).message
+    monkeypatch.setattr(strategy, "FASTEST_DYNAMIC", 1)
+    monkeypatch.setattr(strategy, "MOST_PLACED", 0)
+    message = solve(problem).message
+    assert "scip took" in message or "root took" in message
+
+
+def test_ordering_bounds_what_it_finds() -> None:
+    problem = hard_problem(np.random.default_rng(4), 9)
+    best = solve(problem, solver="dynamic").score
+    found = solve(problem, solver="ordering")
+    assert found.score <= best + 1e-9
+    assert found.bound >= best - 1e-9
+    assert found.score == pytest.approx(best)
+
+
+def test_a_part_inherits_its_share_of_the_clusters() -> None:
+    rng = np.random.default_rng(5)
+    clusters = rng.random((8, 7)) < 0.5
+    multipliers = Multipliers(clusters, rng.random(8), rng.integers(1, 4, 8))
+    part = np.array([1, 3, 4])
+    within = strategy.within(multipliers, part)
+    assert within.clusters.any(axis=1).all()
+    assert (within.counts <= within.clusters.sum(axis=1)).all()
+    problem = random_problem(rng, 3)
+    assert within.bound(problem) >= solve(problem, solver="dynamic").score - 1e-9

@@ -1,0 +1,219 @@
+"""Structural EM: expansions against the full joint, M-steps against all DAGs."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from exactlearn.augmentation.solution import total_score
+from exactlearn.augmentation.task import Task
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, InfeasibleError, OptionError
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import AIC, BIC, BDeu, score_family
+from exactlearn.solvers import solve
+from exactlearn.structure import expansion
+from exactlearn.structure.expansion import expand
+from exactlearn.structure.structural_em import structural_em
+from tests.augmentation_oracle import all_dags, random_table
+from tests.bayesnet.test_completing import row_posterior, table_with_holes
+from tests.network_oracle import joint, random_network
+
+SEEDS = range(12)
+
+
+@cache
+def holed_table(seed: int) -> Dataset:
+    return random_table(np.random.default_rng(seed), 4, 25, 10, states=2 + seed % 2)
+
+
+def best_dag_score(table: Dataset, score) -> float:
+    """Return the score of the best of all DAGs on complete weighted rows."""
+    scores: dict[tuple, float] = {}
+    for dag in all_dags(table.n_variables):
+        for family in enumerate(dag):
+            if family not in scores:
+                scores[family] = score_family(table, *family, score)
+    return max(sum(scores[f] for f in enumerate(dag)) for dag in all_dags(table.n_variables))
+
+
+def weighted_joint(table: Dataset) -> np.ndarray:
+    """Return the total weight of each configuration of all variables."""
+    full = np.zeros(tuple(table.cardinalities))
+    np.add.at(full, tuple(table.codes.T.astype(np.int64)), table.weights)
+    return full
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_expansions_weight_all_completions_by_the_posterior(seed):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, int(rng.integers(1, 6)))
+    table = table_with_holes(network, rng, 12)
+    weights = rng.random(12)
+    table = Dataset(table.codes, table.names, table.states, weights=weights)
+    found = expand(network, table)
+    assert found.drawn_rows == 0
+    full, expected = joint(network), np.zeros(tuple(table.cardinalities))
+    for row, weight in zip(table.codes, weights, strict=True):
+        where = tuple(slice(None) if code < 0 else code for code in row)
+        expected[where] += weight * row_posterior(full, row)
+    np.testing.assert_allclose(weighted_joint(found.table), expected, atol=1e-12)
+    assert len(found.table.codes) <= 12 * full.size
+
+
+def test_rows_with_many_completions_are_drawn():
+    rng = np.random.default_rng(0)
+    network = random_network(rng, 5)
+    table = table_with_holes(network, rng, 20)
+    exact = weighted_joint(expand(network, table).table)
+    found = expand(network, table, completions=8, seed=3)
+    many = np.where(table.codes < 0, table.cardinalities, 1).prod(axis=1) > 8
+    assert found.drawn_rows == len(np.unique(table.codes[many], axis=0)) > 0
+    assert found.table.weights.sum() == pytest.approx(20)
+    many_draws = [expand(network, table, completions=8, seed=k).table for k in range(300)]
+    mean = sum(weighted_joint(t) for t in many_draws) / 300
+    np.testing.assert_allclose(mean, exact, atol=0.1)
+
+
+def test_expansions_stay_within_their_limit(monkeypatch):
+    network = random_network(np.random.default_rng(1), 5, most_states=2)
+    codes = np.full((40, 5), -1)
+    codes[np.arange(40), np.arange(40) % 5] = np.arange(40) % 2
+    table = Dataset(codes, network.names, network.states)
+    monkeypatch.setattr(expansion, "LARGEST_EXPANSION", 60)
+    found = expand(network, table)
+    assert found.table.n_rows <= 60
+    assert found.drawn_rows == 10
+
+
+def test_expansions_refuse_what_they_cannot_weight():
+    network = random_network(np.random.default_rng(1), 3)
+    other = Dataset(np.array([[0]]), ("z",), (("n", "y"),))
+    with pytest.raises(OptionError, match="the table's variables"):
+        expand(network, other)
+    with pytest.raises(OptionError, match="0 completions"):
+        expand(network, other, completions=0)
+    table = Dataset(np.array([[0, -1], [1, 0]]), ("a", "b"), (("n", "y"),) * 2)
+    sure = fit_complete(Dataset(np.array([[1, 0]]), ("a", "b"), table.states), [(), (0,)], alpha=0)
+    with pytest.raises(DataError, match="probability zero"):
+        expand(sure, Dataset(np.array([[-1, 1]]), ("a", "b"), table.states))
+
+
+@pytest.mark.parametrize("score", [BIC(), AIC()])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_expected_ends_where_no_dag_scores_more(seed, score):
+    table = holed_table(seed)
+    found = structural_em(table, score, alpha=0.0)
+    assert found.status == "converged"
+    expanded = expand(found.network, table).table
+    assert total_score(expanded, found.parents, score) == pytest.approx(found.expected_score)
+    best = best_dag_score(expanded, score)
+    assert best == pytest.approx(found.expected_score, rel=1e-6)
+    # The observed score is the penalised likelihood of the observed cells, and rises each time.
+    fitted = fit_em(table, found.parents, alpha=0.0, iterations=0, start=found.network)
+    _, _, b = score.compiled(table.n_rows)
+    size = found.network.representational_size
+    assert found.observed_score == pytest.approx(fitted.log_likelihood - b * size)
+    assert len(found.trace) == found.iterations - (not any(found.parents))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_hard_ends_at_a_network_of_its_own_completion(seed):
+    table, score = holed_table(seed), BDeu()
+    found = structural_em(table, score, variant="hard")
+    assert found.status == "converged"
+    completed = found.completed(table)
+    assert total_score(completed, found.parents, score) == pytest.approx(found.score)
+    refitted = fit_complete(completed, found.parents)
+    same = all(map(np.allclose, refitted.tables, found.network.tables))
+    if same:
+        assert best_dag_score(completed, score) == pytest.approx(found.score)
+    assert same or found.iterations > 2
+
+
+@pytest.mark.parametrize("variant", ["expected", "hard"])
+def test_more_starts_and_constraints(variant):
+    table = holed_table(3)
+    one = structural_em(table, BDeu(), variant=variant)
+    several = structural_em(table, BDeu(), variant=variant, starts=4, seed=5)
+    again = structural_em(table, BDeu(), variant=variant, starts=4, seed=5)
+    assert several.trace[-1][1] >= one.trace[-1][1]
+    assert several.parents == again.parents
+    assert several.values.tolist() == again.values.tolist()
+    assert several.iterations > one.iterations
+    bound = structural_em(
+        table, BDeu(), variant=variant, max_parents=2, required=[(0, 1)], forbidden=[(2, 3), (3, 2)]
+    )
+    assert 0 in bound.parents[1]
+    assert 2 not in bound.parents[3]
+    assert 3 not in bound.parents[2]
+    with pytest.raises(InfeasibleError):
+        structural_em(table, BDeu(), variant=variant, required=[(0, 1), (1, 0)])
+
+
+@pytest.mark.parametrize("variant", ["expected", "hard"])
+def test_a_complete_table_is_an_ordinary_problem(variant):
+    table = holed_table(1)
+    table = table.complete([0] * len(table.missing_cells))
+    found = structural_em(table, BDeu(), variant=variant, starts=3)
+    best = solve(candidate_parent_sets(table, BDeu()))
+    assert found.score == found.expected_score == pytest.approx(best.score)
+    assert len(found.values) == 0
+
+
+@pytest.mark.parametrize("variant", ["expected", "hard"])
+def test_limits_keep_the_best_network(variant):
+    table = holed_table(2)
+    stopped = structural_em(table, BDeu(), variant=variant, time_limit=0.0)
+    assert stopped.status == "feasible"
+    assert stopped.parents is not None
+    bound = structural_em(table, BDeu(), variant=variant, time_limit=0.0, required=[(0, 1)])
+    assert bound.parents is None or bound.parents[1] == (0,)
+    events = []
+
+    def interrupt(event):
+        events.append(event)
+        if event.parents is not None:
+            raise KeyboardInterrupt
+
+    found = structural_em(table, BDeu(), variant=variant, on_event=interrupt)
+    assert found.status == "interrupted"
+    assert found.parents == events[-1].parents
+    assert found.values.tolist() == list(events[-1].values)
+
+
+def test_empty_rows_and_columns_are_no_obstacle():
+    codes = holed_table(4).codes.copy()
+    codes[0], codes[:, 2] = -1, -1
+    table = Dataset(codes, holed_table(4).names, holed_table(4).states)
+    for variant in ("expected", "hard"):
+        found = structural_em(table, BDeu(), variant=variant)
+        assert found.status == "converged"
+        assert found.completed(table).is_complete
+
+
+def test_what_was_drawn_or_not_proven_is_told(monkeypatch):
+    table = holed_table(5)
+    drawn = structural_em(table, BDeu(), completions=1)
+    assert drawn.drawn_rows > 0
+    assert "averages over draws" in drawn.message
+    exact = Task.solve
+
+    def unproven(*args, **kwargs):
+        return replace(exact(*args, **kwargs), status="feasible", solver="ordering")
+
+    monkeypatch.setattr(Task, "solve", unproven)
+    local = structural_em(table, BDeu())
+    assert local.status == "converged"
+    assert "'ordering' is not proven optimal" in local.message
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"variant": "soft"}, {"starts": 0}, {"max_parents": -1}, {"completions": 0}]
+)
+def test_wrong_options_are_refused(wrong):
+    with pytest.raises(OptionError):
+        structural_em(holed_table(0), BDeu(), **wrong)
