@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
-    from exactlearn.formats.scores_file import read_scores, write_scores
+    from exactlearn.formats.scores import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.pdg.compile.compile import compile_network
@@ -109,7 +109,7 @@ _HOME = {
     "read_dataset": "exactlearn.formats.table",
     "read_jkl": "exactlearn.formats.jkl",
     "read_pdg": "exactlearn.formats.pdg_json",
-    "read_scores": "exactlearn.formats.scores_file",
+    "read_scores": "exactlearn.formats.scores",
     "refine": "exactlearn.pdg.learn.refine",
     "sample_rows": "exactlearn.pdg.inference.sample",
     "score_family": "exactlearn.scoring.scores",
@@ -123,7 +123,7 @@ _HOME = {
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
     "write_pdg": "exactlearn.formats.pdg_json",
-    "write_scores": "exactlearn.formats.scores_file",
+    "write_scores": "exactlearn.formats.scores",
 }
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from exactlearn.errors import OptionError
-from exactlearn.formats.model import read_model
+from exactlearn.formats.models import read_model
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.sample import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph

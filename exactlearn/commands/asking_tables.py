@@ -19,8 +19,7 @@ from exactlearn.commands.runs import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame import generated_names
 from exactlearn.errors import DataError
-from exactlearn.formats.delimited import read_delimited
-from exactlearn.formats.parquet_table import read_parquet_table
+from exactlearn.formats.table import read_table
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import Classification, classify, query_rows
 from exactlearn.reporting.report import facts, number, percent, plain_table
@@ -39,10 +38,7 @@ def read_cases(path: Path, reading: Reading, model: Model, output: Output) -> Da
     OptionError
         When the file cannot be read.
     """
-    if suffix_of(path) == ".parquet":
-        text = read_parquet_table(path)
-    else:
-        text = read_delimited(path, header=reading.header, separator=reading.separator)
+    text = read_table(path, header=reading.header, separator=reading.separator)
     names = text.names or generated_names(len(text.columns))
     kept = set(names) - {*reading.drop, *reading.discretise, reading.weights}
     states = {

@@ -18,7 +18,7 @@ from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.errors import OptionError
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
-from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores, write_scores
+from exactlearn.formats.scores import SCORES, is_score_file, read_scores, write_scores
 from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network

@@ -11,7 +11,7 @@ from exactlearn.commands.output import Output, is_folder, require_suffix, write_
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
 from exactlearn.formats.bif import write_bif
-from exactlearn.formats.scores_file import SCORES, write_scores
+from exactlearn.formats.scores import SCORES, write_scores
 from exactlearn.formats.table import TABLES, require_names, write_dataset
 from exactlearn.reporting.drawing import Drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure

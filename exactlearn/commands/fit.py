@@ -17,7 +17,7 @@ from exactlearn.commands.refining import fitted_network, refined
 from exactlearn.commands.runs import GraphParameters, NetworkParameters, Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExitStatus, OptionError
-from exactlearn.formats.model import Model, read_model, write_model
+from exactlearn.formats.models import Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import Refinement
 from exactlearn.queries.table_queries import query_rows

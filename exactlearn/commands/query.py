@@ -18,7 +18,7 @@ from exactlearn.commands.options import (
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.runs import Reading
 from exactlearn.errors import OptionError
-from exactlearn.formats.model import read_model
+from exactlearn.formats.models import read_model
 from exactlearn.instances import locate
 from exactlearn.queries.evidence import Evidence
 from exactlearn.queries.posteriors import query

@@ -25,7 +25,7 @@ from exactlearn.commands.solving import Solving, solving_options
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.formats.score_table import writable_problem
-from exactlearn.formats.scores_file import SCORES, is_score_file, read_scores, score_text
+from exactlearn.formats.scores import SCORES, is_score_file, read_scores, score_text
 from exactlearn.instances import locate
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.solvers import Problem, Result

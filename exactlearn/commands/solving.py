@@ -11,7 +11,7 @@ import click
 from exactlearn.commands.options import option_group, trace_option
 from exactlearn.commands.output import require_parent, require_records
 from exactlearn.errors import OptionError
-from exactlearn.formats.parents_file import read_parents
+from exactlearn.formats.models import read_parents
 from exactlearn.instances import locate
 
 F = TypeVar("F", bound=Any)

@@ -12,8 +12,8 @@ from exactlearn._runtime.text_file import read_text
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.certificate_file import read_certificate
-from exactlearn.formats.scores_file import score_text
+from exactlearn.formats.json_file import read_certificate
+from exactlearn.formats.scores import score_text
 from exactlearn.reporting.report import facts
 from exactlearn.solvers.certificates.certificate import Certificate
 from exactlearn.solvers.certificates.checker import Unproven, verify

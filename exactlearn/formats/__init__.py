@@ -1,1 +1,54 @@
-"""Reading and writing files."""
+"""Reading and writing files: one module a format, one registry for each kind of content.
+
+=========================  ==============================  =======================================
+content                    registry, by suffix             modules of the formats
+=========================  ==============================  =======================================
+network, decision graph    :mod:`~.models` ``FORMATS``     :mod:`~.bif`, :mod:`~.pdg_json`
+table                      :mod:`~.table` ``FORMATS``      :mod:`~.delimited`, :mod:`~.parquet`
+local scores               :mod:`~.scores` ``FORMATS``     :mod:`~.jkl`, :mod:`~.parquet_scores`
+parents, certificate       (one format: JSON)              :mod:`~.models`, :mod:`~.json_file`
+run file                   (one format: TOML)              :mod:`~.run_file`
+=========================  ==============================  =======================================
+
+A new format is one module and one entry of its registry.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from exactlearn._runtime.text_file import suffix_of
+from exactlearn.errors import OptionError
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Format(Generic[C]):
+    """A file format: how its content is read and written.
+
+    Parameters
+    ----------
+    read
+        Returns the content of a file.
+    write
+        Writes content to a file in one step; ``None`` for a format that is only read.
+    """
+
+    read: Callable[[Path], C]
+    write: Callable[[C, Path], None] | None = None
+
+
+def format_of(path: Path, formats: Mapping[str, Format[C]], expected: str) -> Format[C]:
+    """Return the format of a file's suffix.
+
+    Raises
+    ------
+    OptionError
+        When no format has the suffix; says what was ``expected``.
+    """
+    suffix = suffix_of(path)
+    if suffix not in formats:
+        raise OptionError(f"{path}: expected {expected}, found '{suffix}'")
+    return formats[suffix]

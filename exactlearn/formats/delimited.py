@@ -1,11 +1,13 @@
-"""Delimited text: from the bytes of a file to columns of labels.
+"""Delimited text: from the bytes of a file to columns of labels, and back.
 
 Lines are checked before they are parsed: every line that is not blank must have as many fields as
 the first, so that the parser never guesses. Quotes follow RFC 4180, but end on their line.
 """
 
+import csv
 import io
-import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +15,122 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from exactlearn._runtime.atomic import atomic_write
 from exactlearn._runtime.kernel import kernel
-from exactlearn._runtime.text_file import read_lines
+from exactlearn._runtime.text_file import read_lines, suffix_of
 from exactlearn.data.column import Column
-from exactlearn.errors import FormatError
-from exactlearn.formats.raw_table import RawTable
-from exactlearn.formats.separator import WHITE_SPACE, records, separator_of
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, FormatError, OptionError
+from exactlearn.formats.raw_table import RawTable, TableFormat
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+"""Suffixes of delimited text that is written, and what separates its fields."""
+
+WHITE_SPACE = "whitespace"
+_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
+MARKS = (",", "\t", ";", "|")
+"""Separators that are found out when none is told, the preferred one first."""
+
+_SNIFFED_LINES = 100
+
+
+def separator_of(path: Path, data: bytes, asked: str | None) -> str:
+    """Return the separator asked for, or else the one that the text seems to have.
+
+    Raises
+    ------
+    OptionError
+        When what is asked for is not one character.
+    """
+    if asked is None:
+        return _sniffed(path, data)
+    separator = _NAMED.get(asked, asked)
+    if separator != WHITE_SPACE and (len(separator.encode()) != 1 or separator in '"\n\r'):
+        raise OptionError(
+            f"separator {asked!r}: expected one character such as ',' or 'tab', or 'whitespace'"
+        )
+    return separator
+
+
+def _sniffed(path: Path, data: bytes) -> str:
+    """Return the separator that parts most of the first lines into one same number of fields."""
+    suffix = suffix_of(path)
+    if suffix in (".tsv", ".tab"):
+        return "\t"
+    lines = [line for line in _head(data) if line.strip()][:_SNIFFED_LINES]
+    candidates = MARKS if suffix == ".csv" else (*MARKS, WHITE_SPACE)
+    # The maximum takes the first of equals.
+    return max(candidates, key=lambda separator: _evenness(lines, separator))
+
+
+def _head(data: bytes) -> list[str]:
+    lines = data.split(b"\n", 4 * _SNIFFED_LINES)
+    return [line.decode() for line in lines[: 4 * _SNIFFED_LINES]]
+
+
+def _evenness(lines: list[str], separator: str) -> int:
+    """Return how many lines have the commonest number of fields, 0 if that is one."""
+    try:
+        counts = [len(fields) for fields in _loose_records(lines, separator)]
+    except csv.Error:  # a field beyond the reader's limit: that of a quote never closed
+        return 0
+    commonest = max(set(counts), key=counts.count, default=1)
+    return counts.count(commonest) if commonest > 1 else 0
+
+
+def _loose_records(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    if separator == WHITE_SPACE:
+        for line in lines:
+            yield re.findall(r'"(?:[^"]|"")*"|\S+', line)
+    else:
+        yield from csv.reader(lines, delimiter=separator, skipinitialspace=True)
+
+
+def records(
+    path: Path, text: Sequence[str], separator: str, at: Sequence[int]
+) -> Iterator[list[str]]:
+    """Yield the fields of each line; ``at`` tells their line numbers.
+
+    Raises
+    ------
+    FormatError
+        When a quote does not end on its line, or text follows it.
+    """
+    if separator == WHITE_SPACE:
+        for fields in _loose_records(text, separator):
+            yield [_unquoted(field) for field in fields]
+        return
+    reader = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
+    done = 0
+    try:
+        for fields in reader:
+            if reader.line_num != done + 1:
+                raise csv.Error
+            done += 1
+            yield fields
+    except csv.Error as error:
+        line = at[min(done, len(at) - 1)]
+        if "field limit" in str(error):
+            raise FormatError(
+                f"{path}, line {line}: a field has more than {csv.field_size_limit()} letters; is "
+                "its separator another, or a quote not closed?"
+            ) from error
+        raise FormatError(
+            f"{path}, line {line}: a quote is opened and not closed, or text "
+            'follows a closed one; close it on its line, and write a quote inside a field as ""'
+        ) from error
+
+
+def _unquoted(field: str) -> str:
+    is_quoted = len(field) > 1 and field[0] == field[-1] == '"'
+    return field[1:-1].replace('""', '"') if is_quoted else field
+
 
 _WIDE = 1000
 """Columns beyond which cells are read as texts: pandas takes a millisecond per categorical one."""
 
 
-def read_delimited(
-    path: str | os.PathLike[str], *, header: bool, separator: str | None
-) -> RawTable:
+def read_delimited(path: Path, header: bool, separator: str | None) -> RawTable:
     """Read a delimited file, compressed or not.
 
     Parameters
@@ -46,7 +150,6 @@ def read_delimited(
     OptionError
         When the file does not exist, or the separator is not one character.
     """
-    path = Path(path)
     data = read_lines(path)
     separator = separator_of(path, data, separator)
     lines, counts = _lines_and_counts(path, data, separator)
@@ -185,3 +288,63 @@ def _column(series: "pd.Series[Any]") -> Column:
 def _factorised(cells: NDArray[np.object_]) -> Column:
     codes, labels = pd.factorize(cells)
     return Column("", tuple(labels), codes)
+
+
+def write_delimited(dataset: Dataset, names: Sequence[str], path: Path, missing: str) -> None:
+    """Write a table as delimited text, in one step.
+
+    Parameters
+    ----------
+    dataset
+        What to write.
+    names
+        Names of the variables, and of the column of weights if there are weights.
+    path
+        The file, compressed if its name ends in ``.gz``.
+    missing
+        Symbol of a missing cell.
+
+    Raises
+    ------
+    OptionError
+        When the missing symbol is a state, or the file cannot be written.
+    DataError
+        When a name or state has a line break or outer white space.
+    """
+    for name, own in zip(dataset.names, dataset.states, strict=True):
+        if missing in own:
+            raise OptionError(
+                f"the missing symbol {missing!r} is a state of {name!r}; choose another"
+            )
+    columns = [
+        _texts(codes, own, missing)
+        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
+    ]
+    if dataset.weights is not None:
+        columns.append([repr(weight) for weight in dataset.weights.tolist()])
+    separator = SEPARATORS[suffix_of(path)]
+    lines = [separator.join(map(_quoted, names))]
+    lines.extend(map(separator.join, zip(*columns, strict=True)))
+    atomic_write(path, "\n".join(lines) + "\n")
+
+
+def _texts(codes: NDArray[np.integer], states: Sequence[str], missing: str) -> list[str]:
+    """Return the fields of a column, ready to write."""
+    labels = [_quoted(label) for label in (*states, missing)]
+    # The code -1 reads the last label, the missing symbol.
+    texts: list[str] = np.array(labels, dtype=object)[codes].tolist()
+    return texts
+
+
+def _quoted(label: str) -> str:
+    if label != label.strip() or "\n" in label or "\r" in label or "\0" in label:
+        raise DataError(
+            f"{label!r} has a line break or outer white space, which a table cannot keep; rename it"
+        )
+    # Every separator that a reader may guess is quoted, so that it guesses the right one.
+    if not label or any(mark in label for mark in ('"', *MARKS)):
+        return '"' + label.replace('"', '""') + '"'
+    return label
+
+
+DELIMITED = TableFormat(read_delimited, write_delimited, _quoted)

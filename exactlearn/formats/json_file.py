@@ -1,12 +1,15 @@
-"""JSON files: parsed, or refused with the place of what no parser takes."""
+"""JSON files: parsed, or refused with the place of the fault; certificates of an optimum."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.text_file import place, read_text, too_deep
 from exactlearn.errors import FormatError
+from exactlearn.solvers.certificates.certificate import FORMAT, Certificate
+from exactlearn.solvers.certificates.checker import KEYS
 
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
 _LONG_NUMBER = re.compile(rf"{_STRING}|([0-9]{{1000,}})")
@@ -61,3 +64,25 @@ def _cut_off(text: str, error: json.JSONDecodeError) -> str:
     ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
     ends = ends or (told.startswith("{") and not told.endswith("}"))
     return " (the file ends too early: it was cut off, write it anew)" if ends else ""
+
+
+def read_certificate(path: str | os.PathLike[str]) -> Certificate:
+    """Read a certificate without checking what it proves.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be read.
+    FormatError
+        When it is no JSON object with a certificate's keys.
+    """
+    text = read_text(Path(path))
+    try:
+        content = json.loads(text)
+        if sorted(content) == KEYS.split() and content["format"] == FORMAT:
+            return Certificate(**content)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise FormatError(f"{path}: expected a certificate, a JSON object: {error}") from error
+    raise FormatError(
+        f"{path}: expected a JSON object with the keys {KEYS} and the format {FORMAT!r}"
+    )

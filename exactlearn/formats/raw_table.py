@@ -1,6 +1,6 @@
-"""A table as its file has it: columns of labels, and where each row stands."""
+"""A table as its file has it, and what a file format of tables provides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data.column import Column
+from exactlearn.data.dataset import Dataset
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,27 @@ class RawTable:
     states: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def place(self, name: str, row: int | None) -> str:
-        """Tell where a column, or one of its cells, stands."""
+        """Return the place of a column, or of one of its cells, for messages."""
         where = f"{self.path}" if row is None else f"{self.path}, {self.unit} {self.lines[row]}"
         return f"{where}, column {name!r}"
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """A file format of tables.
+
+    Parameters
+    ----------
+    read
+        Returns the cells of a file, given whether its first line holds names, and its separator
+        (``None``: to be found out); a format without these ignores them.
+    write
+        Writes a table: the dataset, the names of its columns (the last one that of the weights,
+        if it has weights), the file, and the symbol of a missing cell.
+    require_label
+        Raises a `DataError` for a name or state that the format cannot keep.
+    """
+
+    read: Callable[[Path, bool, str | None], RawTable]
+    write: Callable[[Dataset, Sequence[str], Path, str], None]
+    require_label: Callable[[str], object] = str

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import as_names, as_rules, as_states, as_text, checked_arguments
-from exactlearn._runtime.atomic import atomic_write
 from exactlearn._runtime.text_file import suffix_of
 from exactlearn.data.codes import MISSING_SYMBOLS, repeated
 from exactlearn.data.coding import check_known, code_columns
@@ -18,17 +17,29 @@ from exactlearn.data.column import Column
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.frame import generated_names
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats.delimited import read_delimited
-from exactlearn.formats.parquet_table import read_parquet_table, write_parquet_table
-from exactlearn.formats.raw_table import RawTable
-from exactlearn.formats.separator import MARKS
+from exactlearn.formats.delimited import DELIMITED, SEPARATORS
+from exactlearn.formats.parquet import PARQUET
+from exactlearn.formats.raw_table import RawTable, TableFormat
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+FORMATS: Mapping[str, TableFormat] = {
+    **dict.fromkeys(SEPARATORS, DELIMITED),
+    ".parquet": PARQUET,
+}
+"""Formats by the suffix of the file; a file of another suffix is read as delimited text."""
 
-_PARQUET = ".parquet"
-
-TABLES = (*_SEPARATORS, _PARQUET)
+TABLES = tuple(FORMATS)
 """Suffixes of tables that are written."""
+
+
+def read_table(path: Path, *, header: bool = True, separator: str | None = None) -> RawTable:
+    """Return the cells of a table, not yet coded.
+
+    Raises
+    ------
+    FormatError, OptionError, MissingExtraError
+        As :func:`read_dataset`.
+    """
+    return FORMATS.get(suffix_of(path), DELIMITED).read(path, header, separator)
 
 
 @checked_arguments(
@@ -92,11 +103,7 @@ def read_dataset(
     MissingExtraError
         When a Parquet file is read without PyArrow.
     """
-    source = Path(path)
-    if suffix_of(source) == _PARQUET:
-        text = read_parquet_table(source)
-    else:
-        text = read_delimited(source, header=header, separator=separator)
+    text = read_table(Path(path), header=header, separator=separator)
     columns = _named(text, names)
     known = [column.name for column in columns]
     left_out = set(drop)
@@ -157,24 +164,13 @@ def write_dataset(
         if weights in header:
             raise OptionError(f"the weights' column {weights!r} is a variable; name it otherwise")
         header.append(weights)
-    if suffix_of(Path(path)) == _PARQUET:
-        write_parquet_table(dataset, header, Path(path))
-        return
-    separator = _separator(Path(path))
-    for name, own in zip(dataset.names, dataset.states, strict=True):
-        if missing in own:
-            raise OptionError(
-                f"the missing symbol {missing!r} is a state of {name!r}; choose another"
-            )
-    columns = [
-        _texts(codes, own, missing)
-        for codes, own in zip(dataset.codes.T, dataset.states, strict=True)
-    ]
-    if dataset.weights is not None:
-        columns.append([repr(weight) for weight in dataset.weights.tolist()])
-    lines = [separator.join(_quoted(name) for name in header)]
-    lines.extend(map(separator.join, zip(*columns, strict=True)))
-    atomic_write(path, "\n".join(lines) + "\n")
+    suffix = suffix_of(Path(path))
+    if suffix not in FORMATS:
+        raise OptionError(
+            f"cannot tell the format of {path} from its suffix; expected "
+            f"{' or '.join(FORMATS)} ('.gz' may follow a text's)"
+        )
+    FORMATS[suffix].write(dataset, header, Path(path), missing)
 
 
 def _listed(
@@ -242,24 +238,6 @@ def _without_weights(
     return [other for other in columns if other is not column], weights
 
 
-def _separator(path: Path) -> str:
-    suffix = suffix_of(path)
-    if suffix not in _SEPARATORS:
-        raise OptionError(
-            f"cannot tell the format of {path} from its suffix; expected .csv or .tsv, or either "
-            "with .gz, or .parquet"
-        )
-    return _SEPARATORS[suffix]
-
-
-def _texts(codes: NDArray[np.integer], states: Sequence[str], missing: str) -> list[str]:
-    """Return the fields of a column, ready to write."""
-    labels = [_quoted(label) for label in (*states, missing)]
-    # The code -1 reads the last label, the missing symbol.
-    texts: list[str] = np.array(labels, dtype=object)[codes].tolist()
-    return texts
-
-
 def require_names(dataset: Dataset, path: Path) -> None:
     """Refuse, before long work, names that a table of this suffix cannot keep.
 
@@ -268,17 +246,6 @@ def require_names(dataset: Dataset, path: Path) -> None:
     DataError
         When a name or state has a line break or outer white space, and the file is text.
     """
-    if suffix_of(path) != _PARQUET:
-        for label in (*dataset.names, *chain.from_iterable(dataset.states)):
-            _quoted(label)
-
-
-def _quoted(label: str) -> str:
-    if label != label.strip() or "\n" in label or "\r" in label or "\0" in label:
-        raise DataError(
-            f"{label!r} has a line break or outer white space, which a table cannot keep; rename it"
-        )
-    # Every separator that a reader may guess is quoted, so that it guesses the right one.
-    if not label or any(mark in label for mark in ('"', *MARKS)):
-        return '"' + label.replace('"', '""') + '"'
-    return label
+    require = FORMATS[suffix_of(path)].require_label
+    for label in (*dataset.names, *chain.from_iterable(dataset.states)):
+        require(label)

@@ -20,7 +20,7 @@ from exactlearn.commands import pipeline, solving
 from exactlearn.commands.solving import Solving
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.formats.jkl import read_jkl
-from exactlearn.formats.scores_file import read_scores
+from exactlearn.formats.scores import read_scores
 from exactlearn.solvers import Result
 from exactlearn.solvers.certificates.checker import verify
 from tests.command_line import (

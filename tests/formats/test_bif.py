@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats.bif import format_bif, parse_bif, read_bif, write_bif
-from exactlearn.formats.bif_words import state_words, variable_words
+from exactlearn.formats.bif import (
+    format_bif,
+    parse_bif,
+    read_bif,
+    state_words,
+    variable_words,
+    write_bif,
+)
 from exactlearn.instances import names as bundled
 from exactlearn.instances import path as bundled_path
 from tests.network_oracle import random_network
@@ -250,7 +256,7 @@ def test_a_table_beyond_memory_is_refused_before_it_is_made():
 
 
 def test_tables_beyond_memory_together_are_refused(monkeypatch):
-    monkeypatch.setattr("exactlearn.formats.bif_table.LARGEST_TABLE", 7)
+    monkeypatch.setattr("exactlearn.formats._bif_reader.LARGEST_TABLE", 7)
     declared = "".join(f"variable {v} {{ type discrete [ 2 ] {{ a, b }}; }}" for v in "xyz")
     first = "probability ( x ) { table 1 0; } probability ( y | x ) { default 1 0; }"
     with pytest.raises(FormatError, match="'z' the network has 8 entries, expected at most 7"):

@@ -15,7 +15,7 @@ from exactlearn.errors import (
     MissingExtraError,
     OptionError,
 )
-from exactlearn.formats.scores_file import is_score_file, read_scores, write_scores
+from exactlearn.formats.scores import is_score_file, read_scores, write_scores
 from exactlearn.solvers.constraints import RequiredAncestor
 from exactlearn.solvers.problem import Problem
 

@@ -7,12 +7,12 @@ GOBNILP reads under both; ``.parquet`` is a table (:mod:`exactlearn.formats.parq
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.text_file import read_lines, read_text, suffix_of
-from exactlearn.errors import OptionError
+from exactlearn.formats import Format, format_of
 from exactlearn.formats.jkl import format_jkl, read_jkl, write_jkl
 from exactlearn.formats.parquet_scores import (
     holds_scores,
@@ -21,17 +21,17 @@ from exactlearn.formats.parquet_scores import (
 )
 from exactlearn.solvers.problem import Problem
 
-F = TypeVar("F")
+_TEXT = Format(read_jkl, write_jkl)
 
-_READERS = {
-    ".jkl": read_jkl,
-    ".scores": read_jkl,
-    ".txt": read_jkl,
-    ".parquet": read_parquet_scores,
+FORMATS: Mapping[str, Format[Problem]] = {
+    ".jkl": _TEXT,
+    ".scores": _TEXT,
+    ".txt": Format(read_jkl),
+    ".parquet": Format(read_parquet_scores, write_parquet_scores),
 }
-_WRITERS = {".jkl": write_jkl, ".scores": write_jkl, ".parquet": write_parquet_scores}
+"""Formats by the suffix of the file."""
 
-SCORES = tuple(_WRITERS)
+SCORES = tuple(suffix for suffix, known in FORMATS.items() if known.write)
 """Suffixes of files of local scores that are written."""
 
 # A table never begins so: its second line would have another number of fields than its first.
@@ -62,7 +62,7 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     MissingExtraError
         When a Parquet file is read without PyArrow.
     """
-    return _by_suffix(_READERS, path)(path)
+    return _format_of(path, tuple(FORMATS)).read(Path(path))
 
 
 @checked_arguments()
@@ -85,7 +85,9 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     MissingExtraError
         When a Parquet file is written without PyArrow.
     """
-    _by_suffix(_WRITERS, path)(problem, path)
+    write = _format_of(path, SCORES).write
+    assert write is not None
+    write(problem, Path(path))
 
 
 def is_score_file(path: Path) -> bool:
@@ -101,17 +103,14 @@ def is_score_file(path: Path) -> bool:
         return holds_scores(path)
     if suffix == ".txt":
         return _BEGINNING.match(_COMMENT.sub(b"", read_lines(path))) is not None
-    return suffix in _READERS
+    return suffix in FORMATS
 
 
-def _by_suffix(known: dict[str, F], path: str | os.PathLike[str]) -> F:
-    suffix = suffix_of(Path(path))
-    if suffix not in known:
-        raise OptionError(
-            f"{path}: expected a file of local scores, ending in {', '.join(known)} "
-            f"('.gz' may follow a text's), found '{suffix}'"
-        )
-    return known[suffix]
+def _format_of(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Format[Problem]:
+    expected = (
+        f"a file of local scores, ending in {', '.join(suffixes)} ('.gz' may follow a text's)"
+    )
+    return format_of(Path(path), {suffix: FORMATS[suffix] for suffix in suffixes}, expected)
 
 
 def score_text(path: str | os.PathLike[str]) -> str:

@@ -1,4 +1,7 @@
-"""The parents of each variable, read from a network or from the record of an earlier run."""
+"""Models by the suffix of their file, and the parents of each variable from a model or a result.
+
+A model is a Bayesian network or a probabilistic decision graph.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,9 +10,50 @@ from typing import Any
 
 from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.text_file import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.bif import read_bif
+from exactlearn.formats import Format, format_of
+from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.json_file import read_json
+from exactlearn.formats.pdg_json import read_pdg, write_pdg
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+Model = BayesianNetwork | DecisionGraph
+
+FORMATS: Mapping[str, Format[Any]] = {
+    ".bif": Format(read_bif, write_bif),
+    ".pdg.json": Format(read_pdg, write_pdg),
+}
+"""Formats by the suffix of the file."""
+
+
+def read_model(path: Path) -> Model:
+    """Read a network (``.bif``) or a decision graph (``.pdg.json``); ``.gz`` may follow.
+
+    Raises
+    ------
+    FormatError
+        When the file does not follow its format.
+    OptionError
+        When the suffix names no model format.
+    """
+    known = format_of(path, FORMATS, "a network (.bif) or a decision graph (.pdg.json)")
+    model: Model = known.read(path)
+    return model
+
+
+def write_model(model: Model, path: Path) -> None:
+    """Write a network as BIF or a decision graph as JSON, in one step.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be written.
+    """
+    if isinstance(model, BayesianNetwork):
+        write_bif(model, path)
+    else:
+        write_pdg(model, path)
 
 
 def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -1,0 +1,487 @@
+"""Parser of BIF text: tokens, probability tables, and the statements they make up.
+
+Tokens are the marks ``{ } ( ) [ ] ;``, strings in double quotes, in which a backslash guards the
+next character, and words: whatever else stands between blanks. Commas and bars count as blanks,
+``//`` and ``/* */`` begin comments. Declarations are read before probability statements, since a
+statement may stand before the declaration of a parent.
+"""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.text_file import place
+from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
+from exactlearn.data.codes import repeated
+from exactlearn.errors import FormatError
+
+VARIABLE_KEY = "exactlearn_name"
+"""The property that holds the name of a variable."""
+
+STATES_KEY = "exactlearn_states"
+"""The property that holds the names of a variable's states."""
+
+_WORD = r'(?:[^\s{}()\[\],;|"/]|/(?![/*]))+'
+_STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
+_COMMENT = r"//[^\n]*|/\*[\s\S]*?\*/"
+_TOKEN = re.compile(rf"(?:[\s,|]|{_COMMENT})*+({_STRING}|{_WORD}|[\s\S]|\Z)")
+# Up to the first string or comment that never ends: looked for once, not again at every token.
+_CLOSED = re.compile(rf'(?:[^"/]++|{_STRING}|{_COMMENT}|/(?![/*]))*+')
+_PLAIN = re.compile(_WORD)
+_GUARDED = re.compile(r"\\([\s\S])")
+# What no name can be: a mark, the end, or the beginning of a string or comment never closed.
+_MARKS = frozenset(["", *'{}()[];"/'])
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_UNREAD = -1
+
+
+def quoted(name: str) -> str:
+    r"""Return a name as a token: as it is when it is a word, else in double quotes.
+
+    Examples
+    --------
+    >>> print(quoted("Asy/Patch"), quoted("a b"), quoted('"'))
+    Asy/Patch "a b" "\""
+    """
+    if _PLAIN.fullmatch(name) and name != "/":
+        return name
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def unquoted(token: str) -> str:
+    """Return the name that a token stands for."""
+    return _GUARDED.sub(r"\1", token[1:-1]) if token[0] == '"' else token
+
+
+class Tokens:
+    """A text as tokens, read from the left.
+
+    Parameters
+    ----------
+    text
+        The text.
+    source
+        What errors call it, such as the path of its file.
+
+    Attributes
+    ----------
+    words
+        The tokens; the last one is empty and marks the end.
+    at
+        Index of the token to be read next.
+    """
+
+    def __init__(self, text: str, source: str) -> None:
+        self.text, self.source = text, source
+        closed = _CLOSED.match(text)
+        self._end = closed.end() if closed else 0
+        self.words: list[str] = _TOKEN.findall(text, 0, self._end)
+        if self._end < len(text):
+            self.words[self.words.index("") :] = [text[self._end], ""]
+        self.at = 0
+
+    @property
+    def next(self) -> str:
+        """The token to be read next; empty at the end."""
+        return self.words[self.at]
+
+    def take(self, word: str) -> None:
+        """Go past a token that must be ``word``."""
+        if self.next != word:
+            raise self.expected(repr(word), self.at)
+        self.at += 1
+
+    def take_name(self, what: str) -> str:
+        """Go past a word or string and return the name it stands for."""
+        if self.next in _MARKS:
+            raise self.expected(what, self.at)
+        self.at += 1
+        return unquoted(self.words[self.at - 1])
+
+    def find(self, word: str, start: int) -> int:
+        """Return the index of the first token ``word`` from ``start`` on."""
+        try:
+            return self.words.index(word, start)
+        except ValueError:
+            raise self.error(f"expected {word!r} somewhere from here on: add it", start) from None
+
+    def skip_properties(self) -> None:
+        """Go past all ``property ... ;`` that come next."""
+        self.take_properties()
+
+    def take_properties(self) -> dict[str, int]:
+        """Go past all ``property key ... ;`` that come next; return where each key stands."""
+        keys: dict[str, int] = {}
+        while self.next == "property":
+            keys[self.words[self.at + 1]] = self.at + 1
+            self.at = self.find(";", self.at) + 1
+        return keys
+
+    def expected(self, what: str, at: int) -> FormatError:
+        """Return the error for a token that is not what it should be."""
+        token = self.words[at]
+        found = repr(token[:40]) if token else "the end of the text"
+        if token in ('"', "/"):
+            found += ", which begins a string or comment that never ends"
+        return self.error(f"expected {what}, found {found}", at)
+
+    def error(self, message: str, at: int) -> FormatError:
+        """Return an error at a token; its line and column are computed only now."""
+        starts = (m.start(1) for m in _TOKEN.finditer(self.text, 0, self._end))
+        start = next(islice(starts, at, None), len(self.text))
+        return FormatError(f"{place(self.source, self.text, start)}: {message}")
+
+
+class TableReader:
+    """Reads what stands between the braces of a probability statement.
+
+    Parameters
+    ----------
+    tokens
+        Text, its next token just past the opening brace.
+    names, states
+        The family: parents in table order, then the variable itself.
+    entries
+        How many entries the tables before have, which count against the limit, too.
+    """
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        names: Sequence[str],
+        states: Sequence[Sequence[str]],
+        entries: int,
+    ) -> None:
+        self.tokens, self.names, self.states = tokens, names, states
+        self.codes = [{state: k for k, state in enumerate(s)} for s in states[:-1]]
+        self.shape = tuple(map(len, states))
+        if (size := math.prod(self.shape)) > LARGEST_TABLE:
+            raise tokens.error(
+                f"the table of {names[-1]!r} given {len(self.codes)} parents has {size} entries, "
+                f"expected at most {LARGEST_TABLE}: give it fewer parents",
+                tokens.at,
+            )
+        if entries + size > LARGEST_TABLE:
+            raise tokens.error(
+                f"with the table of {names[-1]!r} the network has {entries + size} entries, "
+                f"expected at most {LARGEST_TABLE}: give it fewer parents",
+                tokens.at,
+            )
+        self.strides = [math.prod(self.shape[k + 1 : -1]) for k in range(len(self.codes))]
+        self.rows = np.full((math.prod(self.shape[:-1]), self.shape[-1]), np.nan)
+        # The token at which each row was given, for errors.
+        self.given = np.full(len(self.rows), _UNREAD)
+        self.default: tuple[int, list[float]] | None = None
+
+    def read(self) -> NDArray[np.float64]:
+        """Return the table, parents' axes first, and leave the closing brace next."""
+        while (word := self.tokens.next) != "}":
+            if word == "(":
+                self._row()
+            elif word == "table":
+                self._table()
+            elif word == "default":
+                at = self.tokens.at
+                self.default = (at, self._numbers(at + 1, self.shape[-1]))
+            elif word == "property":
+                self.tokens.skip_properties()
+            else:
+                raise self.tokens.expected(
+                    "'table', 'default', 'property', '}' or a row '(states) probabilities'",
+                    self.tokens.at,
+                )
+        self._fill()
+        self._check()
+        return self.rows.reshape(self.shape)
+
+    def _row(self) -> None:
+        """Read ``( states of the parents ) probabilities ;``."""
+        at = self.tokens.at
+        close = self.tokens.find(")", at)
+        states = self.tokens.words[at + 1 : close]
+        if len(states) != len(self.codes):
+            raise self.tokens.error(
+                f"expected one state of each of {len(self.codes)} parents in this row, found "
+                f"{len(states)}: give the states of {', '.join(self.names[:-1]) or 'none'}",
+                at,
+            )
+        row = sum(self._code(k, at + 1 + k) * stride for k, stride in enumerate(self.strides))
+        numbers = self._numbers(close + 1, self.shape[-1])
+        if self.given[row] != _UNREAD:
+            raise self.tokens.error(f"{self._row_name(row)} is given twice: remove one", at)
+        self.rows[row] = numbers
+        self.given[row] = at
+
+    def _code(self, parent: int, at: int) -> int:
+        state = unquoted(self.tokens.words[at])
+        if state not in self.codes[parent]:
+            raise self.tokens.error(
+                f"parent {self.names[parent]!r} has no state {state!r}"
+                f"{suggestion(state, self.states[parent])}",
+                at,
+            )
+        return self.codes[parent][state]
+
+    def _table(self) -> None:
+        """Read ``table probabilities ;``, in which the parents count fastest."""
+        at = self.tokens.at
+        numbers = self._numbers(at + 1, self.rows.size)
+        if (self.given != _UNREAD).any():
+            raise self.tokens.error(
+                "rows are given twice: leave either this table or what stands before it", at
+            )
+        self.rows[:] = np.reshape(numbers, self.rows.shape[::-1]).T
+        self.given[:] = at
+
+    def _numbers(self, start: int, count: int) -> list[float]:
+        """Read this many probabilities and the semicolon."""
+        end = self.tokens.find(";", start)
+        words = self.tokens.words[start:end]
+        for k, word in enumerate(words):
+            if not _NUMBER.fullmatch(word):
+                raise self.tokens.expected("a probability or ';'", start + k)
+        if len(words) != count:
+            raise self.tokens.error(
+                f"expected {count} probabilities of {self.names[-1]!r} here, found {len(words)}: "
+                "give one for each state",
+                start,
+            )
+        self.tokens.at = end + 1
+        return list(map(float, words))
+
+    def _fill(self) -> None:
+        """Put the default row where no row was given."""
+        missing = self.given == _UNREAD
+        if not missing.any():
+            return
+        if self.default is None:
+            raise self.tokens.error(self._lack(missing), self.tokens.at)
+        self.given[missing], self.rows[missing] = self.default
+
+    def _lack(self, missing: NDArray[np.bool_]) -> str:
+        own = self.names[-1]
+        if not self.codes:
+            return f"{own!r} has no probabilities: add 'table' with one for each state"
+        return (
+            f"the probabilities of {own!r} lack {int(missing.sum())} of {len(missing)} rows, "
+            f"first {self._row_name(int(missing.argmax()))}: add them, or a row 'default'"
+        )
+
+    def _check(self) -> None:
+        """Verify that each row is a distribution."""
+        sums = self.rows.sum(axis=1)
+        wrong = (abs(sums - 1) > ROW_TOLERANCE) | (self.rows < 0).any(axis=1)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise self.tokens.error(
+                f"expected probabilities >= 0 that sum to one within {ROW_TOLERANCE:g} in "
+                f"{self._row_name(row)} of {self.names[-1]!r}, found the sum {float(sums[row])!r} "
+                f"and the least {float(self.rows[row].min())!r}: correct them",
+                int(self.given[row]),
+            )
+
+    def _row_name(self, row: int) -> str:
+        """Tell which row: the parents' states, or that there is one only."""
+        if not self.codes:
+            return "the table"
+        where = np.unravel_index(row, self.shape[:-1])
+        states = (quoted(self.states[k][int(s)]) for k, s in enumerate(where))
+        return f"the row ({', '.join(states)})"
+
+
+class NetworkReader:
+    """Reads one network.
+
+    Parameters
+    ----------
+    tokens
+        The whole text.
+    """
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self.states: dict[str, tuple[str, ...]] = {}
+        # What a property calls the variables and states that stand here as other words.
+        self.true_names: dict[str, str] = {}
+        self.true_states: dict[str, tuple[str, ...]] = {}
+        self.index: dict[str, int] = {}
+        self.parents: dict[str, tuple[int, ...]] = {}
+        self.tables: dict[str, NDArray[np.float64]] = {}
+        self.entries = 0
+
+    def read(self) -> BayesianNetwork:
+        """Return the network."""
+        pending = self._declarations()
+        end = self.tokens.at
+        self.index = {name: i for i, name in enumerate(self.states)}
+        for self.tokens.at in pending:
+            self._probability()
+        self._require_whole(end)
+        names = tuple(self.true_names.get(name, name) for name in self.states)
+        if twice := repeated(names):
+            raise self.tokens.error(
+                f"two variables have the name {twice[0]!r}: rename one in its property "
+                f"{VARIABLE_KEY!r}",
+                end,
+            )
+        return BayesianNetwork(
+            names,
+            tuple(self.true_states.get(name, states) for name, states in self.states.items()),
+            tuple(self.parents[name] for name in self.states),
+            tuple(self.tables[name] for name in self.states),
+        )
+
+    def _declarations(self) -> list[int]:
+        """Read all but the probabilities; return where these begin.
+
+        They wait because a statement may stand before the declaration of a parent.
+        """
+        tokens = self.tokens
+        pending: list[int] = []
+        while (word := tokens.next) != "":
+            if word == "network":
+                self._network()
+            elif word == "variable":
+                self._variable()
+            elif word == "probability":
+                pending.append(tokens.at)
+                tokens.at = tokens.find("}", tokens.at) + 1
+            elif word == "property":
+                tokens.skip_properties()
+            else:
+                raise tokens.expected(
+                    "'network', 'variable', 'probability' or 'property'", tokens.at
+                )
+        return pending
+
+    def _network(self) -> None:
+        """Read ``network name { properties }``; the name may be left out."""
+        self.tokens.at += 1
+        if self.tokens.next != "{":
+            self.tokens.take_name("the network's name or '{'")
+        self.tokens.take("{")
+        self.tokens.skip_properties()
+        self.tokens.take("}")
+
+    def _variable(self) -> None:
+        """Read ``variable name { type discrete [ count ] { states }; }``."""
+        tokens = self.tokens
+        tokens.at += 1
+        start = tokens.at
+        name = tokens.take_name("a variable's name")
+        if name in self.states:
+            raise tokens.error(f"variable {name!r} is declared twice: rename one", start)
+        tokens.take("{")
+        properties = tokens.take_properties()
+        for word in ("type", "discrete", "["):
+            tokens.take(word)
+        count = self._count()
+        tokens.take("]")
+        self.states[name] = self._state_names(name, count)
+        tokens.take(";")
+        properties |= tokens.take_properties()
+        tokens.take("}")
+        if VARIABLE_KEY in properties:
+            (self.true_names[name],) = self._true_names(properties[VARIABLE_KEY], 1)
+        if STATES_KEY in properties:
+            self.true_states[name] = self._true_names(properties[STATES_KEY], count)
+
+    def _true_names(self, at: int, count: int) -> tuple[str, ...]:
+        """Return the names that the property here lists as ``= "name", "name"``."""
+        words = self.tokens.words[at + 1 : self.tokens.find(";", at)]
+        try:
+            names = json.loads(f"[{','.join(words[1:])}]")
+        except ValueError:
+            names = []
+        strings = tuple(name for name in names if isinstance(name, str))
+        if words[:1] != ["="] or not len(names) == len(set(strings)) == count:
+            raise self.tokens.error(
+                f"expected '=', {count} different names in double quotes, as JSON writes them, and "
+                "';': correct or remove this property",
+                at,
+            )
+        return strings
+
+    def _count(self) -> int:
+        if not re.fullmatch("0*[1-9][0-9]{0,8}", self.tokens.next):
+            raise self.tokens.expected("the number of states", self.tokens.at)
+        self.tokens.at += 1
+        return int(self.tokens.words[self.tokens.at - 1])
+
+    def _state_names(self, name: str, count: int) -> tuple[str, ...]:
+        """Read ``{ states }``."""
+        tokens = self.tokens
+        tokens.take("{")
+        start = tokens.at
+        while tokens.next != "}":
+            tokens.take_name("a state's name or '}'")
+        states = tuple(map(unquoted, tokens.words[start : tokens.at]))
+        if len(states) != count:
+            raise tokens.error(
+                f"expected {count} states of {name!r}, found {len(states)}: correct the number in "
+                "brackets, or put double quotes around names that hold blanks, commas or marks",
+                start,
+            )
+        if twice := repeated(states):
+            again = states.index(twice[0], states.index(twice[0]) + 1)
+            raise tokens.error(
+                f"state {twice[0]!r} of {name!r} stands twice: rename one", start + again
+            )
+        tokens.at += 1
+        return states
+
+    def _probability(self) -> None:
+        """Read ``probability ( variable | parents ) { table }``."""
+        self.tokens.at += 1
+        self.tokens.take("(")
+        start = self.tokens.at
+        child, *parents = self._family()
+        if child in self.tables:
+            raise self.tokens.error(
+                f"the probabilities of {child!r} are given twice: remove one statement", start
+            )
+        self.tokens.take("{")
+        family = [*parents, child]
+        self.parents[child] = tuple(self.index[name] for name in parents)
+        self.tables[child] = TableReader(
+            self.tokens, family, [self.states[name] for name in family], self.entries
+        ).read()
+        self.entries += self.tables[child].size
+        self.tokens.take("}")
+
+    def _family(self) -> list[str]:
+        """Read ``variable | parents )``."""
+        tokens = self.tokens
+        family: list[str] = []
+        while tokens.next != ")" or not family:
+            start = tokens.at
+            name = tokens.take_name("a variable's name" + (" or ')'" if family else ""))
+            if name not in self.index:
+                raise tokens.error(
+                    f"variable {name!r} is not declared{suggestion(name, self.index)}", start
+                )
+            if name in family:
+                raise tokens.error(
+                    f"variable {name!r} stands twice in its family: remove one", start
+                )
+            family.append(name)
+        tokens.at += 1
+        return family
+
+    def _require_whole(self, end: int) -> None:
+        """Verify that there are variables and that each has its probabilities."""
+        if not self.states:
+            raise self.tokens.expected("at least one variable", end)
+        for name in self.states:
+            if name not in self.tables:
+                raise self.tokens.error(
+                    f"variable {name!r} has no probabilities: add a statement "
+                    f"'probability ( {quoted(name)} ... ) {{ ... }}'",
+                    end,
+                )
