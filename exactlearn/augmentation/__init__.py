@@ -15,7 +15,7 @@ complete rows, with the penalty of all rows.* Another row of weight w changes a 
 ``f(n + w) - f(n) - [g(m + w) - g(m)]`` with ``m >= n``, whatever its states are, which is never
 more than 0: ``f' (n) <= g'(m)``, because digamma rises and its argument is the smaller one for f,
 and for the likelihood scores both are ``a (1 + log n)``.
-(:mod:`exactlearn.augmentation.complete_rows`; ``tests/test_augmentation.py``:
+(:mod:`exactlearn.augmentation.exact`; ``tests/test_augmentation.py``:
 ``test_complete_rows_bound_every_pair``.)
 
 **Row classes.** *Rows with the same observed states and the same holes may be given the same
@@ -82,10 +82,9 @@ a pair of score L is known, may fill all holes of which other states are known t
 ``test_holes_are_filled_only_where_no_better_pair_is_lost``.)
 """
 
-from exactlearn.augmentation.augment import METHODS, augment, gadget_problem
-from exactlearn.augmentation.check import check
-from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.local_search.unproven import Unproven
+from exactlearn.augmentation.augment import METHODS, augment, check, gadget_problem
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import Unproven
 from exactlearn.augmentation.result import Augmentation
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The one entry to all augmentation methods."""
+"""The one entry to all augmentation methods, and the check of what they return."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,19 +7,20 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.did_you_mean import suggestion
-from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.enumeration.exact import (
+from exactlearn.augmentation.exact import (
     augment_branching,
     augment_exact,
     augment_gadget,
     reduction,
 )
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import Incumbent, Pair
 from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
-from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.local_search.neighbourhood import better_pair
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
@@ -159,3 +160,32 @@ def gadget_problem(
     """
     rules = FamilyRules.of(max_parents, required, forbidden)
     return reduction(Task(dataset, score, rules, "auto", 0))[1]
+
+
+def check(augmentation: Augmentation, dataset: Dataset, score: Score, rules: FamilyRules) -> None:
+    """Recompute the score from the incomplete table, and search the neighbourhood once more.
+
+    Parameters
+    ----------
+    augmentation
+        The answer.
+    dataset, score, rules
+        What was asked.
+
+    Raises
+    ------
+    CheckError
+        When :meth:`Augmentation.check_score` does, or when ``t-local`` is claimed and a better pair
+        lies within distance ``t``.
+    """
+    augmentation.check_score(dataset, score, rules)
+    if augmentation.status != "t-local" or augmentation.parents is None:
+        return
+    assert augmentation.t is not None
+    pair = Pair(augmentation.parents, augmentation.values, augmentation.score)
+    better = better_pair(Task(dataset, score, rules), Incumbent(), pair, augmentation.t)
+    if better is not None:
+        raise CheckError(
+            f"a pair within distance {augmentation.t} scores {better.score!r}, more than "
+            f"{augmentation.score!r}"
+        )

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.interrupts import interruptible
-from exactlearn.augmentation.answers import TOLERANCE
 from exactlearn.augmentation.augment import augment
-from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent
 from exactlearn.augmentation.local_search.hill_climber import best_climb
-from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.data.dataset import Dataset

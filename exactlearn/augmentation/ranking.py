@@ -7,15 +7,12 @@ from typing import Literal
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.interrupts import interruptible
-from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branch_and_bound.search import branch
-from exactlearn.augmentation.columns import merge_rows
-from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import Answers, Incumbent, Pair
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
-from exactlearn.augmentation.solution import Pair
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.task import LimitReachedError, Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.scores import Score

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.local_search.unproven import Unproven
-from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.solution import total_score
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order

@@ -1,25 +1,83 @@
-"""Completions that climbs begin with.
+"""Completions that climbs begin with, and DAGs from a quick search.
 
 A random completion is far from any that a network explains. Filling each row with its most probable
 states, by a network learned from the completion, again and again until it stays (hard EM, as in
 :mod:`exactlearn.structure.structural_em`), takes less time than the climb's first steps and ends
-where climbs reach better pairs: of SPECT with 10 % of its cells hidden by 10 to 25 nats.
+where climbs reach better solutions: of SPECT with 10 % of its cells hidden by 10 to 25 nats.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.primal_heuristic import good_network
-from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.task import Task, between_blocks
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset
+from exactlearn.graphs.dag import topological_order
+from exactlearn.solvers import Problem
+from exactlearn.solvers.components import split
+from exactlearn.solvers.primal_heuristic import good_selection
 from exactlearn.solvers.progress import Pause, no_pause
+
+Dag = tuple[tuple[int, ...], ...]
+"""Parents of each variable."""
+
+
+def good_network(
+    problem: Problem,
+    start: Sequence[Sequence[int]] | None,
+    *,
+    effort: int,
+    shakes: int,
+    seed: int,
+    pause: Pause = no_pause,
+) -> tuple[Dag, float]:
+    """Search among the orders of the variables; proves nothing.
+
+    Parameters
+    ----------
+    problem
+        A feasible problem without choices.
+    start
+        Parents of each variable in a network to begin with; its order is what counts. Without it,
+        the search begins with a greedy order.
+    effort
+        About how many candidates to look at, in all components together.
+    shakes
+        How often, for each variable, the search continues from a shaken copy of its best order.
+    seed
+        Seed of all randomness.
+    pause
+        Called between blocks of work; what it raises passes through.
+
+    Returns
+    -------
+    tuple
+        Parents of each variable, and their score. The same arguments give the same.
+    """
+    chosen = np.zeros(problem.n_variables, np.int64)
+    position = None if start is None else positions(start)
+    for component in split(problem):
+        share = effort * component.n_candidates // problem.n_candidates
+        found = good_selection(
+            component, position, effort=share, shakes=shakes, seed=seed, pause=pause
+        )
+        chosen[component.variables] = component.candidate[found]
+    return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
+
+
+def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return the position of each variable in an order of a network, parents first."""
+    order = topological_order(tuple(tuple(p) for p in parents))
+    position = np.empty(len(order), np.int64)
+    position[list(order)] = np.arange(len(order))
+    return position
+
 
 EFFORT = 10**6
 """Candidates that the search for a first DAG looks at, about."""

@@ -1,14 +1,14 @@
-"""What an augmentation is asked."""
+"""The task of an augmentation, and its table with equal rows merged."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import Incumbent, Pair, total_score
 from exactlearn.augmentation.result import AugmentationStatus
-from exactlearn.augmentation.solution import Pair, total_score
+from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_identification import Budget
@@ -158,3 +158,37 @@ def pause(incumbent: Incumbent) -> None:
     incumbent.tick(0)
     if incumbent.is_over:
         raise LimitReachedError("feasible")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table whose equal rows are merged, and where each original row went.
+
+    Parameters
+    ----------
+    dataset
+        The merged table; every row has a weight.
+    origin
+        For each original row, its row in the merged table.
+    """
+
+    dataset: Dataset
+    origin: NDArray[np.int64]
+
+
+def merge_rows(dataset: Dataset, *, incomplete: bool) -> Rows:
+    """Merge equal rows; rows with missing cells only if ``incomplete``."""
+    codes = dataset.codes
+    key = codes.astype(np.int32)
+    if not incomplete:
+        hole = (codes == MISSING).any(axis=1)
+        tag = np.where(hole, np.arange(1, len(codes) + 1), 0).astype(np.int32)
+        key = np.column_stack([key, tag])
+    _, first, origin = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # keep the order of first appearance
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    origin = rank[origin.reshape(-1)]
+    weights = np.bincount(origin, weights=dataset.weights, minlength=len(order))
+    merged = replace(dataset, codes=codes[first[order]], weights=weights.astype(np.float64))
+    return Rows(merged, origin.astype(np.int64))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.augmentation import METHODS
-from exactlearn.augmentation.solution import total_score
+from exactlearn.augmentation.incumbent import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.dataset import Dataset

@@ -6,8 +6,7 @@ from math import inf
 import numpy as np
 
 from exactlearn._runtime.interrupts import interruptible
-from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.solution import IMPROVEMENT, Pair
+from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Pair
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em

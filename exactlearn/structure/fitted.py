@@ -66,7 +66,7 @@ class FittedNetwork:
 def complete_score(table: Dataset, parents: Parents, score: Score) -> float:
     """Return the score of a DAG on complete, perhaps weighted, rows.
 
-    What :func:`~exactlearn.augmentation.solution.total_score` returns, fast on many rows.
+    What :func:`~exactlearn.augmentation.incumbent.total_score` returns, fast on many rows.
     """
     counts = [full_counts(table, child, family) for child, family in enumerate(parents)]
     return _score(counts, score, total_weight(table))

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.result import TOLERANCE
-from exactlearn.augmentation.solution import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset

@@ -21,8 +21,8 @@ from collections.abc import Iterable
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.did_you_mean import suggestion
-from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError

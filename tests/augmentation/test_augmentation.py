@@ -8,15 +8,9 @@ import pytest
 from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget_problem
 from exactlearn.augmentation.branch_and_bound import search as branching
 from exactlearn.augmentation.enumeration.gadget import penalty
-from exactlearn.augmentation.local_search.climb import climb
-from exactlearn.augmentation.local_search.hill_climber import best_climb
-from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.solution import Pair, total_score
-from exactlearn.augmentation.starts import (
-    fitted_completion,
-    mode_completion,
-    starting_completions,
-)
+from exactlearn.augmentation.incumbent import Incumbent, Pair, total_score
+from exactlearn.augmentation.local_search.hill_climber import best_climb, climb
+from exactlearn.augmentation.starts import fitted_completion, mode_completion, starting_completions
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError

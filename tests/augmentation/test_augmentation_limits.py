@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import FamilyRules, augment
-from exactlearn.augmentation.complete_rows import bounds_by_complete_rows, bounds_without_rows
+from exactlearn.augmentation.exact import bounds_by_complete_rows, bounds_without_rows
+from exactlearn.augmentation.incumbent import GRACE, Incumbent
 from exactlearn.augmentation.local_search import family_store, tabulation
 from exactlearn.augmentation.local_search.family_store import FamilyStore
-from exactlearn.augmentation.progress import GRACE, Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError

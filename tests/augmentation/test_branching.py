@@ -8,14 +8,11 @@ import pytest
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
 from exactlearn.augmentation.branch_and_bound.incomplete_families import OpenFamilies
-from exactlearn.augmentation.branch_and_bound.lagrangian_dual import agree
-from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
-from exactlearn.augmentation.branch_and_bound.multipliers import Prices, others_members
+from exactlearn.augmentation.branch_and_bound.lagrangian_dual import agree, descend
+from exactlearn.augmentation.branch_and_bound.multipliers import Holes, Prices, others_members
 from exactlearn.augmentation.branch_and_bound.node_relaxation import Optimism
 from exactlearn.augmentation.branch_and_bound.restricted_master import Agreement
-from exactlearn.augmentation.branch_and_bound.subgradient import descend
-from exactlearn.augmentation.columns import merge_rows
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.scores import BIC, BDeu, score_family

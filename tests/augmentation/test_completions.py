@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from exactlearn.augmentation.columns import all_completions, merge_rows
-from exactlearn.augmentation.completions import (
-    FamilyRules,
+from exactlearn.augmentation.enumeration.linked_program import (
+    all_completions,
     completion_problem,
     require_enumerable,
 )
+from exactlearn.augmentation.families import FamilyRules, parent_sets
+from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.local_search.coordinate_ascent import settle
-from exactlearn.augmentation.solution import total_score
-from exactlearn.augmentation.subsets import parent_sets
+from exactlearn.augmentation.task import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family

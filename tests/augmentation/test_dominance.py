@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.augmentation import FamilyRules
-from exactlearn.augmentation.dominance import smaller_sets, undominated
 from exactlearn.augmentation.local_search.family_store import FamilyStore
+from exactlearn.augmentation.local_search.threshold_query import smaller_sets, undominated
 from exactlearn.scoring.scores import BDeu
 from tests.augmentation_oracle import random_table
 

@@ -8,21 +8,23 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation.incumbent import Incumbent, Pair, total_score
 from exactlearn.augmentation.local_search import move_search as change_search
 from exactlearn.augmentation.local_search import neighbourhood
-from exactlearn.augmentation.local_search.bound_tightening import tightened
+from exactlearn.augmentation.local_search.coordinate_ascent import in_order
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits, require_tabulated
-from exactlearn.augmentation.local_search.group_search import better_in_groups
-from exactlearn.augmentation.local_search.move_search import ChangeSearch
-from exactlearn.augmentation.local_search.moves import Changes, gathered, n_changes, prefixes
-from exactlearn.augmentation.local_search.objective_cut import WEIGHTS, refuting_weight
-from exactlearn.augmentation.local_search.order_ascent import in_order
+from exactlearn.augmentation.local_search.move_search import (
+    Changes,
+    ChangeSearch,
+    gathered,
+    n_changes,
+    prefixes,
+)
+from exactlearn.augmentation.local_search.pruning import better_in_groups
 from exactlearn.augmentation.local_search.set_families import envelope, listed_families, rewarded
 from exactlearn.augmentation.local_search.tabulation import table_cells
-from exactlearn.augmentation.primal_heuristic import good_network
-from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.solution import Pair, total_score
-from exactlearn.augmentation.starts import fitted_completion, mode_completion
+from exactlearn.augmentation.local_search.threshold_query import WEIGHTS, refuting_weight, tightened
+from exactlearn.augmentation.starts import fitted_completion, good_network, mode_completion
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn.augmentation import FamilyRules, augment
+from exactlearn.augmentation import exact as exact_methods
 from exactlearn.augmentation import profile as profiling
-from exactlearn.augmentation.enumeration import exact as exact_methods
 from exactlearn.augmentation.profile import Known, profile
 from exactlearn.errors import OptionError
 from exactlearn.formats.table import write_dataset

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import FamilyRules
+from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.ranking import best_pairs
-from exactlearn.augmentation.solution import total_score
 from exactlearn.errors import OptionError
 from exactlearn.scoring.scores import BIC, BDeu
 from tests.augmentation_oracle import allowed_dags, best_per_completion, random_table

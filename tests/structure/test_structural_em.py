@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from exactlearn.augmentation.solution import total_score
+from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em

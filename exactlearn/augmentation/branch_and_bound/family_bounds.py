@@ -33,9 +33,8 @@ from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     lay_out,
     open_rows,
 )
-from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
-from exactlearn.augmentation.branch_and_bound.multipliers import price_of
-from exactlearn.augmentation.score_increments import Growth
+from exactlearn.augmentation.branch_and_bound.multipliers import Holes, price_of
+from exactlearn.augmentation.families import Growth
 
 ROUNDING = 1e-10
 """Least improvement worth a branch, relative to a family's score."""

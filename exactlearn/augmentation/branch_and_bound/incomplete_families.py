@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
-from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
-from exactlearn.augmentation.score_increments import Growth, growth
-from exactlearn.augmentation.subsets import parent_sets
+from exactlearn.augmentation.branch_and_bound.multipliers import Holes
+from exactlearn.augmentation.families import Growth, growth, parent_sets
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families

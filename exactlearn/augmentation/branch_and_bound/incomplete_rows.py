@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
-from exactlearn.augmentation.branch_and_bound.multipliers import price_of
-from exactlearn.augmentation.score_increments import Growth, gain
+from exactlearn.augmentation.branch_and_bound.multipliers import Holes, price_of
+from exactlearn.augmentation.families import Growth, gain
 
 
 class OpenRows(NamedTuple):

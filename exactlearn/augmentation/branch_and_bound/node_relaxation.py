@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn.augmentation.branch_and_bound.family_bounds import read_family
 from exactlearn.augmentation.branch_and_bound.incomplete_families import OpenFamilies
-from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
-from exactlearn.augmentation.branch_and_bound.multipliers import Prices, sets_of_sinks
+from exactlearn.augmentation.branch_and_bound.multipliers import Holes, Prices, sets_of_sinks
 from exactlearn.solvers.lp.multipliers import Multipliers
 
 

@@ -17,17 +17,14 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.branch_and_bound.incomplete_families import OpenFamilies
-from exactlearn.augmentation.branch_and_bound.lagrangian_dual import Agreed, agree
-from exactlearn.augmentation.branch_and_bound.missing_cells import Holes
+from exactlearn.augmentation.branch_and_bound.lagrangian_dual import Agreed, agree, descend
+from exactlearn.augmentation.branch_and_bound.multipliers import Holes
 from exactlearn.augmentation.branch_and_bound.node_relaxation import AT_ONCE, Optimism, Reading
 from exactlearn.augmentation.branch_and_bound.restricted_master import Agreement
-from exactlearn.augmentation.branch_and_bound.subgradient import descend
-from exactlearn.augmentation.local_search.climb import climb
+from exactlearn.augmentation.incumbent import Answers, Incumbent
 from exactlearn.augmentation.local_search.coordinate_ascent import settle
-from exactlearn.augmentation.local_search.hill_climber import is_tabulated
-from exactlearn.augmentation.progress import Incumbent
+from exactlearn.augmentation.local_search.hill_climber import climb, is_tabulated
 from exactlearn.augmentation.task import (
     LimitReachedError,
     Task,

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.columns import Columns
+from exactlearn.augmentation.enumeration.linked_program import Columns
 from exactlearn.data.dataset import Dataset
 from exactlearn.solvers.problem import Problem, offsets
 

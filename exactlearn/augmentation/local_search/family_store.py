@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.completions import FamilyRules
-from exactlearn.augmentation.local_search.order_ascent import in_order, sweep
+from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.local_search.coordinate_ascent import in_order, sweep
 from exactlearn.augmentation.local_search.set_families import (
     SetFamilies,
     all_families,
@@ -28,7 +28,7 @@ from exactlearn.augmentation.local_search.tabulation import (
     table_cells,
     tabulate,
 )
-from exactlearn.augmentation.primal_heuristic import Dag, positions
+from exactlearn.augmentation.starts import Dag, positions
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families

@@ -1,34 +1,150 @@
-"""The search for a pair that is better after one of some changes of cells.
+"""Moves (changes of missing cells), and the search for a better solution after one of a group.
 
-Many changes are asked of together: where every family has the best score that any of them gives it,
-a network scores at least what it scores after each of them, so that no change of the group is worth
-a look when no network of the group's *envelope* is above the target. Multipliers of clusters, those
+A group of moves is searched at once: where every family has the best score that any of them gives
+it, a network scores at least what it scores after each of them, so no move of the group is worth a
+look when no network of the group's *envelope* is above the target. Multipliers of clusters, those
 of the completion's own linear relaxation, leave few families, and the order graph the few sets of
 variables that matter (:mod:`exactlearn.solvers.threshold_query`).
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.dominance import smaller_sets, undominated
-from exactlearn.augmentation.local_search.bound_tightening import Question, tightened
+from exactlearn.augmentation.incumbent import Incumbent, Pair
 from exactlearn.augmentation.local_search.family_store import FamilyStore
-from exactlearn.augmentation.local_search.moves import Changes, Group
-from exactlearn.augmentation.local_search.objective_cut import best_weight, refuting_weight
-from exactlearn.augmentation.local_search.set_families import (
-    rewarded,
-    selection_problem,
+from exactlearn.augmentation.local_search.set_families import rewarded, selection_problem
+from exactlearn.augmentation.local_search.threshold_query import (
+    Question,
+    best_weight,
+    refuting_weight,
+    smaller_sets,
+    tightened,
+    undominated,
 )
-from exactlearn.augmentation.primal_heuristic import Dag
-from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.solution import Pair
+from exactlearn.augmentation.starts import Dag
 from exactlearn.augmentation.task import LimitReachedError, Task, pause
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.threshold_query import select_above
+
+
+class Changes(NamedTuple):
+    """Completions that differ in the same cells but for a last one.
+
+    Attributes
+    ----------
+    fixed
+        Row, variable and new state of the cells that all of them change, shape (cells, 3).
+    last
+        The same of the one cell that each changes besides, shape (completions, 3), in order of
+        variables.
+    bounds
+        What pairs with each completion score at most, shape (completions,), or nothing.
+    """
+
+    fixed: NDArray[np.int64]
+    last: NDArray[np.int64]
+    bounds: NDArray[np.float64] = np.zeros(0)
+
+    def take(self, some: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Changes":
+        """Return some of the changes."""
+        return Changes(self.fixed, self.last[some], self.bounds[some])
+
+
+Group = tuple[Changes, ...]
+"""Changes that are asked of together."""
+
+
+def halves(group: Group) -> list[Group]:
+    """Split a group of several completions."""
+    if len(group) > 1:
+        middle = len(group) // 2
+        return [group[:middle], group[middle:]]
+    middle = len(group[0].last) // 2
+    return [(group[0].take(np.s_[:middle]),), (group[0].take(np.s_[middle:]),)]
+
+
+def parts_of(found: Sequence[Changes], chosen: NDArray[np.intp]) -> Group:
+    """Return some of several changes, numbered one after the other, as a group."""
+    starts = np.cumsum([0, *(len(changes.last) for changes in found)])
+    owner = np.searchsorted(starts, chosen, side="right") - 1
+    place = chosen - starts[owner]
+    return tuple(found[k].take(place[owner == k]) for k in np.unique(owner).tolist())
+
+
+def n_changes(singles: NDArray[np.int64], size: int) -> int:
+    """Return how many changes of ``size`` cells :func:`prefixes` yields."""
+    ways = [1, *[0] * size]  # to change so many of the cells seen
+    _, states = np.unique(singles[:, :2], axis=0, return_counts=True)
+    for others in states.tolist():
+        for at in range(size, 0, -1):
+            ways[at] += others * ways[at - 1]
+    return ways[size]
+
+
+def by_variable(changes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Split changes, in order of variables, by variable."""
+    return np.split(changes, 1 + np.flatnonzero(np.diff(changes[:, 1]))) if len(changes) else []
+
+
+def gathered(tops: NDArray[np.float64], limit: float, slack: float) -> list[NDArray[np.intp]]:
+    """Split changes into groups that are hardly harder to exclude than their members.
+
+    The bound of a group's envelope is the sum over the children of the highest that any change
+    gives a child. A group begins with the change of the lowest bound left, and takes whichever
+    raises its bound least, as long as that stays below a limit.
+
+    Parameters
+    ----------
+    tops
+        Each child's best score with multipliers after each change, shape (changes, children).
+    limit
+        Bound up to which groups grow; beyond it they do by a slack.
+    slack
+        By how much more than that of its first change a group's bound may be anyway.
+
+    Returns
+    -------
+    list
+        The numbers of each group's changes, increasing.
+    """
+    totals, left = tops.sum(axis=1), np.arange(len(tops))
+    groups = []
+    while len(left):
+        seed = left[totals[left].argmin()]
+        members, highest, most = [], tops[seed], max(limit, float(totals[seed]) + slack)
+        while True:
+            joins = (tops[left] <= highest).all(axis=1)
+            members.append(left[joins])
+            left = left[~joins]
+            raised = np.maximum(tops[left], highest).sum(axis=1)
+            if raised.min(initial=np.inf) > most:
+                break
+            highest = np.maximum(tops[left[raised.argmin()]], highest)
+        groups.append(np.sort(np.concatenate(members)))
+    return groups
+
+
+def prefixes(
+    singles: NDArray[np.int64], size: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the changes of ``size`` cells, each with the single changes of the cells after them."""
+    if size == 0:
+        yield singles[:0], singles
+        return
+    cell = np.concatenate([[0], np.cumsum((np.diff(singles[:, :2], axis=0) != 0).any(axis=1))])
+    for fixed, left in prefixes(singles, size - 1):
+        begin = len(singles) - len(left)
+        for at in range(begin, len(singles)):
+            after = int(np.searchsorted(cell, cell[at], side="right"))
+            if after < len(singles):
+                yield np.concatenate([fixed, singles[at : at + 1]]), singles[after:]
+
 
 SHARE, NEAR = 0.75, 3.0
 """What a search without proof allows a family to lose: a share of the gap of the pair's own DAG,

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.augmentation.incumbent import Incumbent, Ledger, Pair
 from exactlearn.augmentation.local_search.family_store import FamilyStore, require_tabulated
-from exactlearn.augmentation.local_search.group_search import better_in_groups
-from exactlearn.augmentation.local_search.move_search import ChangeSearch
-from exactlearn.augmentation.local_search.moves import (
+from exactlearn.augmentation.local_search.move_search import (
     Changes,
+    ChangeSearch,
     Group,
     by_variable,
     gathered,
@@ -25,10 +25,7 @@ from exactlearn.augmentation.local_search.moves import (
     parts_of,
     prefixes,
 )
-from exactlearn.augmentation.local_search.sequential_pruning import sift
-from exactlearn.augmentation.local_search.unproven import Ledger
-from exactlearn.augmentation.progress import Incumbent
-from exactlearn.augmentation.solution import Pair
+from exactlearn.augmentation.local_search.pruning import better_in_groups, sift
 from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
 from exactlearn.solvers.families import families_without_choices
 from exactlearn.solvers.lp.clusters import Counted

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.completions import FamilyRules
+from exactlearn.augmentation.families import FamilyRules, ParentSets, parent_sets, subset_without
 from exactlearn.augmentation.local_search.tabulation import (
     Rows,
     Sets,
@@ -26,7 +26,6 @@ from exactlearn.augmentation.local_search.tabulation import (
     holds,
     selected,
 )
-from exactlearn.augmentation.subsets import ParentSets, parent_sets, subset_without
 from exactlearn.solvers.lp.cluster_rewards import rewards
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.problem import Problem, offsets

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.score_increments import term
+from exactlearn.augmentation.families import term
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.scores import BAYESIAN, Score
 from exactlearn.solvers.progress import Pause, no_pause

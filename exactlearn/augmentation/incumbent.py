@@ -1,18 +1,121 @@
-"""The best pair so far of a running augmentation: nothing reported is ever lost."""
+"""Solutions (a DAG with a completion) and the best ones found so far, of which none is lost."""
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.local_search.unproven import Ledger, Unproven
-from exactlearn.augmentation.solution import Pair
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.scores import Score, score_family
 from exactlearn.solvers.result import Event, OnEvent
+
+IMPROVEMENT = 1e-7
+"""Least improvement, relative to the score, that a step must bring: less is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A DAG and a completion with their score."""
+
+    parents: tuple[tuple[int, ...], ...]
+    values: NDArray[np.int64]
+    score: float
+
+    @property
+    def target(self) -> float:
+        """What a pair must score more than to count as better."""
+        return self.score + IMPROVEMENT * max(1.0, abs(self.score))
+
+
+def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score) -> float:
+    """Return the score of a DAG on complete data: the sum over its families."""
+    return sum(score_family(dataset, child, tuple(ps), score) for child, ps in enumerate(parents))
+
+
+@dataclass(frozen=True)
+class Unproven:
+    """Changes of cells after which a better pair is not excluded.
+
+    Parameters
+    ----------
+    changes
+        How many; changes that lead to the same table but for the order of its rows count once.
+    of
+        How many there are up to the distance asked for.
+    dag
+        Whether the DAG is not proven the best one for the completion as it is, either.
+    gain
+        No pair after any of them, nor with another DAG alone, scores more than this above the pair;
+        ``inf`` while some are not bounded.
+    """
+
+    changes: int
+    of: int
+    dag: bool
+    gain: float
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the pair is proven to be t-local optimal."""
+        return not self.changes and not self.dag
+
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        if self.is_nothing:
+            return f"the best pair is t-local optimal, all of its {self.of} changes being excluded"
+        left = f"{self.changes} of {self.of} changes"
+        left += " and the DAG are unproven" if self.dag else " are unproven"
+        if not isfinite(self.gain):
+            return f"{left}, and not all are bounded yet"
+        return f"{left}; none of them can gain more than {self.gain:.4g} nats"
+
+
+class Ledger:
+    """The changes around a pair that are open at the moment.
+
+    Attributes
+    ----------
+    left
+        What pairs after those that have been bounded score at most, in pieces.
+    unseen
+        How many have not been bounded.
+    dag
+        What the pair's own completion allows at most; the pair's score once its DAG is proven.
+
+    Parameters
+    ----------
+    pair
+        The pair.
+    total
+        How many changes there are.
+    """
+
+    def __init__(self, pair: Pair, total: int) -> None:
+        self.pair, self.total = pair, total
+        self.left: list[NDArray[np.float64]] = []
+        self.unseen = total
+        self.dag = inf
+
+    @property
+    def unproven(self) -> Unproven:
+        """What is open now."""
+        is_dag_open = self.dag > self.pair.target
+        bounds = np.concatenate([np.zeros(0), *self.left])
+        open_bounds = [*bounds.tolist(), *([self.dag] if is_dag_open else [])]
+        highest = inf if self.unseen else max(open_bounds, default=self.pair.score)
+        return Unproven(
+            changes=len(bounds) + self.unseen,
+            of=self.total,
+            dag=is_dag_open,
+            gain=max(0.0, highest - self.pair.score),
+        )
+
 
 GRACE = 1.0
 """Seconds beyond the time limit in which a first pair may still be found."""
@@ -187,3 +290,62 @@ class Incumbent:
         self._told = time.monotonic()
         values = () if self.parents is None else tuple(self.values.tolist())
         return Event(self.seconds, self.score, self.bound, nodes, self.parents, values)
+
+
+TOLERANCE = 1e-9
+"""Relative difference of a bound and the answers below which no better one is looked for."""
+
+_Key = tuple[tuple[tuple[int, ...], ...] | None, bytes]
+
+
+@dataclass
+class Answers:
+    """The best pairs so far.
+
+    Parameters
+    ----------
+    incumbent
+        Holds the best one, and the clock.
+    k
+        How many are looked for.
+    by_completion
+        Whether each completion is wanted once only, with its best DAG.
+    """
+
+    incumbent: Incumbent
+    k: int = 1
+    by_completion: bool = False
+    _found: dict[_Key, Pair] = field(default_factory=dict, repr=False)
+
+    def take(self, pair: Pair) -> None:
+        """Keep a pair if it is among the best."""
+        self.incumbent.offer(pair)
+        if self.k == 1:
+            return
+        key = (None if self.by_completion else pair.parents, pair.values.tobytes())
+        known = self._found.get(key)
+        if known is None or pair.score > known.score:
+            self._found[key] = pair
+        if len(self._found) > self.k:
+            del self._found[min(self._found, key=lambda key: self._found[key].score)]
+
+    @property
+    def ranked(self) -> tuple[Pair, ...]:
+        """The pairs, the best first; equal scores in the order of parents and values."""
+        best = self.incumbent
+        if self.k == 1:
+            assert best.parents is not None
+            return (Pair(best.parents, best.working_values, best.score),)
+        order = sorted(self._found.values(), key=lambda p: (p.parents, p.values.tolist()))
+        return tuple(sorted(order, key=lambda p: -round(p.score, 9)))
+
+    @property
+    def target(self) -> float:
+        """What another pair must score more than to be among the answers."""
+        if self.k == 1:
+            floor = self.incumbent.score
+        elif len(self._found) == self.k:
+            floor = min(pair.score for pair in self._found.values())
+        else:
+            return -inf
+        return floor + TOLERANCE * max(1.0, abs(floor))

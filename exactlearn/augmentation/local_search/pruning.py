@@ -1,22 +1,90 @@
-"""Exclude changes of a cell one after the other, where linear relaxations are tight.
+"""Exclude moves: in groups that are halved if need be, or one after the other.
 
-The most promising change is looked at alone. Mostly a few subgradient steps
+Groups are searched in several threads. Where linear relaxations are tight, *sequential pruning*
+takes the most promising move alone. Mostly a few subgradient steps
 (:mod:`exactlearn.solvers.lp.subgradient`) give multipliers that exclude it, and these exclude
 others; else its problem, which is small, is solved.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from exactlearn.augmentation.local_search.bound_tightening import tightened
-from exactlearn.augmentation.local_search.move_search import ChangeSearch
-from exactlearn.augmentation.local_search.moves import Changes
-from exactlearn.augmentation.local_search.unproven import Ledger
-from exactlearn.augmentation.solution import Pair
+from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn.augmentation.incumbent import Ledger, Pair
+from exactlearn.augmentation.local_search.move_search import Changes, ChangeSearch, Group, halves
+from exactlearn.augmentation.local_search.threshold_query import tightened
 from exactlearn.augmentation.task import pause
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.subgradient import MOST_STEPS
+
+
+def better_in_groups(
+    search: ChangeSearch,
+    groups: Sequence[Group],
+    *,
+    prove: bool = True,
+    halve: bool = True,
+    ledger: Ledger | None = None,
+) -> Pair | None:
+    """Return a better pair, or ``None`` when there is none after any of the changes.
+
+    Parameters
+    ----------
+    search
+        A search around the completion.
+    groups
+        The changes.
+    prove
+        Whether to prove that. Otherwise ``None`` says nothing.
+    halve
+        Whether to halve groups whose envelopes allow too much, which a proof needs.
+    ledger
+        Is told which changes are left.
+
+    Raises
+    ------
+    LimitReachedError
+        When the time is up first.
+    """
+    tables: list[ChangeSearch] = []
+    while groups:
+        halved: list[Group] = []
+        for at, found in enumerate(_looks(search, groups, prove, tables)):
+            if isinstance(found, Pair):
+                return found
+            if found and halve:
+                halved += halves(groups[at])
+            if ledger is not None:
+                left = [*halved, *groups[at + 1 :]]
+                ledger.left = [changes.bounds for group in left for changes in group]
+        groups = halved
+    return None
+
+
+def _looks(
+    search: ChangeSearch, groups: Sequence[Group], prove: bool, tables: list[ChangeSearch]
+) -> Iterator[Pair | bool]:
+    """Look at groups in several threads, each with tables of its own.
+
+    The tables are kept for the next time. Without proof, few families are looked at.
+    """
+    spare = iter(tables.copy())
+    keep = np.ones(len(search.rewards), np.bool_) if prove else search.close
+
+    def space() -> ChangeSearch:
+        own = next(spare, None)
+        if own is None:
+            own = search if prove and not tables else search.near(keep)
+            tables.append(own)
+        return own
+
+    def look(number: int, own: ChangeSearch) -> Pair | bool:
+        return own.look(groups[number], prove)
+
+    return in_order(look, len(groups), space, n_threads(None))
+
 
 SHRINKS = 0.5
 """Share of the families that may be left when the others are dropped."""
@@ -24,7 +92,7 @@ SHRINKS = 0.5
 MOST_TRIED = 4
 """Multipliers, the latest ones, that are tried on changes not seen before."""
 
-ROUNDS = 2
+TIGHTENINGS = 2
 """Rounds of subgradient steps, each on the candidates that the one before leaves."""
 
 MARGIN = 0.5
@@ -88,7 +156,7 @@ def _look(search: ChangeSearch, change: Changes) -> Pair | Multipliers | None:
     question = search.promising(search.after((change,)))
     if question is None:
         return None
-    for _ in range(ROUNDS):
+    for _ in range(TIGHTENINGS):
         if question.problem.is_feasible:
             question = tightened(question, [question.target - MARGIN], MOST_STEPS)
     parents = search.network_above(question)

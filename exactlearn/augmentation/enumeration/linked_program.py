@@ -1,68 +1,124 @@
 """Optimistic augmentation as parent-set selection with choices.
 
 Eq. (1) of Adel and de Campos, "Learning Bayesian networks with incomplete data by augmentation":
-maximise the score over DAGs *and* completions. Each column with missing cells becomes a choice
-whose values are the column's completions; the candidates of a family are indexed by the
-completions of its columns.
+maximise the score over DAGs *and* completions. A family's score depends on a completion only
+through the columns of its variables, so families must agree on the completion of each *column*: a
+choice whose values are the column's completions, its options. The candidates of a family are
+indexed by the options of its columns.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.columns import Columns
-from exactlearn.augmentation.enumeration.families import Table, score_completions
-from exactlearn.augmentation.option_ranks import combinations_at
-from exactlearn.augmentation.score_increments import growth
-from exactlearn.augmentation.subsets import parent_sets
+from exactlearn.augmentation.enumeration.family_scores import (
+    Options,
+    Table,
+    combinations_at,
+    score_completions,
+)
+from exactlearn.augmentation.families import FamilyRules, growth, parent_sets
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.scores import Score
-from exactlearn.solvers.problem import Arc, Problem, offsets
+from exactlearn.solvers.problem import Problem, offsets
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The completions of every column, its options, relative to a base completion.
+
+    A column without missing cells has one option.
+
+    Parameters
+    ----------
+    base
+        The table filled with the base completion, shape (variables, rows), int16.
+    first
+        Where each variable's options begin, shape (variables + 1,).
+    deviation_first, deviation_row, deviation_value
+        The cells where each option differs from the base, shape (options + 1,)
+        for the first and (total,) for the others.
+    """
+
+    base: NDArray[np.int16]
+    first: NDArray[np.int64]
+    deviation_first: NDArray[np.int64]
+    deviation_row: NDArray[np.int64]
+    deviation_value: NDArray[np.int16]
+
+    @property
+    def n_options(self) -> NDArray[np.int64]:
+        """Number of options of each variable, shape (variables,)."""
+        return np.diff(self.first).astype(np.int64)
+
+    @property
+    def options(self) -> Options:
+        """What the kernels see of the options."""
+        return Options(
+            self.first,
+            self.n_options,
+            self.deviation_first,
+            self.deviation_row,
+            self.deviation_value,
+        )
+
+    def column(self, variable: int, option: int) -> NDArray[np.int64]:
+        """Return a variable's column under one of its options."""
+        column: NDArray[np.int64] = self.base[variable].astype(np.int64)
+        change = slice(self.deviation_first[option], self.deviation_first[option + 1])
+        column[self.deviation_row[change]] = self.deviation_value[change]
+        return column
+
+    def fill(self, options: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the table in which each variable's column has its option, (rows, variables)."""
+        return np.column_stack(
+            [self.column(v, int(self.first[v] + option)) for v, option in enumerate(options)]
+        )
+
+
+def at_missing(table: NDArray[np.int64], dataset: Dataset) -> NDArray[np.int64]:
+    """Read the values of a dataset's missing cells off a filled table, (rows, variables)."""
+    cells = dataset.missing_cells
+    values: NDArray[np.int64] = table[cells[:, 0], cells[:, 1]]
+    return values
+
+
+def all_completions(dataset: Dataset) -> Columns:
+    """Return every completion of every column; the base has state 0 in all missing cells."""
+    base = dataset.codes.astype(np.int16)
+    base[base == MISSING] = 0
+    counts, rows, values = [], [], []
+    for variable, r in enumerate(dataset.cardinalities):
+        cells = np.flatnonzero(dataset.codes[:, variable] == MISSING)
+        options = np.arange(int(r) ** len(cells))[:, None] // place_values(len(cells), int(r)) % r
+        option, cell = np.nonzero(options)
+        counts.append((options != 0).sum(axis=1))
+        rows.append(cells[cell])
+        values.append(options[option, cell])
+    return Columns(
+        base=np.ascontiguousarray(base.T),
+        first=np.concatenate([[0], np.cumsum([len(own) for own in counts])]).astype(np.int64),
+        deviation_first=np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64),
+        deviation_row=np.concatenate(rows).astype(np.int64),
+        deviation_value=np.concatenate(values).astype(np.int16),
+    )
+
+
+def place_values(cells: int, states: int) -> NDArray[np.int64]:
+    """Return what each cell adds to the number of an option of :func:`all_completions`."""
+    values: NDArray[np.int64] = states ** np.arange(cells - 1, -1, -1, dtype=np.int64)
+    return values
+
 
 MAX_COMPLETIONS = 20_000_000
 """Largest number of (family, completion) pairs that is enumerated."""
 
 MAX_TABLE = 50_000_000
 """Largest contingency table of one family."""
-
-
-@dataclass(frozen=True)
-class FamilyRules:
-    """Which parent sets a variable may have.
-
-    Parameters
-    ----------
-    max_parents
-        Largest size of a parent set.
-    required, forbidden
-        Arcs (parent, child) that must, or must not, be there.
-    """
-
-    max_parents: int
-    required: frozenset[Arc] = frozenset()
-    forbidden: frozenset[Arc] = frozenset()
-
-    @classmethod
-    def of(
-        cls, max_parents: int, required: Iterable[Arc] = (), forbidden: Iterable[Arc] = ()
-    ) -> "FamilyRules":
-        """Build the rules from any iterables of arcs."""
-        return cls(max_parents, frozenset(required), frozenset(forbidden))
-
-    def allowed(self, child: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell which parent sets of a child, one a row padded with -1, the arcs permit."""
-        allowed = np.ones(len(members), np.bool_)
-        for parent, to in self.required:
-            if to == child:
-                allowed &= (members == parent).any(axis=1)
-        for parent, to in self.forbidden:
-            if to == child:
-                allowed &= ~(members == parent).any(axis=1)
-        return allowed
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,22 +1,18 @@
-"""The exact methods: the pair of DAG and completion that provably maximises the score."""
+"""The exact methods: the DAG and the completion that provably maximise the score together.
+
+Before any relaxation the complete rows alone give a bound, because a family's score never rises
+with another row, whatever its states are (theorem *Complete rows*, docs/theory/augmentation.md).
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.interrupts import interruptible
-from exactlearn.augmentation.answers import Answers
 from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
-from exactlearn.augmentation.columns import (
-    all_completions,
-    at_missing,
-    merge_rows,
-    place_values,
-)
-from exactlearn.augmentation.complete_rows import bounds_by_complete_rows, bounds_without_rows
-from exactlearn.augmentation.completions import completion_problem, require_enumerable
 from exactlearn.augmentation.enumeration.gadget import (
     artificial_names,
     chosen_values,
@@ -25,13 +21,24 @@ from exactlearn.augmentation.enumeration.gadget import (
     read_by_cell,
     without_choices,
 )
+from exactlearn.augmentation.enumeration.linked_program import (
+    all_completions,
+    at_missing,
+    completion_problem,
+    place_values,
+    require_enumerable,
+)
+from exactlearn.augmentation.incumbent import Answers, Incumbent
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
-from exactlearn.augmentation.progress import Incumbent
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
-from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
+from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, merge_rows, pause
+from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.progress import Pause, no_pause
 from exactlearn.solvers.result import Event
 
 CLIMBING = 0.6
@@ -243,3 +250,64 @@ def _options_of(dataset: Dataset, values: NDArray[np.int64]) -> tuple[int, ...]:
         int(column @ place_values(len(column), int(r)))
         for column, r in zip(columns, dataset.cardinalities, strict=True)
     )
+
+
+@dataclass(frozen=True)
+class _OfAllRows:
+    """A score with the penalty of another number of rows.
+
+    Parameters
+    ----------
+    score
+        The score.
+    total
+        Weight of all rows.
+    """
+
+    score: Score
+    total: float
+
+    def compiled(self, n_rows: float) -> tuple[int, float, float]:
+        """Return the kernels' form for all rows."""
+        return self.score.compiled(self.total)
+
+
+def bounds_without_rows(task: Task) -> NDArray[np.float64]:
+    """Return what no family of each variable scores more than, whatever the rows are.
+
+    That is the penalty alone, shape (variables,).
+    """
+    _, _, b = task.score.compiled(float(task.dataset.row_weights.sum()))
+    return np.asarray(0.0 - b * (task.dataset.cardinalities - 1), np.float64)
+
+
+def bounds_by_complete_rows(task: Task, pause: Pause = no_pause) -> NDArray[np.float64]:
+    """Return the best score that a family of each variable has in the complete rows, shape (n,).
+
+    Parameters
+    ----------
+    task
+        The table, the score and the rules.
+    pause
+        Called between blocks of work; what it raises passes through.
+
+    Raises
+    ------
+    InfeasibleError
+        When the rules leave a variable without any parent set.
+    """
+    dataset = task.dataset
+    kept = ~(dataset.codes == MISSING).any(axis=1)
+    if not kept.any():
+        return bounds_without_rows(task)
+    weights = dataset.row_weights
+    problem = candidate_parent_sets(
+        replace(dataset, codes=dataset.codes[kept], weights=weights[kept]),
+        _OfAllRows(task.score, float(weights.sum())),
+        max_parents=task.rules.max_parents,
+        required=task.rules.required,
+        forbidden=task.rules.forbidden,
+        on_progress=lambda done, of: pause(),
+    )
+    best: NDArray[np.float64] = np.maximum.reduceat(problem.scores, problem.first[:-1])
+    return best

@@ -1,0 +1,217 @@
+"""Threshold queries: does any DAG score more than a target? And what makes them smaller.
+
+**Bound tightening.** Subgradient steps fit the multipliers to the query's target, and families that
+no DAG above the target has are dropped.
+
+**Objective cut.** Let ``s`` be a network's score before some moves, ``s + d`` that after them, and
+``T`` the solution's score. Once ``s <= T`` is proven of all networks, it is a cut of the objective,
+with a multiplier as any other inequality: for ``0 < w <= 1``::
+
+    s + d - T <= w (s - T) + d
+
+so a network that scores more than ``T`` after the moves scores more than ``w T`` in the problem of
+the scores ``w s + d``. There relaxations are ``w`` times as loose as before the moves. On the other
+hand a family that the moves raise is that much closer to the best ones, so the weight should be low
+where moves raise little.
+
+**Dominance.** A family of which a subset of the parents scores as much is not needed: taking the
+subset in its place makes no cycle, and satisfies every cluster that it does.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.augmentation.local_search.set_families import SetFamilies
+from exactlearn.data.colexicographic import binomials
+from exactlearn.solvers import Problem
+from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.lp.subgradient import lower
+
+
+class Question(NamedTuple):
+    """What is asked of a problem.
+
+    Attributes
+    ----------
+    problem
+        The problem; when it has no selection at all, the answer is no.
+    multipliers
+        Clusters of its variables with multipliers.
+    target
+        What a selection must score more than.
+    """
+
+    problem: Problem
+    multipliers: Multipliers
+    target: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the multipliers leave room for a selection above the target."""
+        return self.problem.is_feasible and self.multipliers.bound(self.problem) > self.target
+
+
+def tightened(question: Question, goals: Sequence[float], steps: int) -> Question:
+    """Lower a question's bound from goal to goal, and drop what no selection above the target has.
+
+    The first goal that is not reached is the last one that is tried: where there is an integrality
+    gap, steps towards a bound far below it lead nowhere.
+
+    Parameters
+    ----------
+    question
+        The question, its problem feasible.
+    goals
+        Bounds to reach, none above the one before it, nor below the target but the last.
+    steps
+        Subgradient steps for each.
+    """
+    problem, multipliers, target = question
+    bound = multipliers.bound(problem)
+    for goal in goals:
+        if bound <= goal:
+            continue
+        multipliers, left = lower(multipliers, problem, goal, target, steps)
+        problem = problem.select(left)
+        if not problem.is_feasible:
+            break
+        bound = multipliers.bound(problem)
+        if bound > goal:
+            break
+    return Question(problem, multipliers, target)
+
+
+WEIGHTS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18)
+"""Weights of the scores before the changes, falling; with 1 the question is the original one."""
+
+LOOSENESS = 0.5
+"""Of two weights with the same bound the higher one leaves fewer families and states: a bound that
+a weight is worth counts divided by this power of it."""
+
+
+def best_weight(
+    gains: NDArray[np.float64],
+    losses: NDArray[np.float64],
+    first: NDArray[np.int64],
+    gap: float,
+    beyond: float = 0.0,
+) -> float:
+    """Return the weight for which a search is expected to be the shortest.
+
+    Parameters
+    ----------
+    gains
+        By how much changes raise each family's score at most, shape (families,).
+    losses
+        By how much each family is below the best one of its child before them, with multipliers.
+    first
+        Where each child's families begin, shape (children + 1,).
+    gap
+        How far the bound of the networks before the changes is above the target.
+    beyond
+        Weights up to this one are out of question, but for 1.
+    """
+    worth, best = np.inf, 1.0
+    for weight in WEIGHTS:
+        if weight <= beyond and weight < 1.0:
+            break
+        bound = weight * gap + np.maximum.reduceat(gains - weight * losses, first[:-1]).sum()
+        if bound / weight**LOOSENESS < worth:
+            worth, best = bound / weight**LOOSENESS, weight
+    return best
+
+
+def refuting_weight(before: float, after: float, target: float) -> float:
+    """Return the weight beyond which a network is not above the target any more.
+
+    Parameters
+    ----------
+    before, after
+        Its scores before and after the changes, neither above the target.
+    target
+        The target.
+    """
+    return (after - before) / (target - before) if before < target else 1.0
+
+
+def smaller_sets(members: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """Return the numbers of each set's subsets of one member less, -1 for those not listed.
+
+    Parameters
+    ----------
+    members
+        Sets of some of ``n`` variables, by increasing size, those of a size in colexicographic
+        order, each increasing and padded with -1, shape (sets, largest size).
+    n
+        Number of variables.
+    """
+    return _smaller_sets(members, binomials(n, members.shape[1]))
+
+
+@kernel
+def _smaller_sets(members: NDArray[np.int32], choose: NDArray[np.int64]) -> NDArray[np.int32]:
+    n, width = len(choose) - 1, members.shape[1]
+    first = np.zeros(width + 2, np.int64)
+    for size in range(width + 1):
+        first[size + 1] = first[size] + choose[n, size]
+    number = np.full(first[width + 1], -1, np.int32)
+    smaller = np.full(members.shape, -1, np.int32)
+    for s in range(len(members)):
+        size = 0
+        while size < width and members[s, size] >= 0:
+            size += 1
+        for dropped in range(size + 1):
+            rank, place = 0, 0
+            for p in range(size):
+                if p != dropped:
+                    place += 1
+                    rank += choose[members[s, p], place]
+            if dropped < size:
+                smaller[s, dropped] = number[first[size - 1] + rank]
+            else:
+                number[first[size] + rank] = s
+    return smaller
+
+
+@kernel
+def undominated(
+    smaller: NDArray[np.int32],
+    families: SetFamilies,
+    scores: NDArray[np.float64],
+    keep: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Return which of the kept families score more than any kept one within them.
+
+    Some that do not are returned, too, where the sets between are not listed.
+
+    Parameters
+    ----------
+    smaller
+        What :func:`smaller_sets` has returned.
+    families, scores
+        The families and their scores.
+    keep
+        Which of them are considered, shape (families,).
+    """
+    width, sets = smaller.shape[1], len(smaller)
+    best = np.empty(sets)
+    found = np.zeros(len(scores), np.bool_)
+    for i in range(len(families.first) - 1):
+        f, end = families.first[i], families.first[i + 1]
+        last = families.parents[end - 1]
+        for s in range(last + 1):
+            top = -np.inf
+            for p in range(width):
+                if smaller[s, p] >= 0:
+                    top = max(top, best[smaller[s, p]])
+            if families.parents[f] == s:
+                if keep[f] and scores[f] > top:
+                    found[f] = True
+                    top = scores[f]
+                f += 1
+            best[s] = top
+    return found
