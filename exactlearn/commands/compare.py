@@ -18,10 +18,9 @@ from exactlearn.data.lookup import variable_index
 from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.bif import read_bif
-from exactlearn.imputation.classifiers import class_variable
 from exactlearn.imputation.learning import Learner
-from exactlearn.imputation.library import require_library
-from exactlearn.imputation.methods import CLASSIFIERS, METHODS, NETWORK_METHODS
+from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.scikit_learn import class_variable, require_library
 from exactlearn.instances import locate
 
 DEFAULT_METHODS = "branching,t-local,mode"
@@ -146,13 +145,13 @@ def _check(
         raise OptionError(
             f"--reference {reference}: expected one of the compared methods, {', '.join(chosen)}"
         )
-    classifiers = [name for name in chosen if name in CLASSIFIERS]
+    classifiers = [name for name in chosen if METHODS[name].classifies]
     if repeated and classifiers and of_class is None:
         raise OptionError(
             f"--methods: '{classifiers[0]}' classifies one variable; tell which one's cells to "
             "hide with '--class NAME'"
         )
-    if any(name not in NETWORK_METHODS for name in chosen):
+    if any(METHODS[name].needs_scikit_learn for name in chosen):
         require_library()
 
 
@@ -163,7 +162,7 @@ def _given(source: str, truth: str | None, reading: Reading, chosen: Sequence[st
             f"{source}: no cell is missing, so every method would complete it alike; hide "
             "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
         )
-    if CLASSIFIERS.keys() & chosen:
+    if any(METHODS[name].classifies for name in chosen):
         class_variable(data)
     return data, load_truth(locate(truth, ".csv"), reading) if truth else None
 

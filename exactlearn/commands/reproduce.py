@@ -14,8 +14,8 @@ from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.reproducing_pdg import reproduce_pdg
 from exactlearn.errors import OptionError
-from exactlearn.imputation.library import require_library
-from exactlearn.imputation.methods import NETWORK_METHODS
+from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
@@ -96,7 +96,7 @@ def command(
     known = PAPERS[paper]()
     chosen = _chosen(known.experiments, tables, only)
     wanted = _methods(known.experiments, chosen, methods)
-    if not wanted <= {*NETWORK_METHODS, GENERATING}:
+    if any(METHODS[name].needs_scikit_learn for name in wanted - {GENERATING}):
         require_library()
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)

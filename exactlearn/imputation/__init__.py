@@ -1,4 +1,18 @@
-"""Values for missing cells: by networks, and by the methods they are compared with."""
+"""Imputation of missing cells: by networks, and by the methods they are compared with.
+
+=================  ========================================================  ==================
+symbol             meaning                                                   shape
+=================  ========================================================  ==================
+``values``         state of each missing cell, by row, then by variable      (cells,)
+``probabilities``  distribution of each missing cell                         (cells, states)
+``indicators``     1 where a row has a state, NaN where its cell is missing  (rows, all states)
+``shares``         indicators with estimates in place of NaN                 (rows, all states)
+``R_v``            missingness indicator of the variable v                   (rows,)
+``beta``           distribution of a variable among its missing cells        (states,)
+=================  ========================================================  ==================
+
+The registry of methods is :data:`exactlearn.imputation.methods.METHODS`.
+"""
 
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import MODES, Imputer, Mode

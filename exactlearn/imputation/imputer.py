@@ -12,19 +12,85 @@ from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
 from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.imputation.asked import Asked
-from exactlearn.imputation.averaging import bootstrap_networks
-from exactlearn.imputation.imputed import Imputed
-from exactlearn.imputation.independent import independent
-from exactlearn.imputation.learning import Learning, learned
-from exactlearn.imputation.one_hot import likeliest
+from exactlearn.imputation.imputed import Imputed, likeliest
+from exactlearn.imputation.learning import (
+    Learning,
+    averaged_posterior,
+    bootstrap_networks,
+    independent,
+    learned,
+)
+from exactlearn.imputation.mechanism import IGNORABLE, Mechanism, learned_mechanism
 
 Mode = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+@dataclass(frozen=True, eq=False)
+class ImputationModel:
+    """Networks that give the distribution of missing cells, with the missingness mechanism.
+
+    Parameters
+    ----------
+    networks
+        Networks to average over; a joint completion comes from the first one.
+    mechanism
+        What the missing cells of each variable depend on.
+    """
+
+    networks: tuple[BayesianNetwork, ...] = ()
+    mechanism: Mechanism = IGNORABLE
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, networks: tuple[BayesianNetwork, ...], how: Learning
+    ) -> "ImputationModel":
+        """Learn the missingness mechanism, if wanted, and refit the networks with it.
+
+        Parameters
+        ----------
+        dataset
+            The table that the networks were learned from.
+        networks
+            Networks learned without the mechanism.
+        how
+            Whether to learn the mechanism, and the pseudo-count of parameters.
+        """
+        if how.missingness == "ignored" or not networks:
+            return cls(networks)
+        mechanism = learned_mechanism(dataset, networks)
+        if not mechanism.causes:
+            return cls(networks)
+        fitted = (mechanism.fitted(dataset, known.parents, how.alpha) for known in networks)
+        return cls(tuple(fitted), mechanism)
+
+    @property
+    def network(self) -> BayesianNetwork | None:
+        """The first network without its missingness indicators, which are its last variables."""
+        if not self.networks or not self.mechanism.causes:
+            return self.networks[0] if self.networks else None
+        first = self.networks[0]
+        end = first.n_variables - len(self.mechanism.causes)
+        return BayesianNetwork(
+            first.names[:end], first.states[:end], first.parents[:end], first.tables[:end]
+        )
+
+    def posterior(self, table: Dataset) -> NDArray[np.float64]:
+        """Return the mean distribution of each missing cell, as `averaged_posterior`."""
+        return averaged_posterior(self.networks, self.mechanism.extended(table))
+
+    def most_probable(self, table: Dataset) -> NDArray[np.int64]:
+        """Return the jointly most probable states of each row's missing cells."""
+        return most_probable_completion(self.networks[0], self.mechanism.extended(table))
+
+    def drawn(self, table: Dataset, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw completions from the joint posterior of each row, shape (draws, cells)."""
+        return draw_completions(self.networks[0], self.mechanism.extended(table), draws, rng)
 
 
 @dataclass(eq=False)
@@ -72,7 +138,7 @@ class Imputer:
     network: BayesianNetwork | None = None
     draws: int = 5
     _learned: tuple[Dataset, Imputed] | None = field(default=None, init=False, repr=False)
-    _asked: Asked = field(default_factory=Asked, init=False, repr=False)
+    _model: ImputationModel = field(default_factory=ImputationModel, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -101,7 +167,7 @@ class Imputer:
             )
         self._given = self.network is not None
         if self.network is not None:
-            self._asked = Asked((self.network,))
+            self._model = ImputationModel((self.network,))
 
     @checked_arguments()
     def fit(self, dataset: Dataset) -> Self:
@@ -134,7 +200,7 @@ class Imputer:
 
     @checked_arguments()
     def learn(self, dataset: Dataset) -> Imputed:
-        """Do what :meth:`fit` does; tell what was found, even if that is no network.
+        """Do what :meth:`fit` does, and return what was found, even if that is no network.
 
         Raises
         ------
@@ -143,12 +209,12 @@ class Imputer:
         """
         if self._given or self.mode == "mode":
             if not self._given:
-                self._asked = Asked((independent(dataset),))
-            self.network = self._asked.network
+                self._model = ImputationModel((independent(dataset),))
+            self.network = self._model.network
             return Imputed(values=None, network=self.network)
         found, networks = self._find(dataset)
-        self._asked = Asked.of(dataset, networks, self.learning)
-        self.network = self._asked.network
+        self._model = ImputationModel.of(dataset, networks, self.learning)
+        self.network = self._model.network
         found = replace(found, network=self.network)
         self._learned = (dataset, found)
         return found
@@ -193,11 +259,11 @@ class Imputer:
             return (table,)
         if self.mode == "multiple":
             rng = np.random.default_rng(self.learning.seed)
-            drawn = self._asked.drawn(table, self.draws, rng)
+            drawn = self._model.drawn(table, self.draws, rng)
             return tuple(table.complete(values) for values in drawn)
         values = self._joint_values(table)
         if values is None:
-            values = likeliest(self._asked.posterior(table))
+            values = likeliest(self._model.posterior(table))
         return (table.complete(values),)
 
     @checked_arguments()
@@ -214,7 +280,7 @@ class Imputer:
             As :meth:`transform`.
         """
         table, network = self._table(dataset), self._network
-        probabilities = self._asked.posterior(table)
+        probabilities = self._model.posterior(table)
         joint = self._joint(table)
         if joint is not None:
             return replace(joint, probabilities=probabilities)
@@ -251,7 +317,7 @@ class Imputer:
         )
 
     def _find(self, dataset: Dataset) -> tuple[Imputed, tuple[BayesianNetwork, ...]]:
-        """Return what was learned, and the networks to ask."""
+        """Return what was learned, and the networks to average over."""
         if self.mode != "averaged":
             found = learned(dataset, self.learning)
             return found, () if found.network is None else (found.network,)
@@ -260,16 +326,16 @@ class Imputer:
         return Imputed(values=None, network=first, status=status), networks
 
     def _joint_values(self, table: Dataset) -> NDArray[np.int64] | None:
-        """Return the values of modes that choose those of a row together."""
+        """Return the values of the modes that complete a row jointly; ``None`` for other modes."""
         joint = self._joint(table)
         if joint is not None:
             return joint.values
         if self.mode in ("augmentation", "mpe"):
-            return self._asked.most_probable(table)
+            return self._model.most_probable(table)
         return None
 
     def _joint(self, table: Dataset) -> Imputed | None:
-        """Return what augmentation found, if this is the table that it completed."""
+        """Return the completion by augmentation, if this is the table it was learned from."""
         if self.mode != "augmentation" or self._learned is None:
             return None
         fitted, found = self._learned

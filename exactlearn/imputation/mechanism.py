@@ -1,4 +1,4 @@
-"""Whether cells are missing because of their value, or of another variable's: learned, not assumed.
+"""The missingness mechanism of each variable, learned from the table.
 
 The indicator R_v of a missing cell of v is a variable that every row observes, and may depend on
 v itself (self-masking, not at random), on one other variable (at random, where that is observed),
@@ -13,11 +13,11 @@ inference with missing data"; its arcs are chosen by what they add to the log-li
   priori probabilities".
 
 Each is less the BIC penalty of its parameters. As the variables of a table are seldom missing for
-many different reasons, the prior of each reason is estimated from all of them together (empirical
+many different causes, the prior of each cause is estimated from all variables together (empirical
 Bayes). The indicators then become sinks of the network, and EM fits all parameters together.
 
-What is added is told by a network that knows nothing of the indicators: of two variables that are
-much alike and both incomplete, one may be taken for the other.
+The gains are computed with networks learned without the indicators: of two variables that are
+strongly dependent and both incomplete, one may be taken for the other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,28 +31,28 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.imputation.averaging import averaged_posterior
-from exactlearn.imputation.one_hot import first_states, one_hot
+from exactlearn.imputation.imputed import first_states, one_hot
+from exactlearn.imputation.learning import averaged_posterior
 
 ROUNDS = 1000
 """Most rounds of EM for the distribution of a variable's missing cells."""
 
-SETTLED = 1e-8
-"""Change of a probability that ends it."""
+TOLERANCE = 1e-8
+"""Largest change of a probability that ends that EM."""
 
 PRIOR_ROUNDS = 100
-"""Rounds of EM for the prior of the reasons."""
+"""Rounds of EM for the prior of the causes."""
 
 INDICATOR = "\0missing "
 """What the names of the indicators begin with: no column of a file has such a name."""
 
 NEITHER, ITSELF, OTHERS = 0, 1, 2
-"""Columns of the reasons: none, the variable itself, and from here on each variable."""
+"""Columns of the causes: none, the variable itself, and from here on each variable."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Why the cells of some variables are missing.
+    """What the missing cells of some variables depend on.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ class Mechanism:
         """Add a column to a table for each of the variables: whether its cell is missing."""
         if not self.causes:
             return dataset
-        holes = dataset.codes[:, [dataset.names.index(v) for v in self.causes]] == MISSING
+        missing = dataset.codes[:, [dataset.names.index(v) for v in self.causes]] == MISSING
         return replace(
             dataset,
-            codes=np.concatenate([dataset.codes, holes.astype(dataset.codes.dtype)], axis=1),
+            codes=np.concatenate([dataset.codes, missing.astype(dataset.codes.dtype)], axis=1),
             names=(*dataset.names, *[f"{INDICATOR}{v}" for v in self.causes]),
             states=(*dataset.states, *[("no", "yes")] * len(self.causes)),
         )
@@ -92,8 +92,8 @@ class Mechanism:
         return fit_em(self.extended(dataset), whole, alpha=alpha).network
 
 
-NOTHING_TOLD = Mechanism({})
-"""Missing cells that tell nothing of their values."""
+IGNORABLE = Mechanism({})
+"""Missing cells whose absence tells nothing of their values."""
 
 
 def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> Mechanism:
@@ -104,7 +104,7 @@ def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> 
     dataset
         Table with missing cells.
     networks
-        At least one that was learned from it, knowing nothing of why cells are missing; the mean of
+        At least one that was learned from it without a missingness mechanism; the mean of
         their posteriors counts.
 
     Raises
@@ -112,12 +112,14 @@ def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> 
     TooLargeError
         When the variables of a network depend on each other too much for exact inference.
     """
-    holes = dataset.codes == MISSING
-    partly = np.flatnonzero(holes.any(axis=0) & ~holes.all(axis=0) & (dataset.cardinalities > 1))
+    missing = dataset.codes == MISSING
+    partly = np.flatnonzero(
+        missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1)
+    )
     if not len(partly):
-        return NOTHING_TOLD
-    reasons = _likeliest_reasons(_gains(dataset, networks, partly))
-    chosen = zip(partly.tolist(), reasons, strict=True)
+        return IGNORABLE
+    causes_of = _likeliest_causes(_gains(dataset, networks, partly))
+    chosen = zip(partly.tolist(), causes_of, strict=True)
     causes = {v: v if why == ITSELF else why - OTHERS for v, why in chosen if why != NEITHER}
     return Mechanism({dataset.names[v]: dataset.names[u] for v, u in causes.items()})
 
@@ -125,15 +127,15 @@ def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> 
 def _gains(
     dataset: Dataset, networks: Sequence[BayesianNetwork], partly: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return what each reason adds to the log-likelihood, less its cost."""
+    """Return the gain of each cause: what it adds to the log-likelihood, less its BIC penalty."""
     nothing = replace(dataset, codes=np.full((1, dataset.n_variables), MISSING), weights=None)
     marginals = averaged_posterior(networks, nothing)
     posterior = averaged_posterior(networks, dataset)
-    holes = dataset.codes[:, partly] == MISSING
+    missing = dataset.codes[:, partly] == MISSING
     gains = np.full((len(partly), OTHERS + dataset.n_variables), -np.inf)
     gains[:, NEITHER] = 0.0
     gains[:, ITSELF] = [_own_gain(dataset, v, posterior, marginals[v]) for v in partly.tolist()]
-    gains[:, OTHERS:] = _gains_by_others(dataset, posterior, holes)
+    gains[:, OTHERS:] = _gains_by_others(dataset, posterior, missing)
     gains[np.arange(len(partly)), OTHERS + partly] = -np.inf
     return gains
 
@@ -166,7 +168,7 @@ def shifted(
     for _ in range(ROUNDS):
         shares = ratios * beta
         before, beta = beta, weights @ (shares / shares.sum(axis=1, keepdims=True)) / weights.sum()
-        if abs(beta - before).max() < SETTLED:
+        if abs(beta - before).max() < TOLERANCE:
             break
     return beta, float(weights @ np.log(ratios @ beta))
 
@@ -174,7 +176,7 @@ def shifted(
 def _own_gain(
     dataset: Dataset, v: int, posterior: NDArray[np.float64], marginal: NDArray[np.float64]
 ) -> float:
-    """Return what dependence of a variable's missing cells on their values adds, less its cost."""
+    """Return the gain of a dependence of a variable's missing cells on their own values."""
     rows, columns = dataset.missing_cells.T
     possible = np.flatnonzero(marginal > 0)
     ratios = posterior[columns == v][:, possible] / marginal[possible]
@@ -186,17 +188,17 @@ def _own_gain(
 
 
 def _gains_by_others(
-    dataset: Dataset, posterior: NDArray[np.float64], holes: NDArray[np.bool_]
+    dataset: Dataset, posterior: NDArray[np.float64], missing: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return what dependence on each variable adds, less its cost, shape (holes, variables)."""
+    """Return the gain of a dependence on each variable, shape (variables missing, variables)."""
     states = one_hot(dataset)
     first = first_states(dataset.cardinalities)
     for (row, v), known in zip(dataset.missing_cells.tolist(), posterior, strict=True):
         states[row, first[v] : first[v + 1]] = known[: dataset.cardinalities[v]]
     weighted = states * dataset.row_weights[:, None]
     total = dataset.row_weights.sum()
-    statistic = np.zeros((holes.shape[1], states.shape[1]))
-    for indicator in (holes, ~holes):
+    statistic = np.zeros((missing.shape[1], states.shape[1]))
+    for indicator in (missing, ~missing):
         counts = indicator.T.astype(np.float64) @ weighted
         share = dataset.row_weights @ indicator / total
         statistic += rel_entr(counts, share[:, None] * weighted.sum(axis=0))
@@ -207,16 +209,16 @@ def _gains_by_others(
 
 
 def _penalty(dataset: Dataset) -> float:
-    """Return what BIC takes for one parameter."""
+    """Return the BIC penalty of one parameter."""
     return 0.5 * float(np.log(max(dataset.row_weights.sum(), 1.0)))
 
 
-def _likeliest_reasons(gains: NDArray[np.float64]) -> list[int]:
-    """Return each variable's likeliest reason, of which the table's prior is estimated, too."""
+def _likeliest_causes(gains: NDArray[np.float64]) -> list[int]:
+    """Return each variable's most probable cause, with a prior estimated from all variables."""
     n_others = gains.shape[1] - OTHERS
     prior = np.array([1 / 3, 1 / 3, *[1 / (3 * n_others)] * n_others])
     weights = prior
     for _ in range(PRIOR_ROUNDS):
         shares = softmax(gains + np.log(weights), axis=1)
         weights = (shares.sum(axis=0) + prior) / (len(gains) + 1)
-    return [int(reason) for reason in shares.argmax(axis=1)]
+    return [int(cause) for cause in shares.argmax(axis=1)]

@@ -1,19 +1,56 @@
-"""Every method of completing a table by its name: what ``compare`` puts side by side."""
+"""The registry of imputation methods: what ``compare`` and ``reproduce`` complete tables with.
+
+A new method is one module with a function ``impute(dataset, how) -> Imputed`` and one entry here.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from exactlearn.augmentation import METHODS as AUGMENTATION
 from exactlearn.data.dataset import Dataset
-from exactlearn.imputation.classifiers import impute_by_labels, impute_by_svm
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer, Mode
 from exactlearn.imputation.learning import Learner, Learning, augmented
-from exactlearn.imputation.library import impute_forest, impute_iterative, impute_knn
+from exactlearn.imputation.scikit_learn import (
+    impute_by_labels,
+    impute_by_svm,
+    impute_forest,
+    impute_iterative,
+    impute_knn,
+)
 
-Method = Callable[[Dataset, Learning], Imputed]
-"""Completes a table; learns, if it learns a network, as told."""
+
+@dataclass(frozen=True)
+class Method:
+    """A method of imputation, called with a table and with how networks are learned.
+
+    Parameters
+    ----------
+    impute
+        Completes a table. Of the second argument every method takes the seed and the time limit,
+        and methods that learn a network take all of it.
+    learns_network
+        Whether the values depend on how a network is learned.
+    classifies
+        Whether the missing cells must be those of one variable.
+    needs_scikit_learn
+        Whether it is a method of scikit-learn.
+    """
+
+    impute: Callable[[Dataset, Learning], Imputed]
+    learns_network: bool = False
+    classifies: bool = False
+    needs_scikit_learn: bool = False
+
+    def __call__(self, dataset: Dataset, how: Learning) -> Imputed:
+        """Return the values of a table's missing cells."""
+        return self.impute(dataset, how)
+
+
+def _by_augmentation(learner: str, dataset: Dataset, how: Learning) -> Imputed:
+    return augmented(dataset, how.learned_by(cast(Learner, learner)))
 
 
 def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
@@ -22,7 +59,7 @@ def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
     return found if found.network is None else imputer.imputed(dataset)
 
 
-def _structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
+def _by_structural_em(learner: Learner, dataset: Dataset, how: Learning) -> Imputed:
     return _by_network("mpe", dataset, how.learned_by(learner))
 
 
@@ -30,40 +67,25 @@ def _averaged_mnar(dataset: Dataset, how: Learning) -> Imputed:
     return _by_network("averaged", dataset, replace(how, missingness="learned"))
 
 
-def _by_svm(kernel: str, dataset: Dataset, how: Learning) -> Imputed:
-    return impute_by_svm(dataset, kernel, how.time_limit)
+_network = partial(Method, learns_network=True)
+_imputer = partial(Method, needs_scikit_learn=True)
+_classifier = partial(Method, classifies=True, needs_scikit_learn=True)
 
-
-def _by_labels(spreading: bool, dataset: Dataset, how: Learning) -> Imputed:
-    return impute_by_labels(dataset, spreading, how.time_limit)
-
-
-NETWORK_METHODS: Mapping[str, Method] = {
-    **{
-        name: partial(lambda name, dataset, how: augmented(dataset, how.learned_by(name)), name)
-        for name in AUGMENTATION
-    },
-    "structural-em": partial(_structural_em, "structural-em"),
-    "structural-em-hard": partial(_structural_em, "structural-em-hard"),
-    "posterior": partial(_by_network, "posterior"),
-    "mpe": partial(_by_network, "mpe"),
-    "averaged": partial(_by_network, "averaged"),
-    "averaged-mnar": _averaged_mnar,
+METHODS: Mapping[str, Method] = {
+    **{name: _network(partial(_by_augmentation, name)) for name in AUGMENTATION},
+    "structural-em": _network(partial(_by_structural_em, "structural-em")),
+    "structural-em-hard": _network(partial(_by_structural_em, "structural-em-hard")),
+    "posterior": _network(partial(_by_network, "posterior")),
+    "mpe": _network(partial(_by_network, "mpe")),
+    "averaged": _network(partial(_by_network, "averaged")),
+    "averaged-mnar": _network(_averaged_mnar),
+    "knn": _imputer(impute_knn),
+    "iterative": _imputer(impute_iterative),
+    "forest": _imputer(impute_forest),
+    "svm-linear": _classifier(partial(impute_by_svm, "linear")),
+    "svm-rbf": _classifier(partial(impute_by_svm, "rbf")),
+    "svm-poly": _classifier(partial(impute_by_svm, "poly")),
+    "label-propagation": _classifier(partial(impute_by_labels, False)),
+    "label-spreading": _classifier(partial(impute_by_labels, True)),
 }
-"""Methods that learn a network."""
-
-IMPUTERS: Mapping[str, Method] = {
-    "knn": lambda dataset, how: impute_knn(dataset, how.time_limit),
-    "iterative": lambda dataset, how: impute_iterative(dataset, how.time_limit),
-    "forest": lambda dataset, how: impute_forest(dataset, how.seed, how.time_limit),
-}
-"""Imputers of scikit-learn."""
-
-CLASSIFIERS: Mapping[str, Method] = {
-    **{f"svm-{kernel}": partial(_by_svm, kernel) for kernel in ("linear", "rbf", "poly")},
-    "label-propagation": partial(_by_labels, False),
-    "label-spreading": partial(_by_labels, True),
-}
-"""Classifiers of scikit-learn, for tables in which one variable is hidden in part."""
-
-METHODS: Mapping[str, Method] = {**NETWORK_METHODS, **IMPUTERS, **CLASSIFIERS}
+"""Every method of completing a table, by its name."""

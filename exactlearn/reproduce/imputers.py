@@ -13,7 +13,7 @@ from functools import partial
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.imputation.learning import Learning
-from exactlearn.imputation.library import NEIGHBOURS, ROUNDS, TREES
+from exactlearn.imputation.scikit_learn import NEIGHBOURS, ROUNDS, TREES
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
 from exactlearn.reproduce.sources import (
     Source,

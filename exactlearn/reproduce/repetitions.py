@@ -9,7 +9,7 @@ import numpy as np
 
 from exactlearn.evaluation.metrics import Comparison
 from exactlearn.imputation.learning import Learning
-from exactlearn.imputation.methods import NETWORK_METHODS
+from exactlearn.imputation.methods import METHODS
 from exactlearn.reporting.report import strict
 from exactlearn.reproduce.experiment import Experiment
 from exactlearn.reproduce.record import Done, Runs, read_record, write_record
@@ -125,7 +125,7 @@ def _repeat_once(
 
 def _told(method: str, how: Learning) -> str:
     """Return what a method's answers depend on beside the table and the seed."""
-    if method not in NETWORK_METHODS:
+    if method not in METHODS or not METHODS[method].learns_network:
         return ""
     return (
         f"{how.chosen}, {how.score}, {how.max_parents} parents, t {how.t}, {how.starts} starts, "

@@ -13,7 +13,7 @@ from exactlearn.commands import comparing
 from exactlearn.data.dataset import Dataset
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, PairedTest, logarithmic_loss
 from exactlearn.formats.table import read_dataset
-from exactlearn.imputation.methods import CLASSIFIERS, METHODS
+from exactlearn.imputation.methods import METHODS, Method
 from tests.command_line import fails, run, run_json
 
 CANCER = (
@@ -66,8 +66,9 @@ def test_one_class_is_hidden_and_classified(full, tmp_path):
     pytest.importorskip("sklearn")
     words = ("compare", full, "--hide", "mcar:10", "--class", "Smoker", "--repeat", 2)
     file = tmp_path / "rows.json"
-    rows = run_json(*words, "--methods", f"mode,{','.join(CLASSIFIERS)}", "-o", file)["rows"]
-    assert [row["method"] for row in rows] == ["mode", *CLASSIFIERS]
+    classifiers = [name for name, method in METHODS.items() if method.classifies]
+    rows = run_json(*words, "--methods", f"mode,{','.join(classifiers)}", "-o", file)["rows"]
+    assert [row["method"] for row in rows] == ["mode", *classifiers]
     assert all(0 <= row["accuracy"] <= 1 for row in rows)
     assert len({round(row["accuracy"] * 20) - row["accuracy"] * 20 for row in rows}) == 1
     assert json.loads(file.read_text())["rows"] == rows
@@ -105,7 +106,7 @@ def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
             raise KeyboardInterrupt
         return METHODS["posterior"](data, how)
 
-    monkeypatch.setitem(comparing.METHODS, "mode", interrupted_at_the_third)
+    monkeypatch.setitem(comparing.METHODS, "mode", Method(interrupted_at_the_third))
     words = (*CANCER, "--methods", "mode", "--repeat", 5, "-o", tmp_path / "x.json")
     (row,) = run_json(*words, status=130)["rows"]
     assert row["tables"] == 2
@@ -117,7 +118,7 @@ def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
     def interrupted(data, how):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(comparing.METHODS, "posterior", interrupted)
+    monkeypatch.setitem(comparing.METHODS, "posterior", Method(interrupted))
     words = "compare", "cancer-mcar", "--methods", "mode,posterior", "-o", tmp_path / "x.json"
     (row,) = run_json(*words, status=130)["rows"]
     assert row["method"] == "mode"
@@ -137,7 +138,7 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
 
     mode = METHODS["mode"]
     for name in ("branching", "t-local", "mode"):
-        monkeypatch.setitem(comparing.METHODS, name, of(name))
+        monkeypatch.setitem(comparing.METHODS, name, Method(of(name)))
     words = ("compare", "cancer-mcar")
     assert [row["method"] for row in run_json(*words)["rows"]] == list(limits)
     assert limits == {"branching": 60, "t-local": 60, "mode": 60}

@@ -13,20 +13,28 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, MissingExtraError, OptionError
 from exactlearn.formats.table import read_dataset
-from exactlearn.imputation import MODES, Imputed, Imputer, Learning, averaging
+from exactlearn.imputation import MODES, Imputed, Imputer, Learning, learning
 from exactlearn.imputation import imputer as imputing
-from exactlearn.imputation.averaging import averaged_posterior, bootstrap_networks
-from exactlearn.imputation.classifiers import class_variable
-from exactlearn.imputation.independent import independent
-from exactlearn.imputation.learning import learned
-from exactlearn.imputation.methods import CLASSIFIERS, IMPUTERS, METHODS
-from exactlearn.imputation.one_hot import cell_probabilities, likeliest, one_hot
+from exactlearn.imputation.imputed import cell_probabilities, likeliest, one_hot
+from exactlearn.imputation.learning import (
+    averaged_posterior,
+    bootstrap_networks,
+    independent,
+    learned,
+)
+from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.scikit_learn import class_variable
 from exactlearn.reproduce.imputers import imputers
 from exactlearn.scoring.scores import BDeu
 from exactlearn.structure.structural_em import structural_em
 from tests.command_line import fails, run, run_json
 from tests.network_oracle import joint, random_network
 from tests.strategies import datasets, incomplete_datasets
+
+CLASSIFIERS = [name for name, method in METHODS.items() if method.classifies]
+IMPUTERS = [
+    name for name, method in METHODS.items() if method.needs_scikit_learn and not method.classifies
+]
 
 ONE = Dataset(np.array([[0]]), ("a",), (("x",),))
 
@@ -154,7 +162,7 @@ class TestAveraged:
     def test_an_interrupt_keeps_the_networks_that_are_done(self, monkeypatch):
         found = [Imputed(values=None, parents=((),), status=s) for s in ("t-local", "interrupted")]
         answers = iter(found)
-        monkeypatch.setattr(averaging, "learned", lambda *told: next(answers))
+        monkeypatch.setattr(learning, "learned", lambda *told: next(answers))
         table = Dataset(np.array([[0], [1], [-1]]), ("a",), (("x", "y"),))
         networks, status = bootstrap_networks(table, replace(QUICK, networks=5))
         assert (len(networks), status) == (2, "interrupted")
@@ -280,23 +288,23 @@ class TestLibrary:
 
     @pytest.mark.parametrize("name", IMPUTERS)
     def test_awkward_tables_are_filled(self, name, monkeypatch):
-        monkeypatch.setattr("exactlearn.imputation.library.TREES", 3)
+        monkeypatch.setattr("exactlearn.imputation.scikit_learn.TREES", 3)
         codes = np.array([[0, 2, -1, 0], [1, -1, -1, 0], [-1, -1, -1, -1], [1, 0, -1, 0]])
         states = (("x", "y"), ("u", "v", "w"), ("p", "q"), ("only",))
         table = Dataset(codes, ("a", "b", "nothing", "constant"), states)
-        values = IMPUTERS[name](table, Learning()).values
+        values = METHODS[name](table, Learning()).values
         assert table.complete(values).is_complete
 
     @pytest.mark.parametrize("name", IMPUTERS)
     def test_a_copied_nominal_column_is_recovered(self, name, monkeypatch):
-        monkeypatch.setattr("exactlearn.imputation.library.TREES", 5)
+        monkeypatch.setattr("exactlearn.imputation.scikit_learn.TREES", 5)
         rng = np.random.default_rng(4)
         copied = rng.integers(0, 4, 120)
         codes = np.column_stack([copied, (copied + 2) % 4, rng.integers(0, 2, 120)])
         full = Dataset(codes, ("a", "b", "c"), (tuple("wxyz"), tuple("wxyz"), ("n", "y")))
         table = hide(full, "mcar:8", rng)
         columns = table.missing_cells[:, 1]
-        values = IMPUTERS[name](table, Learning()).values
+        values = METHODS[name](table, Learning()).values
         right = values == full.codes[tuple(table.missing_cells.T)]
         assert right[columns < 2].mean() > 0.8
 
@@ -309,7 +317,7 @@ class TestLibrary:
         table = hide(network.sample(80, rng), "mcar:0.15", rng)
         codes = np.where(table.codes < 0, np.nan, table.codes)
         filled = IterativeImputer(tol=1e-3).fit_transform(codes)[tuple(table.missing_cells.T)]
-        found = IMPUTERS["iterative"](table, Learning())
+        found = METHODS["iterative"](table, Learning())
         clear = abs(filled - 0.5) > 0.02
         assert clear.mean() > 0.8
         assert np.array_equal(found.values[clear], (filled > 0.5)[clear])
@@ -317,9 +325,9 @@ class TestLibrary:
     def test_blocks_of_rows_make_no_difference(self, monkeypatch):
         rng = np.random.default_rng(3)
         table = hide(random_network(rng, 4).sample(30, rng), "mcar:3", rng)
-        whole = IMPUTERS["knn"](table, Learning()).probabilities
-        monkeypatch.setattr("exactlearn.imputation.library.BLOCK", 7)
-        assert np.array_equal(IMPUTERS["knn"](table, Learning()).probabilities, whole)
+        whole = METHODS["knn"](table, Learning()).probabilities
+        monkeypatch.setattr("exactlearn.imputation.scikit_learn.BLOCK", 7)
+        assert np.array_equal(METHODS["knn"](table, Learning()).probabilities, whole)
 
     @pytest.mark.parametrize("name", CLASSIFIERS)
     def test_a_plain_class_is_learned(self, name):

@@ -13,9 +13,9 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
 from exactlearn.imputation import Imputer, Learning
-from exactlearn.imputation.independent import independent
+from exactlearn.imputation.learning import independent
 from exactlearn.imputation.mechanism import (
-    NOTHING_TOLD,
+    IGNORABLE,
     Mechanism,
     _gains_by_others,
     learned_mechanism,
@@ -58,14 +58,14 @@ class TestReasons:
     def test_cells_missing_at_random_tell_nothing(self, chain, seed):
         full = chain.sample(400, np.random.default_rng(seed))
         table = hide(full, "mcar:0.15", np.random.default_rng(seed + 50))
-        assert told(chain, table) == NOTHING_TOLD
+        assert told(chain, table) == IGNORABLE
 
     def test_columns_without_observed_cells_or_choice_tell_nothing(self):
         codes = np.array([[0, -1, 0], [-1, -1, 0], [1, -1, -1]])
         table = Dataset(codes, ("a", "nothing", "constant"), (("x", "y"),) * 2 + (("o",),))
-        assert told(independent(table), table) == NOTHING_TOLD
+        assert told(independent(table), table) == IGNORABLE
         complete = Dataset(np.array([[0], [1]]), ("a",), (("x", "y"),))
-        assert told(independent(complete), complete) == NOTHING_TOLD
+        assert told(independent(complete), complete) == IGNORABLE
 
     def test_gains_by_others_are_half_the_g_statistic_less_the_penalty(self):
         rng = np.random.default_rng(5)
@@ -130,7 +130,7 @@ class TestImputer:
         table = hide(full, "mnar:0.15:1", np.random.default_rng(9))
         how = replace(HOW, missingness="learned", networks=2)
         imputer = Imputer(mode, how).fit(table)
-        assert imputer._asked.mechanism.causes
+        assert imputer._model.mechanism.causes
         order = [2, 0, 3, 1]
         turned = Dataset(
             table.codes[:, order], tuple("cadb"), tuple(table.states[v] for v in order)
@@ -158,4 +158,4 @@ def test_an_indicator_is_added_for_each_cause():
     table = Dataset(np.array([[0, -1], [-1, 1]]), ("a", "b"), (("x", "y"),) * 2)
     wider = Mechanism({"b": "a"}).extended(table)
     assert wider.codes.tolist() == [[0, -1, 1], [-1, 1, 0]]
-    assert NOTHING_TOLD.extended(table) is table
+    assert IGNORABLE.extended(table) is table

@@ -1,0 +1,326 @@
+"""Imputers and classifiers of scikit-learn as baselines, on indicators of nominal states.
+
+Imputers:
+
+- ``knn``: the nearest neighbours vote (Troyanskaya et al. 2001, "Missing value estimation methods
+  for DNA microarrays"); on indicators the mean of the neighbours is the share of their votes.
+- ``iterative``: every variable is regressed on all others in turn (van Buuren and
+  Groothuis-Oudshoorn 2011, "mice"), with the library's Bayesian ridge regression.
+- ``forest``: the same with random forests that classify (Stekhoven and Buehlmann 2012,
+  "MissForest"), until a round changes no less than the one before.
+
+The time limit is checked before each block of rows, or column of a round. The iterative imputers
+then answer with their current values; ``knn`` has no values for the cells not yet voted on.
+
+Classifiers, for tables with missing cells in one variable only: support vector machines with three
+kernels learn from the rows whose class is known; label propagation (Zhu and Ghahramani 2002) and
+label spreading (Zhou et al. 2004), which smooths with the graph's normalised Laplacian, use the
+other rows too. Each is one call of the library, which no time limit can end: an answer after the
+limit has the status ``feasible``.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, MissingExtraError
+from exactlearn.imputation.imputed import Imputed, cell_probabilities, first_states, one_hot
+from exactlearn.imputation.learning import Learning
+
+NEIGHBOURS = 5
+"""How many nearest rows vote, the library's default."""
+
+ROUNDS = 10
+"""Most rounds over all columns of the iterative imputers, the library's default."""
+
+TOLERANCE = 1e-3
+"""Largest change of a share in a round that ends the iteration, the library's default."""
+
+TREES = 100
+"""Trees of each random forest, the library's default."""
+
+BLOCK = 256
+"""Rows whose neighbours are found between two checks of the time limit."""
+
+Predict = Callable[
+    [NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], int], NDArray[np.float64]
+]
+"""Learns from the indicators of all other variables and the states of one variable, which has so
+many states; returns the shares of its states for other indicators."""
+
+
+def require_library() -> None:
+    """Require scikit-learn.
+
+    Raises
+    ------
+    MissingExtraError
+        When it is not.
+    """
+    try:
+        from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            "this method is scikit-learn's: pip install 'exactlearn[sklearn]', or choose one of "
+            "exactlearn's own, such as 'posterior'"
+        ) from None
+
+
+def _require(dataset: Dataset) -> None:
+    """Refuse a missing library, and row weights, which these methods ignore."""
+    require_library()
+    if dataset.weights is not None:
+        raise DataError(
+            "the rows have weights, but this method counts every row once; leave the weights out, "
+            "or choose one of exactlearn's own methods, such as 'posterior'"
+        )
+
+
+def _end(time_limit: float | None) -> float:
+    return inf if time_limit is None else monotonic() + time_limit
+
+
+def impute_knn(dataset: Dataset, how: Learning) -> Imputed:
+    """Let the nearest rows vote for each missing cell.
+
+    Raises
+    ------
+    MissingExtraError
+        When scikit-learn is not installed.
+    DataError
+        When the rows have weights.
+    """
+    _require(dataset)
+    from sklearn.impute import KNNImputer
+
+    end = _end(how.time_limit)
+    indicators = one_hot(dataset)
+    imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True).fit(indicators)
+    shares = np.empty_like(indicators)
+    for begin in range(0, dataset.n_rows, BLOCK):
+        if monotonic() >= end:
+            return Imputed(values=None, status="feasible")
+        block = slice(begin, begin + BLOCK)
+        shares[block] = imputer.transform(indicators[block])
+    return Imputed.of(cell_probabilities(shares, dataset))
+
+
+def impute_iterative(dataset: Dataset, how: Learning) -> Imputed:
+    """Regress the indicators of each variable on those of all others by turns; the largest wins.
+
+    For variables with two states this is the library's ``IterativeImputer`` on their codes. With
+    more states that would regress a cell's indicators on each other, which are unknown together:
+    they would hardly leave their starting values.
+
+    Raises
+    ------
+    MissingExtraError
+        When scikit-learn is not installed.
+    DataError
+        When the rows have weights.
+    """
+    _require(dataset)
+    return _in_turns(dataset, _regressed, how.time_limit)
+
+
+def impute_forest(dataset: Dataset, how: Learning) -> Imputed:
+    """Classify each column by a random forest on the indicators of all others by turns.
+
+    Raises
+    ------
+    MissingExtraError
+        When scikit-learn is not installed.
+    DataError
+        When the rows have weights.
+    """
+    _require(dataset)
+    return _in_turns(dataset, partial(_voted, how.seed), how.time_limit, until_rising=True)
+
+
+def _in_turns(
+    dataset: Dataset, predict: Predict, time_limit: float | None, *, until_rising: bool = False
+) -> Imputed:
+    """Predict the shares of each variable's missing cells from all others until they settle."""
+    from threadpoolctl import threadpool_limits
+
+    end = _end(time_limit)
+    indicators = one_hot(dataset)
+    missing = dataset.codes == MISSING
+    observed = np.maximum((~missing).sum(axis=0), 1).repeat(dataset.cardinalities)
+    shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / observed, indicators)
+    incomplete = missing.any(axis=0) & ~missing.all(axis=0)
+    fewest_first = np.argsort(missing.sum(axis=0), kind="stable")
+
+    def answer(status: str) -> Imputed:
+        return replace(Imputed.of(cell_probabilities(shares, dataset)), status=status)
+
+    # The matrices are small: on two threads the decompositions took fifty times the time.
+    with threadpool_limits(1):
+        least = inf
+        for _ in range(ROUNDS):
+            before = shares.copy()
+            for variable in fewest_first[incomplete[fewest_first]]:
+                if monotonic() >= end:
+                    return answer("feasible")
+                _turn(shares, dataset, int(variable), predict)
+            change = abs(shares - before)
+            if change.max(initial=0.0) < TOLERANCE or (until_rising and change.sum() >= least):
+                break
+            least = change.sum()
+    return answer("heuristic")
+
+
+def _turn(shares: NDArray[np.float64], dataset: Dataset, variable: int, predict: Predict) -> None:
+    """Replace the shares of one variable's missing cells by what all other variables predict."""
+    first = first_states(dataset.cardinalities)
+    start, stop = int(first[variable]), int(first[variable + 1])
+    others = np.delete(shares, np.s_[start:stop], axis=1)
+    codes = dataset.codes[:, variable].astype(np.int64)
+    seen = codes != MISSING
+    shares[~seen, start:stop] = predict(others[seen], codes[seen], others[~seen], stop - start)
+
+
+def _regressed(
+    known: NDArray[np.float64],
+    states: NDArray[np.int64],
+    wanted: NDArray[np.float64],
+    n_states: int,
+) -> NDArray[np.float64]:
+    """Predict each state's indicator by Bayesian ridge regression; of two states, the second's."""
+    from sklearn.linear_model import BayesianRidge
+
+    found = np.empty((len(wanted), n_states))
+    # Two shares add up to one: the second tells both.
+    for state in range(1 if n_states == 2 else 0, n_states):
+        ridge = BayesianRidge().fit(known, (states == state).astype(np.float64))
+        found[:, state] = ridge.predict(wanted)
+    if n_states == 2:
+        found[:, 0] = 1 - found[:, 1]
+    return found
+
+
+def _voted(
+    seed: int,
+    known: NDArray[np.float64],
+    states: NDArray[np.int64],
+    wanted: NDArray[np.float64],
+    n_states: int,
+) -> NDArray[np.float64]:
+    """Predict the shares of the states by the votes of a random forest's trees."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(n_estimators=TREES, random_state=seed).fit(known, states)
+    found = np.zeros((len(wanted), n_states))
+    found[:, forest.classes_] = forest.predict_proba(wanted)
+    return found
+
+
+REACH = 2.0
+"""Two rows that differ in d variables have the similarity exp(-2 d REACH): the squared distance
+of their indicators is 2 d."""
+
+
+def class_variable(dataset: Dataset) -> int:
+    """Return the one variable that has missing cells.
+
+    Raises
+    ------
+    DataError
+        When there is not exactly one, or none of its cells is observed.
+    """
+    found = sorted(set(dataset.missing_cells[:, 1].tolist()))
+    if len(found) != 1:
+        told = ", ".join(repr(dataset.names[v]) for v in found[:5]) or "none"
+        raise DataError(
+            "a classifier needs exactly one variable with missing cells, the class; found "
+            f"{told}{', ...' if len(found) > 5 else ''}: hide cells of one only ('--class NAME')"
+        )
+    if (dataset.codes[:, found[0]] == MISSING).all():
+        raise DataError(
+            f"column {dataset.names[found[0]]!r} has no observed cell to learn the class from"
+        )
+    return int(found[0])
+
+
+def impute_by_svm(kernel: str, dataset: Dataset, how: Learning) -> Imputed:
+    """Classify the rows of unknown class by a support vector machine.
+
+    Parameters
+    ----------
+    kernel
+        ``linear``, ``rbf`` or ``poly`` (of degree 3), with the library's penalty of 1.
+    dataset
+        Table in which one variable has missing cells.
+    how
+        Gives the time limit.
+
+    Raises
+    ------
+    DataError
+        When the missing cells are not those of one variable, or the rows have weights.
+    MissingExtraError
+        When scikit-learn is not installed.
+    """
+    require_library()
+    from sklearn.svm import SVC
+
+    def predicted(features: Any, labels: Any) -> Any:
+        known = labels != MISSING
+        machine = SVC(kernel=kernel).fit(features[known], labels[known])
+        return machine.predict(features[~known])
+
+    return _classified(dataset, predicted, how.time_limit)
+
+
+def impute_by_labels(spreading: bool, dataset: Dataset, how: Learning) -> Imputed:
+    """Classify the rows of unknown class by letting labels pass between similar rows.
+
+    Parameters
+    ----------
+    spreading
+        Label spreading, which lets known labels change too, in place of propagation.
+    dataset
+        Table in which one variable has missing cells.
+    how
+        Gives the time limit.
+
+    Raises
+    ------
+    DataError
+        When the missing cells are not those of one variable, or the rows have weights.
+    MissingExtraError
+        When scikit-learn is not installed.
+    """
+    require_library()
+    from sklearn.semi_supervised import LabelPropagation, LabelSpreading
+
+    def predicted(features: Any, labels: Any) -> Any:
+        kind = LabelSpreading if spreading else LabelPropagation
+        model = kind(kernel="rbf", gamma=REACH, max_iter=1000).fit(features, labels)
+        return model.transduction_[labels == MISSING]
+
+    return _classified(dataset, predicted, how.time_limit)
+
+
+def _classified(
+    dataset: Dataset, predicted: Callable[[Any, Any], Any], time_limit: float | None
+) -> Imputed:
+    """Give the unknown classes what is predicted, or the only class that is known."""
+    end = _end(time_limit)
+    target = class_variable(dataset)
+    _require(dataset)
+    labels = dataset.codes[:, target].astype(np.int64)
+    known = np.unique(labels[labels != MISSING])
+    if len(known) == 1:
+        return Imputed(values=np.repeat(known, (labels == MISSING).sum()))
+    features = one_hot(dataset, [v for v in range(dataset.n_variables) if v != target])
+    values = np.asarray(predicted(features, labels), np.int64)
+    return Imputed(values=values, status="feasible" if monotonic() > end else "heuristic")
