@@ -1,1 +1,14 @@
-"""Queries of networks and decision graphs: posteriors, explanations, information."""
+"""Queries of networks and decision graphs: posteriors, explanations, information, sensitivity.
+
+=============  =============================================================  ================
+symbol         meaning                                                        shape
+=============  =============================================================  ================
+``codes``      state of each variable with hard evidence, -1 elsewhere        (variables,)
+``soft``       for each variable with soft evidence, a weight for each state  (states,)
+``posterior``  P(X = x given the evidence), one variable after the other      (states of all,)
+``wanted``     positions of the target variables                              (targets,)
+``reach``      expected number of times that a row uses each parameter        (parameters,)
+``t``          value of the parameter that a sensitivity varies
+``a b c d``    coefficients of the posterior (a t + b) / (c t + d)
+=============  =============================================================  ================
+"""

@@ -1,13 +1,19 @@
-"""Evidence by names: a state of a variable, or a weight for each of its states (soft evidence).
+"""Evidence by names, and models given evidence.
 
-Soft evidence is what Pearl (1988, section 2.2.2) calls virtual: the weights are, up to a common
-factor, the probabilities of some observation in each state of the variable.
+Evidence is a state of a variable, or a weight for each of its states: soft evidence, which Pearl
+(1988, section 2.2.2) calls virtual. The weights are, up to a common factor, the probabilities of
+some observation in each state of the variable.
+
+A network is compiled to a decision graph at most once. Its first queries are faster without one. As
+in the ski-rental problem, the graph is compiled when the queries so far took about as long as
+compiling does: then all queries together take at most about twice the least time possible.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +21,10 @@ from numpy.typing import NDArray
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.column import label_of
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.condition import condition
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.compiled_once import compiled_once
 
 Model = BayesianNetwork | DecisionGraph
 
@@ -27,6 +33,18 @@ Evidence = Mapping[str, str | float | Mapping[str, float]]
 
 A number is the state of that name, or stands for the bin that it lies in.
 """
+
+QUERIES, QUERIES_A_VARIABLE = 20, 4
+"""Number of queries, and further queries for each variable, after which a network is compiled."""
+
+MOST_CELLS = 1_000_000
+"""Largest number of cells before merging of a graph compiled because of many queries."""
+
+LARGEST = 100_000
+"""Effective size up to which a query of a graph is faster than elimination, for any evidence."""
+
+_GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
+_N_QUERIES: WeakKeyDictionary[BayesianNetwork, int] = WeakKeyDictionary()
 
 
 class Findings(NamedTuple):
@@ -63,12 +81,12 @@ def findings(model: Model | NaiveBayes, evidence: Evidence | None) -> Findings:
     """
     codes = np.full(model.n_variables, -1, np.int16)
     soft: dict[int, NDArray[np.float64]] = {}
-    for name, told in (evidence or {}).items():
+    for name, value in (evidence or {}).items():
         variable = model.index(name)
-        if isinstance(told, Mapping):
-            soft[variable] = _weights(model, variable, told)
+        if isinstance(value, Mapping):
+            soft[variable] = _weights(model, variable, value)
         else:
-            codes[variable] = model.state_index(variable, label_of(told))
+            codes[variable] = model.state_index(variable, label_of(value))
     return Findings(codes, soft)
 
 
@@ -110,18 +128,18 @@ def as_graph(model: Model) -> DecisionGraph:
 
 def refuse_evidence(evidence: Evidence) -> None:
     """Raise the `DataError` of evidence that has probability zero."""
-    shown = ", ".join(f"{name}={told_briefly(told)}" for name, told in evidence.items())
+    shown = ", ".join(f"{name}={_shown(value)}" for name, value in evidence.items())
     raise DataError(
         f"the evidence {shown} has probability zero under the model, so it has no posterior;"
         " correct it, or use a model with smoothed parameters"
     )
 
 
-def told_briefly(told: str | float | Mapping[str, float]) -> str:
+def _shown(value: str | float | Mapping[str, float]) -> str:
     """Return a piece of evidence as text: a state, or ``state:weight`` joined by ``|``."""
-    if isinstance(told, Mapping):
-        return "|".join(f"{s}:{w:g}" for s, w in told.items())
-    return label_of(told)
+    if isinstance(value, Mapping):
+        return "|".join(f"{s}:{w:g}" for s, w in value.items())
+    return label_of(value)
 
 
 def with_observations(
@@ -147,21 +165,46 @@ def with_observations(
 
 
 def _weights(
-    model: Model | NaiveBayes, variable: int, told: Mapping[str, float]
+    model: Model | NaiveBayes, variable: int, weights_of: Mapping[str, float]
 ) -> NDArray[np.float64]:
     weights = np.zeros(int(model.cardinalities[variable]))
-    given: dict[int, str] = {}
-    for state, weight in told.items():
+    known: dict[int, str] = {}
+    for state, weight in weights_of.items():
         if not (isfinite(weight) and weight >= 0):
             raise OptionError(
                 f"soft evidence on {model.names[variable]!r}: the weight {weight} of {state!r} is"
                 " not a number of 0 or more; give the probability of what was seen in that state"
             )
         code = model.state_index(variable, label_of(state))
-        if code in given:
+        if code in known:
             raise OptionError(
-                f"soft evidence on {model.names[variable]!r}: {given[code]!r} and {state!r} are the"
+                f"soft evidence on {model.names[variable]!r}: {known[code]!r} and {state!r} are the"
                 f" same state {model.states[variable][code]!r}; give it one weight"
             )
-        given[code], weights[code] = state, weight
+        known[code], weights[code] = state, weight
     return weights
+
+
+def compiled_once(network: BayesianNetwork) -> DecisionGraph:
+    """Return the network's decision graph, made once and kept as long as the network.
+
+    Raises
+    ------
+    TooLargeError
+        If the graph would be too large.
+    """
+    if network not in _GRAPHS:
+        _GRAPHS[network] = compile_network(network)
+    return _GRAPHS[network]
+
+
+def graph_if_faster(network: BayesianNetwork) -> DecisionGraph | None:
+    """Count a query; return the network's decision graph if that answers it sooner."""
+    count = _N_QUERIES[network] = _N_QUERIES.get(network, 0) + 1
+    if network not in _GRAPHS and count == QUERIES + QUERIES_A_VARIABLE * network.n_variables:
+        try:
+            _GRAPHS[network] = compile_network(network, steps=0, max_size=MOST_CELLS)
+        except TooLargeError:
+            return None
+    graph = _GRAPHS.get(network)
+    return graph if graph is not None and graph.effective_size <= LARGEST else None

@@ -1,7 +1,7 @@
 """Most probable configurations: of all variables (the k best), or of some with the others summed.
 
 The first is one pass (:mod:`exactlearn.pdg.inference.best_rows`). The second is found by branch and
-bound over the states of the variables asked for (Park and Darwiche 2003, "Solving MAP exactly using
+bound over the states of the target variables (Park and Darwiche 2003, "Solving MAP exactly using
 systematic search"), from the root of the forest downwards, bounded by
 :mod:`exactlearn.pdg.inference.max_flows`.
 """
@@ -33,7 +33,7 @@ class Explanation:
     Parameters
     ----------
     states
-        State of each variable asked for.
+        State of each target variable.
     probability, log_probability
         Given the evidence.
     """
@@ -91,11 +91,11 @@ def most_probable_explanations(
     if k < 1:
         raise OptionError(f"{k} most probable explanations: ask for at least 1")
     graph, _ = conditional(model, evidence)
-    hard = {name for name, told in (evidence or {}).items() if not isinstance(told, Mapping)}
-    asked = [v for v, name in enumerate(graph.names) if name not in hard]
+    hard = {name for name, value in (evidence or {}).items() if not isinstance(value, Mapping)}
+    targets = [v for v, name in enumerate(graph.names) if name not in hard]
     rows, logs = best_rows(graph, k)
     return [
-        _explanation(graph, asked, row, value)
+        _explanation(graph, targets, row, value)
         for row, value in zip(rows, logs.tolist(), strict=True)
     ]
 
@@ -115,7 +115,7 @@ def most_probable_states(
     model, evidence
         As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
     variables
-        Variables asked for, each once, at least one.
+        Target variables, each once, at least one.
     node_limit
         Most partial configurations to bound; when they are used up the best configuration found
         comes back with its bound.
@@ -133,29 +133,29 @@ def most_probable_states(
     if not variables or len(set(variables)) < len(variables):
         raise OptionError("most probable states: name at least one variable, and each once")
     graph, _ = conditional(model, evidence)
-    asked = [graph.index(name) for name in variables]
-    bits = float(np.log2(graph.cardinalities[asked]).sum())
+    targets = [graph.index(name) for name in variables]
+    bits = float(np.log2(graph.cardinalities[targets]).sum())
     if bits > MOST_BITS:
         raise TooLargeError(
-            f"{len(asked)} variables have 2^{bits:.0f} configurations, the limit is"
+            f"{len(targets)} variables have 2^{bits:.0f} configurations, the limit is"
             f" 2^{MOST_BITS:.0f}: ask for fewer variables, or for the most probable explanation"
         )
-    row, value, bound, nodes = _branch_and_bound(graph, asked, node_limit)
-    best = _explanation(graph, asked, row, log(value))
+    row, value, bound, nodes = _branch_and_bound(graph, targets, node_limit)
+    best = _explanation(graph, targets, row, log(value))
     if bound <= value:
         return MapAnswer(best, best.probability, "optimal", nodes)
     return MapAnswer(best, bound, "feasible", nodes)
 
 
 def _branch_and_bound(
-    graph: DecisionGraph, asked: Sequence[int], node_limit: int
+    graph: DecisionGraph, targets: Sequence[int], node_limit: int
 ) -> tuple[NDArray[np.int16], float, float, int]:
     """Decide variable after variable, the partial configuration with the best bound first.
 
     Of equal bounds the one with more decided comes first, so that the search dives. The first
     incumbent is what a dive without looking back finds.
     """
-    order = [v for v in graph.order.tolist() if v in set(asked)]
+    order = [v for v in graph.order.tolist() if v in set(targets)]
     compared = np.zeros(graph.n_variables, np.bool_)
     compared[order] = True
     best, value, nodes = _dive(graph, order, compared)
@@ -199,7 +199,7 @@ def _branches(
 
 
 def _explanation(
-    graph: DecisionGraph, asked: Sequence[int], row: NDArray[np.int16], value: float
+    graph: DecisionGraph, targets: Sequence[int], row: NDArray[np.int16], value: float
 ) -> Explanation:
-    states = {graph.names[v]: graph.states[v][row[v]] for v in asked}
+    states = {graph.names[v]: graph.states[v][row[v]] for v in targets}
     return Explanation(states, min(1.0, exp(value)), value)

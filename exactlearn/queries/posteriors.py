@@ -23,13 +23,14 @@ from exactlearn.pdg.inference.flows import (
     posteriors_and_log_likelihoods,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.compiled_once import asked_often, compiled_once
 from exactlearn.queries.evidence import (
     Evidence,
     Findings,
     Model,
+    compiled_once,
     conditional,
     findings,
+    graph_if_faster,
     refuse_evidence,
     with_observations,
 )
@@ -70,15 +71,15 @@ def query(
     Parameters
     ----------
     model
-        A network is asked by elimination along its clique tree. Where that is large, only what the
-        targets and the evidence descend from is asked, and compiled, once, if it is large itself;
-        so is a network of which many queries have been asked. Compile it yourself to ask all of
-        them faster. Of a naive Bayes model the observed variables are asked.
+        A network is queried by elimination along its clique tree. Where that is large, only the
+        ancestors of the targets and of the evidence are used, and compiled, once, if their clique
+        tree is large too; so is a network after many queries. Compile it yourself to make all
+        queries faster. A naive Bayes model answers for its observed variables.
     evidence
         For each observed variable its state, or, as soft evidence, a weight for each state. A
         number stands for the state of that name, or for the bin that holds it.
     targets
-        Variables asked for, or one; all without evidence when left out.
+        Target variables, or one; all without evidence when left out.
 
     Raises
     ------
@@ -163,14 +164,14 @@ def _posterior(
     """
     if isinstance(model, NaiveBayes):
         return model.posterior(found.weights(model))
-    graph = model if isinstance(model, DecisionGraph) else asked_often(model)
+    graph = model if isinstance(model, DecisionGraph) else graph_if_faster(model)
     if graph is not None:
         return _of_graph(graph, found)
     assert isinstance(model, BayesianNetwork)
     network, hard = with_observations(prepared(model), found)
     if elimination_cells(network, hard.codes[None]) > FEW_CELLS:
-        told = np.flatnonzero(found.codes >= 0).tolist()
-        part = sorted(ancestors(model.parents, [*wanted, *told, *found.soft]))
+        observed = np.flatnonzero(found.codes >= 0).tolist()
+        part = sorted(ancestors(model.parents, [*wanted, *observed, *found.soft]))
         if len(part) < model.n_variables:
             return _of_part(model, found, part)
         with suppress(TooLargeError):
@@ -183,7 +184,7 @@ def _posterior(
 def _of_part(
     model: BayesianNetwork, found: Findings, part: Sequence[int]
 ) -> tuple[NDArray[np.float64], float]:
-    """Ask some variables, all their ancestors among them; what they do not tell is 0."""
+    """Return the posterior of an ancestral subset of the variables, and 0 for the others."""
     soft = {k: found.soft[v] for k, v in enumerate(part) if v in found.soft}
     inner = Findings(found.codes[list(part)], soft)
     marginals, log_probability = _posterior(part_of(model, part), inner, range(len(part)))

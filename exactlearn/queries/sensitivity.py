@@ -3,8 +3,8 @@
 A row reaches at most one node of a variable, so the probability of anything is linear in the
 parameters of a node. When one of them becomes t and the others of the node keep their proportions,
 a posterior probability is therefore a quotient of two linear functions of t (van der Gaag and
-Kjaerulff 2000 show it for networks); their values at t = 0 and t = 1 tell them. The slopes for all
-parameters at once come from expected counts with and without the target (PDG-SEM, equation 21).
+Kjaerulff 2000 show it for networks); their values at t = 0 and t = 1 determine them. The slopes for
+all parameters at once come from expected counts with and without the target (PDG-SEM, equation 21).
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def sensitivity(
         The parameter: a node's number, and a state of its variable. Where it is 1 the other states
         share evenly what is left.
     target
-        Variable and state whose posterior probability is asked for.
+        Variable and state of the posterior probability.
     evidence
         As for :func:`~exactlearn.queries.posteriors.query`.
 
@@ -109,8 +109,8 @@ def slopes(
 
     Returns
     -------
-    Laid out as `DecisionGraph.parameters`; NaN for a parameter of 0 or 1, which
-    :func:`sensitivity` can be asked for.
+    Laid out as `DecisionGraph.parameters`; NaN for a parameter of 0 or 1; use
+    :func:`sensitivity` for those.
 
     Raises
     ------

@@ -20,8 +20,7 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
-from exactlearn.queries.compiled_once import compiled_once
-from exactlearn.queries.evidence import Model
+from exactlearn.queries.evidence import Model, compiled_once
 
 PIECE = 16_384
 """Rows that a thread answers at a time."""
@@ -54,7 +53,7 @@ class TableAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Classification:
-    """What a model says about one variable of each row.
+    """The posterior of one variable for each row.
 
     Parameters
     ----------
@@ -104,12 +103,12 @@ def query_rows(
     Parameters
     ----------
     model
-        A network is compiled, or asked by elimination where its decision graph is too large.
+        A network is compiled, or queried by elimination where its decision graph is too large.
     dataset
         Variables and states are matched by name. A variable of the model that is no column counts
         as missing in every row.
     targets
-        Variables asked for; all when left out.
+        Target variables; all when left out.
     threads
         Number of threads; all cores when left out.
 
@@ -176,7 +175,7 @@ def _codes(model: Model, dataset: Dataset) -> NDArray[np.int16]:
 def _posteriors(
     model: Model, codes: NDArray[np.int16], wanted: Sequence[int], threads: int
 ) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
-    ask = _asking(model)
+    posteriors_of = _row_posteriors(model)
     last = np.cumsum(model.cardinalities).tolist()
     columns = [slice(last[v] - int(model.cardinalities[v]), last[v]) for v in wanted]
     answers = tuple(np.empty((len(codes), c.stop - c.start)) for c in columns)
@@ -184,7 +183,7 @@ def _posteriors(
 
     def work(piece: int, _: None) -> int:
         rows = slice(piece * PIECE, (piece + 1) * PIECE)
-        found, logs[rows] = ask(codes[rows])
+        found, logs[rows] = posteriors_of(codes[rows])
         found[np.isneginf(logs[rows])] = np.nan
         for answer, place in zip(answers, columns, strict=True):
             answer[rows] = found[:, place]
@@ -195,8 +194,8 @@ def _posteriors(
     return answers, logs
 
 
-def _asking(model: Model) -> Callable[[NDArray[np.int16]], Rows]:
-    """Return what gives posteriors and log-likelihoods of rows: compiled, unless too large."""
+def _row_posteriors(model: Model) -> Callable[[NDArray[np.int16]], Rows]:
+    """Return the function from rows to posteriors and log-likelihoods; compiled if possible."""
     if isinstance(model, BayesianNetwork):
         try:
             return partial(posteriors_and_log_likelihoods, compiled_once(model))

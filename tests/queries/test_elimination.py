@@ -10,7 +10,7 @@ from exactlearn.bayesnet.clique_elimination import eliminated
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
-from exactlearn.queries import compiled_once
+from exactlearn.queries import evidence as evidences
 from exactlearn.queries import posteriors as queries
 from exactlearn.queries.posteriors import query
 from tests.network_oracle import random_network
@@ -92,7 +92,7 @@ def test_a_network_that_is_asked_often_is_compiled_once(monkeypatch):
         made.append(args)
         return compile_network(*args, **options)
 
-    monkeypatch.setattr(compiled_once, "compile_network", compiling)
+    monkeypatch.setattr(evidences, "compile_network", compiling)
     first = [query(network, evidence) for evidence in ({name: state}, soft)]
     for _ in range(60):
         last = [query(network, evidence) for evidence in ({name: state}, soft)]
@@ -104,7 +104,7 @@ def test_a_network_that_is_asked_often_is_compiled_once(monkeypatch):
 
 
 def test_a_network_too_large_to_compile_is_asked_by_elimination_ever_after(monkeypatch):
-    monkeypatch.setattr(compiled_once, "MOST_CELLS", 1)
+    monkeypatch.setattr(evidences, "MOST_CELLS", 1)
     network = random_network(np.random.default_rng(6), 4)
     answers = [query(network).posterior for _ in range(50)]
     assert all(answer == answers[0] for answer in answers)

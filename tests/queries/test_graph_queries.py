@@ -7,7 +7,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.inference.best_rows import best_rows
 from exactlearn.pdg.inference.sample import sample_rows
-from exactlearn.queries import divergence
+from exactlearn.queries import information
 from exactlearn.queries.evidence import conditional
 from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
 from exactlearn.queries.information import entropy, kl_divergence, mutual_information
@@ -266,6 +266,6 @@ def test_divergence_across_forests_that_is_too_large_is_refused(monkeypatch):
         for q in (random_graph(np.random.default_rng(s), 4) for s in range(200))
         if q.states == p.states and not np.array_equal(q.forest, p.forest)
     )
-    monkeypatch.setattr(divergence, "MAX_CELLS", 3)
+    monkeypatch.setattr(information, "MAX_CELLS", 3)
     with pytest.raises(TooLargeError, match="compile both over the same forest"):
         kl_divergence(p, q)
