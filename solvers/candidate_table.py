@@ -8,19 +8,38 @@ arcs that are allowed: also a bound, by weak duality (Everett 1963, "Generalized
 method"). Each price is one more *pricing*; the lowest bound counts.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .components import WORD, bit_sets
-from .conditions import Condition
+from .constraints import Condition
 from .lp.multipliers import Multipliers
 from .problem import Problem
+from .result import ROUNDING
 
 SLACK = 1e-9
 """Share of a bound by which candidates at the edge are kept."""
+
+MOST_STEPS = 30
+"""Prices that are tried."""
+
+WIDER = 4.0
+"""Factor between two prices while none leads across the limit."""
+
+
+class Point(NamedTuple):
+    """Score and number of arcs of a network."""
+
+    score: float
+    arcs: int
+
+
+BestAt = Callable[[float], Point]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,3 +194,57 @@ class CandidateTable:
         for v in members:
             wanted[v // WORD] |= 1 << (v % WORD)
         return np.array(wanted, np.uint64)
+
+
+def arc_price(
+    best_at: BestAt, beyond: Point, limit: int, step: float, steepest: float = np.inf
+) -> float | None:
+    """Return the price per arc with the lowest bound, found by solving at few prices.
+
+    The best networks at two prices, one on either side of the limit, are equally good at the price
+    in between where their lines cross; if none is better there, that price is the best one
+    (the vertex search of a concave envelope, as in Eisner and Severance 1976, "Mathematical
+    techniques for efficient record segmentation in large shared databases").
+
+    Parameters
+    ----------
+    best_at
+        Returns score and number of arcs of the best network at a price per arc.
+    beyond
+        Those of the best network without a price, which has too many or too few arcs.
+    limit
+        The largest, or smallest, number of arcs that is allowed.
+    step
+        A first price to try.
+    steepest
+        Difference of the scores of any two networks, at most: at a higher price the number of arcs
+        alone decides, so that none beyond it leads across the limit either.
+
+    Returns
+    -------
+    float or None
+        Negative when there are too few arcs; ``None`` when no price leads across the limit.
+    """
+    sign = 1 if beyond.arcs > limit else -1
+    price = sign * step
+    within = best_at(price)
+    for _ in range(MOST_STEPS):
+        if sign * (within.arcs - limit) <= 0:
+            break
+        if abs(price) > steepest:
+            return None
+        beyond, price = within, WIDER * price
+        within = best_at(price)
+    else:
+        return None
+    for _ in range(MOST_STEPS):
+        price = (beyond.score - within.score) / (beyond.arcs - within.arcs)
+        found = best_at(price)
+        reached = beyond.score - price * beyond.arcs
+        if found.score - price * found.arcs <= reached + ROUNDING * max(1.0, abs(reached)):
+            break
+        if sign * (found.arcs - limit) <= 0:
+            within = found
+        else:
+            beyond = found
+    return price

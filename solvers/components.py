@@ -5,11 +5,13 @@ parent of every allowed candidate. So each component is solved alone, with the p
 granted, and the optima add up. Choices tie the variables that read them together.
 
 Inside a component the candidates of a variable are sorted by falling score, and a candidate is
-dropped when a better one needs a subset of its parents and of its literals.
+dropped when a better one needs a subset of its parents and of its literals. Kernels take the
+candidates of a problem or component as bare arrays, :class:`Families`.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn.errors import OptionError
 
 from .problem import Problem
 
@@ -259,3 +262,66 @@ def bits_to_matrix(masks: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
     """Return which of ``n`` things each bit set holds, shape (m, n)."""
     bytes_ = np.ascontiguousarray(masks).astype("<u8").view(np.uint8).reshape(len(masks), -1)
     return np.unpackbits(bytes_, axis=1, count=n, bitorder="little").astype(np.bool_)
+
+
+class Candidates(Protocol):
+    """What problems and components have in common; see :class:`Families` for the arrays."""
+
+    @property
+    def first(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def scores(self) -> NDArray[np.float64]: ...  # noqa: D102
+    @property
+    def child(self) -> NDArray[np.integer]: ...  # noqa: D102
+    @property
+    def member_first(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def members(self) -> NDArray[np.integer]: ...  # noqa: D102
+    @property
+    def literals(self) -> NDArray[np.integer]: ...  # noqa: D102
+
+
+class Families(NamedTuple):
+    """Candidate parent sets without choices or constraints.
+
+    Attributes
+    ----------
+    first
+        Where each variable's candidates begin, shape (n + 1,).
+    scores, child
+        Score and variable of each candidate, shape (m,).
+    member_first, members
+        The parents of each candidate, shapes (m + 1,) and (total,).
+    """
+
+    first: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    child: NDArray[np.int64]
+    member_first: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.first) - 1
+
+
+def families_of(problem: Candidates) -> Families:
+    """Return the arrays of a problem or component; what its candidates read is left out."""
+    return Families(
+        problem.first,
+        problem.scores,
+        problem.child.astype(np.int64, copy=False),
+        problem.member_first,
+        problem.members.astype(np.int64, copy=False),
+    )
+
+
+def families_without_choices(problem: Candidates) -> Families:
+    """Return the arrays of a problem or component, or raise when its candidates read choices."""
+    if len(problem.literals):
+        raise OptionError(
+            "the linear relaxation knows no choices, and candidates of the problem read some: give "
+            "it the problem without literals for a bound, or solve it with SCIP"
+        )
+    return families_of(problem)

@@ -15,8 +15,7 @@ import numpy as np
 
 from exactlearn._runtime.interrupts import interruptible
 
-from .conflict import minimal_conflict
-from .constraints import ArcTotal
+from .constraints import ArcTotal, minimal_conflict
 from .enumeration.partition import OutOfChances, Partition, Solver
 from .implied_arcs import simple_network, with_implied_arcs
 from .problem import Problem, Requirement

@@ -5,19 +5,73 @@ with a *clause*: conditions on single parent sets, at least one of which holds i
 satisfies the constraint and none of which holds in this one. Branching on the clause excludes the
 network and no other that is wanted. :mod:`exactlearn.solvers.enumeration.partition` does so around
 any solver.
+
+Constraints that contradict each other are reported as a minimal conflict: a set without any one of
+which the rest can be satisfied. It is found by halving (Junker 2004, "QuickXplain"), so that few
+tests are needed when few of many constraints matter.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 from exactlearn.errors import OptionError
 from exactlearn.graphs.d_separation import active_trail, ancestors, directed_path
 from exactlearn.graphs.dag import children
 
-from .conditions import Clause, Condition
+Kind = Literal["all", "not all", "any", "none", "same", "other", "at most", "at least"]
+
+_OPPOSITE: dict[Kind, Kind] = {
+    "all": "not all", "not all": "all", "any": "none", "none": "any", "same": "other",
+    "other": "same", "at most": "at least", "at least": "at most",
+}  # fmt: skip
 
 Arc = tuple[int, int]
 Parents = Sequence[Collection[int]]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on the parents of one variable.
+
+    Parameters
+    ----------
+    variable
+        The variable.
+    kind
+        The variable has all, not all, any or none of ``parents``; the same parents or others; at
+        most or at least ``size`` parents.
+    parents, size
+        What ``kind`` compares with.
+    """
+
+    variable: int
+    kind: Kind
+    parents: frozenset[int] = frozenset()
+    size: int = 0
+
+    @property
+    def opposite(self) -> "Condition":
+        """The condition that holds exactly when this one does not."""
+        step = {"at most": 1, "at least": -1}.get(self.kind, 0)
+        return Condition(self.variable, _OPPOSITE[self.kind], self.parents, self.size + step)
+
+    def holds(self, family: Collection[int]) -> bool:
+        """Tell whether a parent set satisfies the condition."""
+        chosen = frozenset(family)
+        if self.kind in ("all", "not all"):
+            return (self.parents <= chosen) == (self.kind == "all")
+        if self.kind in ("any", "none"):
+            return bool(self.parents & chosen) == (self.kind == "any")
+        if self.kind in ("same", "other"):
+            return (self.parents == chosen) == (self.kind == "same")
+        return len(chosen) <= self.size if self.kind == "at most" else len(chosen) >= self.size
+
+
+Clause = tuple[Condition, ...]
+"""Conditions of which one holds at least."""
 
 
 @dataclass(frozen=True)
@@ -356,3 +410,38 @@ def _without(arcs: Iterable[Arc], parents: Parents) -> Clause | None:
 
 def _listed(variables: Iterable[int], names: Sequence[str]) -> str:
     return ", ".join(names[v] for v in sorted(variables))
+
+
+def minimal_conflict(
+    requirements: Sequence[T], is_feasible: Callable[[Sequence[T]], bool]
+) -> tuple[T, ...]:
+    """Return requirements that cannot be satisfied together, none of which can be spared.
+
+    Parameters
+    ----------
+    requirements
+        Requirements that cannot be satisfied together; earlier ones are rather kept.
+    is_feasible
+        Tells whether some of them can be; fewer are never harder to satisfy.
+
+    Examples
+    --------
+    >>> minimal_conflict([5, 1, 7, 4], lambda some: sum(some) < 11)
+    (5, 7)
+    """
+    return tuple(_needed([], [], list(requirements), is_feasible))
+
+
+def _needed(
+    given: list[T], added: list[T], rest: list[T], is_feasible: Callable[[Sequence[T]], bool]
+) -> list[T]:
+    """Return which of the rest are needed besides the given ones; ``added`` came last to those."""
+    if added and not is_feasible(given):
+        return []
+    if len(rest) <= 1:
+        return rest
+    half = len(rest) // 2
+    first, second = rest[:half], rest[half:]
+    late = _needed([*given, *first], first, second, is_feasible)
+    early = _needed([*given, *late], late, first, is_feasible)
+    return [*early, *late]

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn.errors import InfeasibleError, OptionError
 
-from .conflict import minimal_conflict
-from .constraints import Constraint, MaxParents, validate
+from .constraints import Constraint, MaxParents, minimal_conflict, validate
 
 Arc = tuple[int, int]
 """An arc ``(parent, child)`` of variable indices."""

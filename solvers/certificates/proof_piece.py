@@ -12,16 +12,15 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lp.cluster_search import violated_clusters
 from ..lp.clusters import Counted, Support, take_support
-from ..lp.counted_search import counted_clusters
 from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxation, Relaxed
 from ..lp.root import solve_root
+from ..lp.separation import counted_clusters, violated_clusters
 from ..problem import Problem, offsets
 from ..progress import OutOfTime, Pause
+from .certificate import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from .checker import Problem as Lists
-from .proof_tree import DENOMINATOR, Cluster, Pairs, members_of, rounded
 
 MOST_CUTS = 200
 """Clusters added in one round."""

@@ -20,9 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxed
 from ..progress import OutOfTime
-from .checker import Problem, placeable
-from .proof_piece import Piece
-from .proof_tree import (
+from .certificate import (
     DENOMINATOR,
     Arc,
     Cluster,
@@ -35,6 +33,8 @@ from .proof_tree import (
     left,
     members_of,
 )
+from .checker import Problem, placeable
+from .proof_piece import Piece
 
 SHRUNK = 0.9
 """Share of its candidates that a part must lose for its relaxation to be solved again."""

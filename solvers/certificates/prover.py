@@ -20,11 +20,10 @@ from exactlearn.errors import CheckError, OptionError
 from ..constraints import MaxParents
 from ..lp.clusters import Counted
 from ..problem import Problem
-from .certificate import Certificate, Restriction, sealed
+from .certificate import DENOMINATOR, Certificate, Cluster, Restriction, Writing, sealed
 from .checker import RULES
 from .checker import read_scores as read_exact
 from .proof_search import Proof
-from .proof_tree import DENOMINATOR, Cluster, Writing
 
 EXACT = 1e-9
 """Relative gap that counts as none: what floating point leaves open. Most proofs are tighter."""

@@ -22,9 +22,8 @@ from exactlearn._runtime.interrupts import interruptible
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
 
-from ..conditions import Condition
 from ..constrained import answer, conflict
-from ..constraints import ForbiddenAdjacency
+from ..constraints import Condition, ForbiddenAdjacency
 from ..ordering.neighbours import neighbours
 from ..problem import Problem
 from ..progress import OutOfTime

@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..candidate_table import CandidateTable, Pricing
-from ..conditions import Clause
-from ..constraints import ArcTotal, Constraint
+from ..candidate_table import CandidateTable, Point, Pricing, arc_price
+from ..constraints import ArcTotal, Clause, Constraint
 from ..implied_arcs import with_implied_arcs
-from ..lp.cluster_pricing import Point, arc_price, cluster_multipliers
 from ..lp.multipliers import Multipliers
+from ..lp.root import cluster_multipliers
 from ..ordering.neighbours import neighbours, repaired, total
 from ..problem import Problem
 from ..progress import LEAST, OutOfTime

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..candidate_table import CandidateTable
-from ..conditions import Clause, Condition
-from ..constraints import Constraint, ForbiddenAdjacency, RequiredAdjacency
+from ..constraints import Clause, Condition, Constraint, ForbiddenAdjacency, RequiredAdjacency
 
 Parents = tuple[tuple[int, ...], ...]
 Case = Condition | ForbiddenAdjacency

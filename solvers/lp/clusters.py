@@ -12,7 +12,7 @@ More generally, k of its members have fewer than k parents in it, because the fi
     v(C, k) = k - |C| + sum over i in C of x(candidates of i with k parents or more in C).
 
 Circuits of length below one, where the arc j -> i has length ``1 - x(candidates of i with parent
-j)``, are violated clusters; :mod:`exactlearn.solvers.lp.cluster_search` finds others. All kernels
+j)``, are violated clusters; :mod:`exactlearn.solvers.lp.separation` finds others. All kernels
 see the *support* only: candidates with x > 0.
 """
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 
-from ..families import Candidates, families_without_choices
+from ..components import Candidates, families_without_choices
 from ..progress import Pause, no_pause
 from .linear_program import LinearProgram
 from .multipliers import Multipliers

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..families import Candidates, Families, families_without_choices
+from ..components import Candidates, Families, families_without_choices, split
+from ..problem import Problem
 from ..progress import Pause, no_pause
-from .cluster_program import search_clusters
-from .cluster_search import FEW, quick_clusters, violated_clusters
 from .clusters import Counted, Support, take_support
-from .counted_search import counted_clusters
-from .dual_ascent import greedy_multipliers
+from .dual_bounds import greedy_multipliers
 from .multipliers import Multipliers
 from .relaxation import Relaxation, Relaxed
+from .separation import FEW, counted_clusters, quick_clusters, search_clusters, violated_clusters
 
 MOST_CUTS = 50
 """Clusters added in one round."""
@@ -122,6 +121,40 @@ def solve_root(
     while planes.bound > enough and planes.step():
         pause()
     return planes.root()
+
+
+def cluster_multipliers(
+    problem: Problem, pause: Pause = no_pause, enough: float = -np.inf
+) -> Multipliers:
+    """Return the multipliers of the linear relaxation of a problem without constraints.
+
+    Parameters
+    ----------
+    problem
+        The problem; its choices are left out of account.
+    pause
+        Called now and then, and what it raises passes through.
+    enough
+        Stop when the bound is at most this.
+    """
+    problem = problem.without_literals()
+    if not problem.is_feasible:
+        return Multipliers.none(problem.n_variables)
+    found = [Multipliers.none(problem.n_variables)]
+    components = split(problem)
+    bound = sum(component.relaxation for component in components)
+    for component in components:
+        if component.n_variables == 1:
+            continue
+        others = bound - component.relaxation
+        root = solve_root(component, enough=enough - others, pause=pause)
+        bound = others + root.bound
+        found.append(root.multipliers.widened(component.variables, problem.n_variables))
+    return Multipliers(
+        np.concatenate([own.clusters for own in found]),
+        np.concatenate([own.values for own in found]),
+        np.concatenate([own.counts for own in found]),
+    )
 
 
 class CuttingPlanes:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 
-from .choices import change_choice
 from .decoding import Lists, first_before, score_of
 from .moves import (
     Plan,
     State,
+    change_choice,
     choose_again,
     insert_best,
     move,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from exactlearn.graphs.dag import children, topological_order
 
 from ..candidate_table import CandidateTable
-from ..conditions import Clause
+from ..constraints import Clause
 
 Parents = tuple[tuple[int, ...], ...]
 

@@ -4,12 +4,14 @@ For a fixed order, and fixed values of the choices, each variable's best candida
 earlier in the order and its literals true is independent of the others. The search moves one
 variable at a time to its best place in the order (Scanagatta et al. 2017, "Improved local search in
 Bayesian networks structure learning", WINASOBS; Lee and van Beek 2017, MINOBS), one choice at a
-time to its best value, and continues from a shaken copy of the best order. It proves nothing; a
-bound comes from the linear relaxation.
+time to its best value, and continues from a perturbed copy of the best order. It proves nothing; a
+bound is computed beside it: at first that of the quick multipliers of a dual ascent, then those of
+the cutting planes. A component with choices keeps the sum of its best scores.
 """
 
 from functools import cached_property
 from math import inf
+from threading import Event, Thread
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.threads import n_threads
 
 from ..components import Component
-from ..progress import Pause, Progress, no_pause
+from ..lp.multipliers import Multipliers
+from ..lp.root import MOST_ROUNDS, solve_root
+from ..progress import OutOfTime, Pause, Progress, no_pause
 from ..result import ROUNDING, Status
-from .bounds import Bounding
 from .decoding import Lists, list_candidates, place_by_weight
 from .islands import HEAT, ISLANDS, ROUND, rounds
 from .iterated_local_search import climb_with_shakes
@@ -103,6 +106,70 @@ class OrderSearch:
     ) -> NDArray[np.int64]:
         """Return an order that places next the variable that misses least weight (see kernel)."""
         return place_by_weight(self.lists, weights, values)
+
+
+class Bounding:
+    """Lowers the bound of a component in a thread of its own.
+
+    Parameters
+    ----------
+    component
+        What to bound.
+    score
+        Score of a selection: the bound need not fall below it.
+    relaxations
+        How many linear programs to solve at most.
+
+    Attributes
+    ----------
+    bound
+        The lowest so far.
+    """
+
+    def __init__(self, component: Component, score: float, relaxations: int) -> None:
+        self.component = component
+        self.score = score
+        self.rounds = relaxations
+        self.bound = component.relaxation
+        self.failure: BaseException | None = None
+        self._stopped = Event()
+        # no daemon: a linear program that is still being solved when Python ends would abort it
+        self._thread = Thread(target=self._run)
+        if not len(component.choices):
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop soon."""
+        self._stopped.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait some seconds for the last bound; tell whether it has come."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+        if self.failure is not None:
+            raise self.failure
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            solve_root(
+                self.component,
+                self.score,
+                pause=self._pause,
+                on_bound=self._take,
+                rounds=min(MOST_ROUNDS, self.rounds),
+            )
+        except OutOfTime:
+            return
+        except BaseException as failure:  # raised again by the thread that waits
+            self.failure = failure
+
+    def _pause(self) -> None:
+        if self._stopped.is_set():
+            raise OutOfTime
+
+    def _take(self, bound: float, multipliers: Multipliers) -> None:
+        self.bound = min(self.bound, bound)
 
 
 def solve_component(

@@ -1,4 +1,10 @@
-"""Acyclicity as a SCIP constraint handler that adds violated cluster inequalities."""
+"""Acyclicity as a SCIP constraint handler: violated cluster inequalities, and propagation.
+
+Clusters met before are kept in a pool and looked at first. Propagation excludes candidates that
+would close a directed cycle with arcs that every selection left must have: a parent that all
+candidates left of a variable share is *forced*; forced arcs make ancestors, and a candidate with a
+parent of which its variable is an ancestor is out. That may force further arcs.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,13 +14,11 @@ from pyscipopt import Conshdlr
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 
-from ..forced_arcs import closing_candidates
-from ..lp.cluster_program import search_clusters
-from ..lp.cluster_search import FEW, quick_clusters, slow_clusters
+from exactlearn._runtime.kernel import kernel
+
 from ..lp.clusters import LEAST, Counted, Support, short_circuits
-from ..lp.counted_search import counted_clusters
 from ..lp.relaxation import cluster_rows
-from .pool import ClusterPool
+from ..lp.separation import FEW, counted_clusters, quick_clusters, search_clusters, slow_clusters
 
 if TYPE_CHECKING:
     from .solver import Master
@@ -188,3 +192,113 @@ class Acyclicity(Conshdlr):
         cut_off = model.addCut(row, forced)
         model.releaseRow(row)
         return bool(cut_off)
+
+
+class ClusterPool:
+    """Clusters with counts, each once.
+
+    Parameters
+    ----------
+    clusters
+        Those to begin with.
+    """
+
+    def __init__(self, clusters: Counted) -> None:
+        self.clusters = clusters.take(np.zeros(0, np.int64))
+        self._known: set[tuple[bytes, int]] = set()
+        self.add(clusters)
+
+    def __len__(self) -> int:  # noqa: D105
+        return len(self.clusters)
+
+    def add(self, found: Counted) -> None:
+        """Take in the clusters that are new."""
+        keys = list(zip(_rows_as_bytes(found.clusters), found.counts.tolist(), strict=True))
+        new = []
+        for k, key in enumerate(keys):
+            if key not in self._known:
+                self._known.add(key)
+                new.append(k)
+        added, old = found.take(np.array(new, np.int64)), self.clusters
+        self.clusters = Counted(
+            np.concatenate([old.clusters, added.clusters]),
+            np.concatenate([old.counts, added.counts]),
+        )
+
+    def violated(self, support: Support, most: int) -> Counted:
+        """Return the most violated clusters, at most so many."""
+        return self.clusters.violated(support, most)
+
+
+def _rows_as_bytes(clusters: NDArray[np.bool_]) -> list[bytes]:
+    return [row.tobytes() for row in np.packbits(clusters, axis=1)]
+
+
+@kernel
+def closing_candidates(
+    first: NDArray[np.int64], parents: NDArray[np.uint64], allowed: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the allowed candidates that would close a cycle with forced arcs.
+
+    Parameters
+    ----------
+    first
+        Where each variable's candidates begin, shape (n + 1,).
+    parents
+        Parents of each candidate as bit sets, shape (m, words).
+    allowed
+        Which candidates are left, shape (m,).
+    """
+    n, words = len(first) - 1, parents.shape[1]
+    left = allowed.copy()
+    out = np.empty(len(left), np.int64)
+    n_out = 0
+    changed = True
+    while changed:
+        changed = False
+        ancestors = forced_ancestors(first, parents, left)
+        for v in range(n):
+            word, bit = v >> 6, np.uint64(1) << np.uint64(v & 63)
+            descendants = np.zeros(words, np.uint64)
+            for u in range(n):
+                if ancestors[u, word] & bit:
+                    descendants[u >> 6] |= np.uint64(1) << np.uint64(u & 63)
+            for c in range(first[v], first[v + 1]):
+                if not left[c]:
+                    continue
+                for w in range(words):
+                    if parents[c, w] & descendants[w]:
+                        left[c] = False
+                        changed = True
+                        out[n_out] = c
+                        n_out += 1
+                        break
+    return out[:n_out]
+
+
+@kernel
+def forced_ancestors(
+    first: NDArray[np.int64], parents: NDArray[np.uint64], left: NDArray[np.bool_]
+) -> NDArray[np.uint64]:
+    """Return the ancestors of each variable by forced arcs, as bit sets of shape (n, words).
+
+    A variable without candidates has none.
+    """
+    n, words = len(first) - 1, parents.shape[1]
+    ancestors = np.zeros((n, words), np.uint64)
+    for v in range(n):
+        begun = False
+        for c in range(first[v], first[v + 1]):
+            if left[c]:
+                for w in range(words):
+                    ancestors[v, w] = (
+                        parents[c, w] if not begun else ancestors[v, w] & parents[c, w]
+                    )
+                begun = True
+    for middle in range(n):  # Warshall's closure
+        word, bit = middle >> 6, np.uint64(1) << np.uint64(middle & 63)
+        for v in range(n):
+            if ancestors[v, word] & bit:
+                for w in range(words):
+                    ancestors[v, w] |= ancestors[middle, w]
+    return ancestors

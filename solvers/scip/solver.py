@@ -16,23 +16,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import Variable
+from pyscipopt import Heur, Variable
 from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
+from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from exactlearn._runtime.interrupts import stopped_by_interrupt
 from exactlearn.errors import SolverError
 
 from ..lp.clusters import Counted, Support, take_support
+from ..ordering.solver import OrderSearch
 from ..progress import Progress
 from ..result import Status
 from .branching import ArcBranching
-from .model import (
-    add_literal_rows,
-    add_pair_rows,
-    add_variables,
-    new_model,
-)
-from .primal import Rounding, round_choices
+from .model import add_literal_rows, add_pair_rows, add_variables, new_model
 from .separation import Acyclicity
 
 T = TypeVar("T")
@@ -46,6 +42,9 @@ STATUSES: dict[str, Status] = {
     "terminate": "interrupted",
 }
 """What SCIP's ways to stop mean here."""
+
+EFFORT = 200
+"""Candidates looked at after each rounding, for each candidate of the problem."""
 
 
 class Master:
@@ -250,3 +249,34 @@ def solve_component(
         When SCIP stops for another reason than an optimum or a limit.
     """
     return Master(progress, k, allowance, seed, clusters).optimise()
+
+
+class Rounding(Heur):
+    """Order the variables by the solution, choose the best candidates along it, and climb."""
+
+    def __init__(self, master: "Master", rng: np.random.Generator) -> None:
+        self.master = master
+        self.search = OrderSearch(master.component, rng)
+        self.seen = np.zeros(0)
+
+    def heurexec(self, heurtiming: int, nodeinfeasible: bool) -> dict[str, Any]:
+        """Offer SCIP the rounded selection when it beats the incumbent."""
+        return self.master.guarded(self._round, {"result": RESULT.DIDNOTRUN})
+
+    def _round(self) -> dict[str, Any]:
+        master = self.master
+        x, z = master.relaxed()
+        if np.array_equal(x, self.seen):
+            return {"result": RESULT.DIDNOTRUN}
+        self.seen = x
+        values = round_choices(z, master.component.option_first)
+        order = self.search.greedy_order(values, x)
+        found = self.search.improve(order, values, EFFORT * len(x), 0)
+        if found is not None and master.offer(*found):
+            return {"result": RESULT.FOUNDSOL}
+        return {"result": RESULT.DIDNOTFIND}
+
+
+def round_choices(z: NDArray[np.float64], option_first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give every choice its most likely value, shape (c,)."""
+    return np.array([int(np.argmax(z[a:b])) for a, b in pairwise(option_first)], np.int64)

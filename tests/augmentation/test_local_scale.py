@@ -34,7 +34,7 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
-from exactlearn.solvers.lp.cluster_pricing import cluster_multipliers
+from exactlearn.solvers.lp.root import cluster_multipliers
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]

@@ -24,12 +24,16 @@ from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.certificates import checker as certificate_checker
 from exactlearn.solvers.certificates import prover
 from exactlearn.solvers.certificates.certificate import (
+    Arc,
     Certificate,
+    Fix,
+    Leaf,
+    Split,
+    Writing,
     decimal,
     sealed,
 )
 from exactlearn.solvers.certificates.checker import Unproven, read_scores, verify
-from exactlearn.solvers.certificates.proof_tree import Arc, Fix, Leaf, Split, Writing
 from exactlearn.solvers.certificates.prover import certify
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
 from exactlearn.solvers.progress import OutOfTime

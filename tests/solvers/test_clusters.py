@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.solvers import Problem
-from exactlearn.solvers.families import families_of
+from exactlearn.solvers.components import families_of
 from exactlearn.solvers.lp.closures import disjoint_clusters, members_of
-from exactlearn.solvers.lp.cluster_search import violated_clusters
 from exactlearn.solvers.lp.clusters import (
     LEAST,
     Counted,
@@ -20,9 +19,9 @@ from exactlearn.solvers.lp.clusters import (
     take_support,
     violations,
 )
-from exactlearn.solvers.lp.counted_search import counted_clusters, family_seeds
-from exactlearn.solvers.lp.dual_ascent import greedy_multipliers
+from exactlearn.solvers.lp.dual_bounds import greedy_multipliers
 from exactlearn.solvers.lp.multipliers import satisfied
+from exactlearn.solvers.lp.separation import counted_clusters, family_seeds, violated_clusters
 from tests.brute_force import best_selection
 
 

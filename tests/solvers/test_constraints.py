@@ -12,11 +12,11 @@ from exactlearn.graphs.d_separation import active_trail
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers import constrained as constrained_module
 from exactlearn.solvers.candidate_table import CandidateTable
-from exactlearn.solvers.conditions import Clause, Condition
-from exactlearn.solvers.conflict import minimal_conflict
 from exactlearn.solvers.constrained import is_satisfiable
 from exactlearn.solvers.constraints import (
     ArcTotal,
+    Clause,
+    Condition,
     Constraint,
     ForbiddenAncestor,
     Independence,
@@ -24,6 +24,7 @@ from exactlearn.solvers.constraints import (
     RequiredAdjacency,
     RequiredAncestor,
     Tiers,
+    minimal_conflict,
 )
 from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.lp.multipliers import Multipliers

@@ -9,11 +9,10 @@ from exactlearn.formats.jkl import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers import threshold_query as above
-from exactlearn.solvers.families import families_of
-from exactlearn.solvers.lp.cluster_pricing import cluster_multipliers
-from exactlearn.solvers.lp.cluster_rewards import Meeting
-from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
-from exactlearn.solvers.lp.subgradient import lower
+from exactlearn.solvers.components import families_of
+from exactlearn.solvers.lp.dual_bounds import lower
+from exactlearn.solvers.lp.multipliers import Meeting, Multipliers, satisfied
+from exactlearn.solvers.lp.root import cluster_multipliers
 from tests.brute_force import best_selection
 
 

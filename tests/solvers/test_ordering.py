@@ -13,7 +13,6 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import iterated_local_search as ordering_shakes
-from exactlearn.solvers.ordering.choices import change_choice
 from exactlearn.solvers.ordering.climb import climb, empty_queue, order_anew, push_all
 from exactlearn.solvers.ordering.decoding import (
     LEAST,
@@ -25,10 +24,21 @@ from exactlearn.solvers.ordering.decoding import (
     score_of,
     total_of,
 )
-from exactlearn.solvers.ordering.islands import ISLANDS, rounds
-from exactlearn.solvers.ordering.moves import State, best_earlier, best_later, empty_plan
-from exactlearn.solvers.ordering.partition_crossover import adopt, order_of, parts_of_difference
-from exactlearn.solvers.ordering.perturbations import kick
+from exactlearn.solvers.ordering.islands import (
+    ISLANDS,
+    adopt,
+    order_of,
+    parts_of_difference,
+    rounds,
+)
+from exactlearn.solvers.ordering.iterated_local_search import kick
+from exactlearn.solvers.ordering.moves import (
+    State,
+    best_earlier,
+    best_later,
+    change_choice,
+    empty_plan,
+)
 from exactlearn.solvers.ordering.solver import OrderSearch, solve_component
 from exactlearn.solvers.progress import OutOfTime, Progress
 from tests.brute_force import best_selection

@@ -8,8 +8,6 @@ import pytest
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.lp.cluster_program import search_clusters
-from exactlearn.solvers.lp.cluster_search import violated_clusters
 from exactlearn.solvers.lp.clusters import (
     LEAST,
     Support,
@@ -18,6 +16,7 @@ from exactlearn.solvers.lp.clusters import (
     take_support,
     violations,
 )
+from exactlearn.solvers.lp.separation import search_clusters, violated_clusters
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.test_solvers import random_problem
 

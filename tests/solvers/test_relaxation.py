@@ -14,12 +14,11 @@ from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp import linear_program
 from exactlearn.solvers.lp.clusters import Counted
-from exactlearn.solvers.lp.dual_ascent import greedy_multipliers
+from exactlearn.solvers.lp.dual_bounds import greedy_multipliers, lower
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
 from exactlearn.solvers.lp.relaxation import Relaxation
 from exactlearn.solvers.lp.root import CuttingPlanes, no_listener, solve_root
-from exactlearn.solvers.lp.subgradient import lower
 from exactlearn.solvers.progress import OutOfTime
 from tests.brute_force import best_selection
 

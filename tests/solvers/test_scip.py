@@ -8,11 +8,10 @@ import pytest
 
 from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers.components import split
-from exactlearn.solvers.forced_arcs import closing_candidates
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.scip.branching import ArcBranching
-from exactlearn.solvers.scip.pool import ClusterPool
+from exactlearn.solvers.scip.separation import ClusterPool, closing_candidates
 from exactlearn.solvers.scip.solver import Master, solve_component
 from tests.brute_force import is_acyclic
 from tests.solvers.test_solvers import random_problem

@@ -14,7 +14,7 @@ from exactlearn.augmentation.families import Growth, growth, parent_sets
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families
-from exactlearn.solvers.families import Families
+from exactlearn.solvers.components import Families
 from exactlearn.solvers.lp.clusters import Support
 from exactlearn.solvers.problem import Problem, offsets
 from exactlearn.solvers.progress import Pause, no_pause

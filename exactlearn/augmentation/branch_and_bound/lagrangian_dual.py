@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from exactlearn.augmentation.branch_and_bound.multipliers import Prices
 from exactlearn.augmentation.branch_and_bound.node_relaxation import Adjusted, Optimism, Reading
 from exactlearn.augmentation.branch_and_bound.restricted_master import Agreement, Solved
-from exactlearn.solvers.lp.cluster_rewards import Meeting
-from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.lp.multipliers import Meeting, Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates
 
 MOST_ROUNDS = 200

@@ -24,11 +24,10 @@ from exactlearn.augmentation.branch_and_bound.multipliers import (
     others_numbers,
 )
 from exactlearn.augmentation.branch_and_bound.node_relaxation import Optimism, Reading
-from exactlearn.solvers.lp.cluster_search import FEW, violated_clusters
 from exactlearn.solvers.lp.clusters import Counted, Support
-from exactlearn.solvers.lp.counted_search import counted_clusters
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.lp.separation import FEW, counted_clusters, violated_clusters
 from exactlearn.solvers.progress import Pause, no_pause
 
 Link = tuple[int, int, int]

@@ -33,8 +33,8 @@ from exactlearn.augmentation.task import (
     require_proof,
 )
 from exactlearn.solvers.enumeration.networks import enumerate_networks
-from exactlearn.solvers.lp.cluster_pricing import cluster_multipliers
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
+from exactlearn.solvers.lp.root import cluster_multipliers
 
 PATIENCE = 60
 """Rounds at the root in which the program of readings must close a tenth of the gap."""

@@ -27,7 +27,7 @@ from exactlearn.augmentation.local_search.move_search import (
 )
 from exactlearn.augmentation.local_search.pruning import better_in_groups, sift
 from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
-from exactlearn.solvers.families import families_without_choices
+from exactlearn.solvers.components import families_without_choices
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import CuttingPlanes, no_listener

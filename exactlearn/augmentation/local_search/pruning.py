@@ -2,7 +2,7 @@
 
 Groups are searched in several threads. Where linear relaxations are tight, *sequential pruning*
 takes the most promising move alone. Mostly a few subgradient steps
-(:mod:`exactlearn.solvers.lp.subgradient`) give multipliers that exclude it, and these exclude
+(:mod:`exactlearn.solvers.lp.dual_bounds`) give multipliers that exclude it, and these exclude
 others; else its problem, which is small, is solved.
 """
 
@@ -16,8 +16,8 @@ from exactlearn.augmentation.incumbent import Ledger, Pair
 from exactlearn.augmentation.local_search.move_search import Changes, ChangeSearch, Group, halves
 from exactlearn.augmentation.local_search.threshold_query import tightened
 from exactlearn.augmentation.task import pause
+from exactlearn.solvers.lp.dual_bounds import MOST_STEPS
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.subgradient import MOST_STEPS
 
 
 def better_in_groups(

@@ -26,8 +26,7 @@ from exactlearn.augmentation.local_search.tabulation import (
     holds,
     selected,
 )
-from exactlearn.solvers.lp.cluster_rewards import rewards
-from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.lp.multipliers import Multipliers, rewards
 from exactlearn.solvers.problem import Problem, offsets
 
 

@@ -28,8 +28,8 @@ from exactlearn._runtime.kernel import kernel
 from exactlearn.augmentation.local_search.set_families import SetFamilies
 from exactlearn.data.colexicographic import binomials
 from exactlearn.solvers import Problem
+from exactlearn.solvers.lp.dual_bounds import lower
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.subgradient import lower
 
 
 class Question(NamedTuple):

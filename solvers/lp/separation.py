@@ -1,20 +1,42 @@
-"""Search for clusters whose inequality a fractional selection violates.
+"""Separation: clusters whose inequality a fractional selection violates.
 
-Three searches: circuits of short length; minimal clusters that no larger candidate lets anybody
-leave (:mod:`exactlearn.solvers.lp.closures`); and walks that move one variable at a time into or
-out of a cluster. They miss little; :mod:`exactlearn.solvers.lp.cluster_program` misses nothing.
+Four searches, from quick to complete:
+
+1. circuits of short length (:mod:`exactlearn.solvers.lp.clusters`), and minimal clusters that no
+   larger candidate lets any member leave (:mod:`exactlearn.solvers.lp.closures`);
+2. walks that move one variable at a time into or out of a cluster;
+3. clusters with a count above one (Cussens 2011, "Bayesian network learning with cutting planes").
+   They are few, yet they close much of what cluster inequalities leave: for three variables and
+   count two, one of them at most has both others as parents. Each positive candidate with k parents
+   or more gives seeds, which are its child with k of the parents; walks grow them. Where only whole
+   candidates have so many, their arcs close a circuit, which plain clusters cut off;
+4. the most violated cluster, by an integer program (Bartlett and Cussens 2017). One 0/1 variable
+   tells whether a variable is in the cluster, one continuous variable whether a positive candidate
+   belongs to a member and has a parent in the cluster::
+
+       max  sum_c x_c y_c - sum_v member_v     y_c <= member_child(c)
+                                               y_c <= sum of member_p, p in PA
+
+   The inequality of a cluster is violated when its value exceeds -1.
 """
 
 import numpy as np
 from numpy.typing import NDArray
+from pyscipopt import Eventhdlr, Model, quicksum
+from pyscipopt.scip import PY_SCIP_EVENTTYPE as EVENT
+from pyscipopt.scip import PY_SCIP_PARAMEMPHASIS as EMPHASIS
 
+from exactlearn._runtime.interrupts import stopped_by_interrupt
 from exactlearn._runtime.kernel import kernel, overwrite
 
+from ..progress import Pause, no_pause
 from .closures import disjoint_clusters, members_of
 from .clusters import (
     LEAST,
     POSITIVE,
+    Counted,
     Support,
+    counted_violations,
     first_of_each,
     short_circuits,
     violations,
@@ -31,6 +53,18 @@ FEW = 5
 
 MOST_STARTS = 30
 """Variables from which walks set out."""
+
+COUNTS = (2, 3)
+"""Counts above one that are tried."""
+
+MOST_SEEDS = 20_000
+"""Seeds looked at for each count."""
+
+MOST_WALKS = 20
+"""Seeds from which walks set out, the best ones for each count."""
+
+MOST_NODES = 300
+"""Nodes of the search after which the clusters found so far have to do."""
 
 
 def violated_clusters(
@@ -297,3 +331,132 @@ def _flip(
                 if had != (inside[s] >= count):
                     own[child[s]] += change * x[s]
                 break
+
+
+def counted_clusters(support: Support, n: int, most: int, *, walk: bool = True) -> Counted:
+    """Return violated clusters with counts above one, for each count the most violated.
+
+    Without walks, these are seeds.
+    """
+    walks = MOST_WALKS if walk else 0
+    none = Counted.of(np.zeros((0, n), np.bool_))
+    return Counted.join(none, *(_with_count(support, n, k, most, walks) for k in COUNTS))
+
+
+def _with_count(support: Support, n: int, count: int, most: int, most_walks: int) -> Counted:
+    seeds = family_seeds(*support, n, count, MOST_SEEDS)
+    seeds, violation = _ranked(seeds, support, count)
+    walks = walk_clusters(*support, n, np.zeros(0, np.int64), seeds[:most_walks], count)
+    found = np.concatenate([seeds[violation > LEAST][:most], walks])
+    found, violation = _ranked(found, support, count)
+    return Counted.of(found[violation > LEAST][:most], count)
+
+
+def _ranked(
+    clusters: NDArray[np.bool_], support: Support, count: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return the clusters with their violations, the most violated first."""
+    clusters = clusters[clusters.sum(axis=1) > count]
+    clusters = clusters[first_of_each(clusters)]
+    counts = np.full(len(clusters), count, np.int64)
+    violation = counted_violations(*support, clusters, counts)
+    rank = np.argsort(-violation, kind="stable")
+    return clusters[rank], violation[rank]
+
+
+@kernel
+def family_seeds(
+    child: NDArray[np.int64],
+    x: NDArray[np.float64],
+    member_first: NDArray[np.int64],
+    members: NDArray[np.int64],
+    n: int,
+    count: int,
+    most: int,
+) -> NDArray[np.bool_]:
+    """Return each fractional candidate's child with each choice of so many of its parents."""
+    seeds = np.zeros((most, n), np.bool_)
+    n_seeds = 0
+    for s in range(len(x)):
+        first, end = member_first[s], member_first[s + 1]
+        if end - first < count or x[s] > 1.0 - LEAST:
+            continue
+        picks = np.arange(count)
+        while n_seeds < most:
+            seeds[n_seeds, child[s]] = True
+            for p in picks:
+                seeds[n_seeds, members[first + p]] = True
+            n_seeds += 1
+            at = count - 1
+            while at >= 0 and picks[at] == end - first - count + at:
+                at -= 1
+            if at < 0:
+                break
+            picks[at] += 1
+            for later in range(at + 1, count):
+                picks[later] = picks[later - 1] + 1
+    return seeds[:n_seeds]
+
+
+class Pausing(Eventhdlr):
+    """Pauses at each linear program; what a pause raises, or Ctrl-C, ends SCIP and is kept."""
+
+    def __init__(self, pause: Pause) -> None:
+        self.pause = pause
+        self.failure: BaseException | None = None
+
+    def eventinit(self) -> None:
+        """Listen."""
+        self.model.catchEvent(EVENT.LPSOLVED, self)
+
+    def eventexec(self, event: object) -> None:
+        """Pause."""
+        try:
+            self.pause()
+        except BaseException as failure:
+            self.stop(failure)
+
+    def stop(self, failure: BaseException) -> None:
+        """End SCIP."""
+        self.failure = failure
+        self.model.interruptSolve()
+
+
+def search_clusters(support: Support, n: int, pause: Pause = no_pause) -> NDArray[np.bool_]:
+    """Return the violated clusters that an integer program finds, shape (found, n).
+
+    What ``pause`` raises now and then passes through.
+    """
+    model = Model("cluster")
+    model.hideOutput()
+    model.setEmphasis(EMPHASIS.FEASIBILITY)
+    model.setParams({"limits/nodes": MOST_NODES, "misc/catchctrlc": False})
+    fractional = _between(support, n)
+    member = [model.addVar(vtype="B", obj=1.0) for _ in range(n)]
+    for v in np.flatnonzero(~fractional):
+        model.chgVarUb(member[v], 0.0)
+    for s in range(len(support.x)):
+        parents = support.members[support.member_first[s] : support.member_first[s + 1]]
+        if len(parents):
+            y = model.addVar(vtype="C", ub=1.0, obj=-float(support.x[s]))
+            model.addCons(y <= member[support.child[s]])
+            model.addCons(y <= quicksum(member[p] for p in parents))
+    model.addCons(quicksum(member) >= 2)
+    model.setObjlimit(1.0 - LEAST)
+    pausing = Pausing(pause)
+    model.includeEventhdlr(pausing, "pausing", "pauses at each linear program")
+    with stopped_by_interrupt(lambda: pausing.stop(KeyboardInterrupt())):
+        model.optimize()
+    if pausing.failure is not None:
+        raise pausing.failure
+    found = [[model.getSolVal(solution, m) > 0.5 for m in member] for solution in model.getSols()]
+    clusters = np.array(found, np.bool_).reshape(-1, n)
+    return clusters[violations(*support, clusters) > LEAST]
+
+
+def _between(support: Support, n: int) -> NDArray[np.bool_]:
+    """Tell which variables have a positive parent and a positive child; others help no cluster."""
+    has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    has_parent[support.child[np.diff(support.member_first) > 0]] = True
+    has_child[support.members] = True
+    return has_parent & has_child
