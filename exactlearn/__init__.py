@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from exactlearn.pdg.compile.compile import compile_network
     from exactlearn.pdg.inference.sample import sample_rows
     from exactlearn.pdg.learn.forest_population import learn_pdg
-    from exactlearn.pdg.learn.hybrid_learning import learn_hybrid, smallest_as_likely
+    from exactlearn.pdg.learn.hybrid import learn_hybrid, smallest_as_likely
     from exactlearn.pdg.learn.learning import learn_on_forest
     from exactlearn.pdg.learn.refine import Refinement, refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph
@@ -93,7 +93,7 @@ _HOME = {
     "hide": "exactlearn.data.missingness",
     "joint_posterior": "exactlearn.queries.posteriors",
     "kl_divergence": "exactlearn.queries.information",
-    "learn_hybrid": "exactlearn.pdg.learn.hybrid_learning",
+    "learn_hybrid": "exactlearn.pdg.learn.hybrid",
     "learn_naive_bayes": "exactlearn.bayesnet.naive_bayes",
     "learn_on_forest": "exactlearn.pdg.learn.learning",
     "learn_pdg": "exactlearn.pdg.learn.forest_population",
@@ -114,7 +114,7 @@ _HOME = {
     "sample_rows": "exactlearn.pdg.inference.sample",
     "score_family": "exactlearn.scoring.scores",
     "sensitivity": "exactlearn.queries.sensitivity",
-    "smallest_as_likely": "exactlearn.pdg.learn.hybrid_learning",
+    "smallest_as_likely": "exactlearn.pdg.learn.hybrid",
     "solve": "exactlearn.solvers",
     "structural_em": "exactlearn.structure.structural_em",
     "structural_em_graph": "exactlearn.pdg.learn.structural_em",

@@ -20,12 +20,12 @@ from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.instances import locate
-from exactlearn.pdg.compile.agreement import max_error
-from exactlearn.pdg.compile.approximation import MergeSequence, rate_of
-from exactlearn.pdg.compile.compile import MAX_SIZE, Compilation, compile_and_check
+from exactlearn.pdg.compile.approximation import MergeSequence
+from exactlearn.pdg.compile.compile import MAX_SIZE, Compilation, compile_and_check, max_error
 from exactlearn.pdg.compile.rational import compile_exactly
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import rate_of
 from exactlearn.reporting.drawing import decision_graph_drawing
 from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES, write_figure

@@ -21,8 +21,8 @@ from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.learning_methods import Keep, Request, keep_first, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
-from exactlearn.pdg.learn.structure_score import SIZES, Size
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import SIZES, Size
 from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES
 from exactlearn.reporting.records_file import RECORDS

@@ -23,7 +23,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.inference.flows import log_likelihood_rows
-from exactlearn.pdg.learn.hybrid_learning import smallest_as_likely
+from exactlearn.pdg.learn.hybrid import smallest_as_likely
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.reproduce.relations import random_model

@@ -9,11 +9,11 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile import approximation
-from exactlearn.pdg.compile.approximation import MergeSequence, rate_of
+from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood_rows
-from exactlearn.pdg.learn.collapse import collapse_unreached
-from exactlearn.pdg.learn.hybrid import data_merges, merge_along
+from exactlearn.pdg.learn.hybrid import collapse_unreached, data_merges, merge_along
+from exactlearn.pdg.model.structure_score import rate_of
 from exactlearn.reporting.frontier import write_frontier
 from tests.network_oracle import random_network
 from tests.pdg_oracle import graph_joint, random_graph

@@ -13,16 +13,15 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.pdg.compile.agreement import max_error
 from exactlearn.pdg.compile.compile import (
     compile_and_check,
     compile_network,
+    max_error,
 )
-from exactlearn.pdg.compile.equality import equal_values
-from exactlearn.pdg.compile.merge import merge_equivalent
+from exactlearn.pdg.compile.merge import equal_values, merge_equivalent
 from exactlearn.pdg.compile.variable_forest import components, variable_forest
 from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors
-from exactlearn.pdg.learn.collapse import collapse_unreached, reached_nodes
+from exactlearn.pdg.learn.hybrid import collapse_unreached, reached_nodes
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint, random_graph
 

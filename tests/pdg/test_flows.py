@@ -14,7 +14,7 @@ from exactlearn.pdg.inference.flows import (
     posteriors,
 )
 from exactlearn.pdg.inference.log_flows import log_expectation
-from exactlearn.pdg.inference.row_order import row_order
+from exactlearn.pdg.inference.passes import row_order
 from exactlearn.pdg.model.decision_graph import assemble
 from tests.pdg_oracle import (
     completions,

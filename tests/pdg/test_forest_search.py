@@ -11,12 +11,10 @@ from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_starts
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
-from exactlearn.pdg.compile.descent import Descent
+from exactlearn.pdg.compile.conditioning import Descent
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_moves import Tree
-from exactlearn.pdg.compile.forest_starts import Builder, starts
-from exactlearn.pdg.compile.least_cells import least_cells
-from exactlearn.pdg.compile.long_moves import jumped
+from exactlearn.pdg.compile.forest_moves import Tree, jumped
+from exactlearn.pdg.compile.forest_starts import Builder, least_cells, starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
 from tests.network_oracle import joint, random_network

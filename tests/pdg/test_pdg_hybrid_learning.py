@@ -7,9 +7,12 @@ from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood
 from exactlearn.pdg.learn import learning_methods
-from exactlearn.pdg.learn.collapse import collapse_unreached
-from exactlearn.pdg.learn.hybrid_learning import learn_hybrid, smallest_as_likely
-from exactlearn.pdg.model.information import information
+from exactlearn.pdg.learn.hybrid import (
+    collapse_unreached,
+    learn_hybrid,
+    smallest_as_likely,
+)
+from exactlearn.pdg.model.structure_score import information
 from tests.network_oracle import random_network
 from tests.pdg_oracle import graph_joint
 

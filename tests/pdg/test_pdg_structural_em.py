@@ -5,15 +5,14 @@ from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.inference.edge_counts import copied_by_edges, expected_edge_counts
 from exactlearn.pdg.inference.flows import log_likelihood, posteriors
-from exactlearn.pdg.learn.available_cases import available_counts
-from exactlearn.pdg.learn.markov_forest import markov_forest
+from exactlearn.pdg.learn.chow_liu import markov_forest
+from exactlearn.pdg.learn.edge_counts import available_counts, copied_by_edges, expected_edge_counts
 from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.population import structure_of
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.learn.structural_em_rounds import drawn_completion, structural_em_rounds
-from exactlearn.pdg.learn.structure_score import SIZES, StructureScore
+from exactlearn.pdg.model.structure_score import SIZES, StructureScore
 from tests.logic_models import drawn, logic3, parity
 from tests.pdg_oracle import completions, graph_joint, paper_example, random_graph, reached
 

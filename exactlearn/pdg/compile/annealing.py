@@ -1,22 +1,28 @@
 """Simulated annealing over forests, towards the smallest effective size of the merged graph.
 
 Every move changes one set of variables (`exactlearn.pdg.compile.forest_moves`), whose number of
-nodes is kept or computed on its own (`exactlearn.pdg.compile.set_table`): what is searched is
+nodes is kept or computed on its own (`exactlearn.pdg.compile.set_table`): the search minimises
 exactly the size of the graph that is built in the end. Some steps are several moves in a row,
 accepted or undone together, to come across places where single moves only make things worse.
+
+What a subtree costs depends on nothing above it. So each arrangement of a set that some chain met,
+a top variable and the smaller sets below it, can be used in any forest that holds the set; a
+dynamic program over all arrangements met finds the smallest forest they make.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import exp
 
 import numpy as np
 
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.forest_moves import Move, State, Tree
-from exactlearn.pdg.compile.forest_pieces import Pieces
 from exactlearn.pdg.compile.residuals import Residuals
 from exactlearn.pdg.compile.set_table import SetTable, set_table
 from exactlearn.pdg.compile.variable_forest import VariableForest
+
+Way = tuple[int, tuple[int, ...]]
+"""A top variable, and the sets directly below it."""
 
 GO_ON = 0.5
 """Probability that a step goes on by another move of the same kind."""
@@ -26,6 +32,77 @@ MAX_KEPT = 20_000_000
 
 HOPELESS = 4
 """A set with so many times the keys of the forest that a walk began with is not looked at."""
+
+
+class Pieces:
+    """All ways met to arrange sets.
+
+    Parameters
+    ----------
+    cardinalities
+        Number of states of each variable.
+    """
+
+    def __init__(self, cardinalities: Sequence[int]) -> None:
+        self._cardinalities = cardinalities
+        self._ways: dict[int, dict[Way, None]] = {}
+
+    def add_tree(self, tree: Tree, variables: Sequence[int]) -> None:
+        """Remember all pieces of a forest."""
+        for v in variables:
+            below = tuple(sorted(tree.inside[c] for c in tree.children[v]))
+            self._ways.setdefault(tree.inside[v], {})[v, below] = None
+
+    def add_move(self, tree: Tree, move: Move) -> None:
+        """Remember the two pieces that a move makes, before it is done."""
+        inside = tree.inside
+        lower = tuple(sorted(inside[c] for c in move.below))
+        upper = tuple(sorted((move.inside, *(inside[c] for c in move.beside))))
+        over = inside[move.top if move.rotates else move.above]
+        self._ways.setdefault(move.inside, {})[move.top, lower] = None
+        self._ways.setdefault(over, {})[move.above, upper] = None
+
+    def smallest(self, nodes: Mapping[int, int], whole: int, root: int) -> dict[int, int]:
+        """Return the parent of each variable in the smallest forest of the pieces.
+
+        Parameters
+        ----------
+        nodes
+            How many nodes each set's top variable needs.
+        whole
+            The set of all variables.
+        root
+            Variable that must be the root, or -1.
+        """
+        best: dict[int, tuple[int, Way]] = {}
+        for inside in sorted(self._ways, key=int.bit_count):
+            found = [
+                (self._cost(inside, way, nodes, best), way)
+                for way in self._ways[inside]
+                if all(s in best for s in way[1]) and (inside != whole or root in (-1, way[0]))
+            ]
+            if found:
+                best[inside] = min(found, key=lambda pair: pair[0])
+        parents: dict[int, int] = {}
+        stack = [(whole, -1)]
+        while stack:
+            inside, above = stack.pop()
+            top, below = best[inside][1]
+            parents[top] = above
+            stack += [(s, top) for s in below]
+        return parents
+
+    def _cost(
+        self,
+        inside: int,
+        way: Way,
+        nodes: Mapping[int, int],
+        best: Mapping[int, tuple[int, Way]],
+    ) -> int:
+        """Return the effective size of a set's subtree, THESIS (3.52)."""
+        top, below = way
+        own = self._cardinalities[top] * nodes[inside] * max(1, len(below))
+        return own + sum(best[s][0] for s in below)
 
 
 class SetTables:

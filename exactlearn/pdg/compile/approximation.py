@@ -21,10 +21,10 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import expected_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.information import information
+from exactlearn.pdg.model.structure_score import information
 
 MAX_PAIRS = 1_000_000_000
 """Most pairs of nodes of one variable, all variables together, that are compared to begin with."""
@@ -222,18 +222,3 @@ class MergeSequence:
     def _renew(self, node: int) -> None:
         self._version[node] += 1
         self._offer(node)
-
-
-def rate_of(lambda_: float) -> float:
-    """Return the loss per cell at which the score (1-lambda) L - lambda size stays the same.
-
-    L is the log-likelihood per record (THESIS, Algorithm 4.9).
-
-    Raises
-    ------
-    OptionError
-        If lambda is not from 0 to 1.
-    """
-    if not 0 <= lambda_ <= 1:
-        raise OptionError(f"lambda {lambda_}: give a number from 0 to 1")
-    return lambda_ / (1 - lambda_) if lambda_ < 1 else inf

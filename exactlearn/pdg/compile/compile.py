@@ -16,19 +16,22 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import relevant
+from exactlearn.bayesnet.pruning import normalised, relevant
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.pdg.compile.agreement import max_error
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_search import ForestSearch, Found
+from exactlearn.pdg.compile.forest_search import Effort, ForestSearch, Found
 from exactlearn.pdg.compile.forest_starts import Start, starts
-from exactlearn.pdg.compile.iteration_budget import Effort
 from exactlearn.pdg.compile.variable_forest import components, forest_over
+from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, about 40 bytes each."""
+
+CHECK_ROWS = 1000
+"""Rows of each kind on which a compilation is compared with its network."""
 
 
 @dataclass(frozen=True)
@@ -279,3 +282,27 @@ def _message(found: Found, size: int, expanded: int, clique_size: int) -> str:
         return text
     reached = "the smallest graph so far" if found.steps else "one of the first forests"
     return f"interrupted, this is {reached}; {text}"
+
+
+def max_error(
+    network: BayesianNetwork, graph: DecisionGraph, rng: np.random.Generator, rows: int = CHECK_ROWS
+) -> float:
+    """Return the largest relative difference between the two probabilities of a row.
+
+    The network's tables count as normalised: a file's rows may sum to one only to six digits.
+
+    Parameters
+    ----------
+    rows
+        How many rows to draw from the network, and again uniformly from all states.
+    """
+    exact = normalised(network)
+    likely = exact.sample(rows, rng).codes
+    uniform = rng.integers(0, exact.cardinalities, (rows, exact.n_variables)).astype(np.int16)
+    codes = np.concatenate((likely, uniform)).astype(np.int16)
+    expected = exact.log_likelihood_rows(Dataset(codes, exact.names, exact.states))
+    found = log_likelihood_rows(graph, codes)
+    possible = np.isfinite(expected)
+    if (possible != np.isfinite(found)).any():
+        return float("inf")
+    return float(np.abs(np.expm1(found[possible] - expected[possible])).max(initial=0.0))

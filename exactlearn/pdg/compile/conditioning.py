@@ -1,8 +1,9 @@
-"""How keys change on the way down a forest: what fixing a variable first does to a set's keys.
+"""Conditioning on the variables of a forest from its roots downwards, and the signatures it leaves.
 
-The keys of a set are numbers of the residuals of the families that reach across its border
-(`exactlearn.pdg.compile.residuals`). Fixing its top variable gives each key a weight for each
-state, and the keys of the sets below.
+The signature of a configuration above a set of variables holds, for each family that reaches across
+the border of the set, the number of its residual (`exactlearn.pdg.compile.residuals`). Conditioning
+on the set's top variable gives each signature a weight for each state, and the signatures of the
+sets below.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.pdg.compile.residuals import Residuals
+from exactlearn.pdg.compile.residuals import Residuals, mask_of
+from exactlearn.pdg.compile.variable_forest import VariableForest
+
+
+class Descent:
+    """A network's residuals over a forest: what fixing its variables downwards does to them.
+
+    Parameters
+    ----------
+    residuals
+        The network's residuals.
+    forest
+        A tree in which each family lies on one path from the root.
+
+    Attributes
+    ----------
+    families
+        For each variable the families that reach across the border of its subtree: the columns of
+        its keys.
+    """
+
+    def __init__(self, residuals: Residuals, forest: VariableForest) -> None:
+        self.residuals, self.forest = residuals, forest
+        self._inside = subtree_masks(forest)
+        self.families = {v: key_families(residuals, self._inside[v]) for v in forest.order}
+
+    def fix(
+        self, variable: int, keys: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], dict[int, NDArray[np.int64]]]:
+        """Fix a variable in all ways, for all its keys.
+
+        Returns
+        -------
+        weights, after
+            As `exactlearn.pdg.compile.conditioning.fix` gives them.
+        sources
+            Where the keys of each child come from.
+        """
+        residuals, families = self.residuals, self.families[variable]
+        touched, (columns, steps) = fixing(residuals, self._inside[variable], families, variable)
+        r = residuals.cardinalities[variable]
+        weights, after = fix(keys, columns, steps, r, residuals.numbers, residuals.weights)
+        below = self.forest.children[variable]
+        return weights, after, {c: sources(families, touched, self.families[c]) for c in below}
+
+
+def subtree_masks(forest: VariableForest) -> dict[int, int]:
+    """Return for each variable the mask of itself and all below."""
+    masks: dict[int, int] = {}
+    for v in reversed(forest.order):
+        masks[v] = mask_of([v])
+        for child in forest.children[v]:
+            masks[v] |= masks[child]
+    return masks
 
 
 class Fixing(NamedTuple):

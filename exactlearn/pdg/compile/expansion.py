@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.row_table import index_rows
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.compile.conditioning import keys_below
-from exactlearn.pdg.compile.descent import Descent
+from exactlearn.pdg.compile.conditioning import Descent, keys_below
 from exactlearn.pdg.compile.merge import merge_keys, prune_unreached
 from exactlearn.pdg.compile.residuals import Residuals
 from exactlearn.pdg.compile.variable_forest import VariableForest

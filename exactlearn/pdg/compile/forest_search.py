@@ -1,15 +1,15 @@
 """Search for the forest over which a network's decision graph is smallest.
 
 The smallest of the first forests (`exactlearn.pdg.compile.forest_starts`) are improved by annealing
-(`exactlearn.pdg.compile.annealing`). After each round of walks, all pieces that they met are joined
-to the best forest they make (`exactlearn.pdg.compile.forest_pieces`), from where the next walk
-begins, beside one from another start and one after a long jump
-(`exactlearn.pdg.compile.long_moves`). All decisions depend on counts and the seed only, so a limit
-of steps always gives the same forest; a time limit or Ctrl-C keeps the best forest found so far.
+chains (`exactlearn.pdg.compile.annealing`). After each round, all subtrees that the chains met are
+joined to the best forest they make, from which the next chain starts, beside one from another first
+forest and one after a long move (`exactlearn.pdg.compile.forest_moves`). All decisions depend on
+counts and the seed only, so a limit of steps always gives the same forest; a time limit or Ctrl-C
+keeps the best forest found so far.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
@@ -19,11 +19,13 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.forest_moves import jumped
 from exactlearn.pdg.compile.forest_starts import Builder, Start, without_walks
-from exactlearn.pdg.compile.iteration_budget import Effort
-from exactlearn.pdg.compile.long_moves import jumped
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import VariableForest, forest_over
+
+TRIANGULATION, STARTING = 0.2, 0.4
+"""Shares of the seconds after which the clique tree is taken as it is, and the first forests."""
 
 RIVALS = 1
 """How many other forests walk beside the best one in later rounds, to find more pieces."""
@@ -54,6 +56,52 @@ KEEPING = 2
 
 HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
 """First and last heat of walks, one after the other."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to search.
+
+    Parameters
+    ----------
+    steps
+        Moves in each connected part; no limit when left out and a time limit is given.
+    time_limit
+        Seconds for all parts together.
+    seed
+        Seed of all walks.
+    on_event
+        Told the effective size of the whole graph whenever a smaller one is found.
+    on_graph
+        Told the same of the first graph and of each smaller one, with what builds all its parts.
+    started
+        When the time began to run, by the monotonic clock.
+    """
+
+    steps: int | None = None
+    time_limit: float | None = None
+    seed: int = 0
+    on_event: Callable[[int], None] | None = None
+    on_graph: Callable[[int, Callable[[], Sequence[Expansion]]], None] | None = None
+    started: float = field(default_factory=monotonic)
+
+    @property
+    def deadline(self) -> float:
+        """When time is up, by the monotonic clock."""
+        return self._after(1.0)
+
+    @property
+    def triangulation_deadline(self) -> float:
+        """When to go on with the best clique tree found, by the monotonic clock."""
+        return self._after(TRIANGULATION)
+
+    @property
+    def starting_deadline(self) -> float:
+        """When to walk on from the forests that are built, by the monotonic clock."""
+        return self._after(STARTING)
+
+    def _after(self, share: float) -> float:
+        return self.started + (np.inf if self.time_limit is None else share * self.time_limit)
 
 
 @dataclass(frozen=True)

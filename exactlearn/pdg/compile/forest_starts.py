@@ -3,22 +3,27 @@
 Each connected part of the network has a tree of its own (`exactlearn.pdg.compile.variable_forest`).
 Those with the smallest expanded sizes are built, as long as there is time, and the smallest graphs
 win.
+
+Before a graph is built, samples bound its cells from below. Of n samples of the configurations of a
+context, of which there are K with any probabilities, at least n (n - 1) / 2K pairs are expected to
+be equal (the birthday problem), so few equal pairs show that there are many configurations.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn._runtime.interrupts import interruptible
+from exactlearn._runtime.row_table import index_rows
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.pdg.compile.descent import Descent
+from exactlearn.pdg.compile.conditioning import Descent, keys_below
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.least_cells import least_cells
 from exactlearn.pdg.compile.residuals import Residuals
 from exactlearn.pdg.compile.variable_forest import (
     VariableForest,
@@ -35,6 +40,12 @@ MAX_BUILT_CELLS = 3_000_000
 
 PRUDENCE = 0.5
 """Share of the time left that a build may take by the speed of those before."""
+
+WALKS = 30_000
+"""More tell of larger graphs: about half of their square, over `DOUBT`."""
+
+DOUBT = 30.0
+"""That so many meetings are expected where there is none has a probability of 1e-13."""
 
 
 @dataclass(frozen=True)
@@ -182,3 +193,41 @@ def without_walks(
         builder.first(part, built)
         built.sort(key=lambda expansion: expansion.effective_size)
     return found, finished
+
+
+def least_cells(descent: Descent, rng: np.random.Generator, walks: int = WALKS) -> Iterator[float]:
+    """Yield how many cells the variables so far have at least, almost surely.
+
+    Parameters
+    ----------
+    descent
+        The network's residuals over a forest.
+    rng
+        Draws the states.
+    walks
+        How many walks.
+
+    Yields
+    ------
+    A rising bound after each variable, in the forest's order.
+    """
+    forest, cells = descent.forest, 0.0
+    keys = {v: np.empty((walks, 0), np.int32) for v in forest.order if forest.parents[v] < 0}
+    for v in forest.order:
+        mine = keys.pop(v)
+        children = forest.children[v]
+        cells += least_keys(mine) * descent.residuals.cardinalities[v] * max(1, len(children))
+        yield cells
+        weights, after, sources = descent.fix(v, mine)
+        live = np.where(weights > 0, rng.random(weights.shape), 0.0)
+        drawn = (live == live.max(axis=1, keepdims=True)) * live
+        for child in children:
+            keys[child] = keys_below(mine, drawn, after, sources[child])[0]
+
+
+def least_keys(met: NDArray[np.int32]) -> float:
+    """Return how many different keys there are at least, almost surely, by those of walks."""
+    labels, first, _ = index_rows(met)
+    visits = np.bincount(labels).astype(np.float64)
+    n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
+    return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + DOUBT)))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.pdg.compile.equality import equal_values
+from exactlearn.pdg.compile.merge import equal_values
 
 
 class _Level(NamedTuple):

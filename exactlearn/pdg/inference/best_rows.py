@@ -1,8 +1,13 @@
-"""The most probable complete rows of a decision graph, by lists of the best for each node.
+"""The most probable complete rows of a decision graph, and bounds on partial ones.
 
-What is summed in the out-flow (PDG-SEM, equation 17) is compared here: each node has the k best
-configurations of its subtree, made from those of its successors. Of k best pairs from two sorted
-lists, pair (i, j), counted from 1, can only be one if i * j <= k.
+Where the out-flow (PDG-SEM, equation 17) sums, `best_rows` compares: each node has a list of the k
+best configurations of its subtree, made from the lists of its successors. Of k best pairs from two
+sorted lists, pair (i, j), counted from 1, can only be one if i * j <= k.
+
+`max_sum_bounds` maximises over the states of some variables and sums over the others', in the
+order of the forest. Where the maximised variables stand above all others that is their most
+probable configuration; elsewhere a maximum is taken inside a sum, which gives an upper bound (Park
+and Darwiche 2003).
 """
 
 from typing import NamedTuple
@@ -10,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.layout import Layout
 
 
 class _Best(NamedTuple):
@@ -128,3 +135,45 @@ def _rows(
             nodes[child] = successors[:, place] - graph.first_nodes[child]
             rank[child] = best[v].ranks[node, own, place]
     return codes
+
+
+@kernel
+def max_sum_bounds(
+    layout: Layout,
+    parameters: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    compared: NDArray[np.bool_],
+    result: NDArray[np.float64],
+) -> None:
+    """Write for each row a bound on the probability of its best extension.
+
+    Parameters
+    ----------
+    codes
+        State of each variable decided, -1 elsewhere, shape (rows, variables).
+    compared
+        Variables asked for, shape (variables,): the best state counts, not the sum over states.
+    result
+        Shape (rows,); exact when all variables asked for are decided.
+    """
+    flow = np.empty(len(layout.variable))
+    for i in range(len(codes)):
+        result[i] = 1.0
+        for variable in layout.order[::-1]:
+            r, k = layout.cardinality[variable], layout.n_children[variable]
+            code = np.int64(codes[i, variable])
+            p, s = layout.first_parameter[variable], layout.first_successor[variable]
+            first = layout.first_node[variable]
+            for node in range(first, first + layout.n_nodes[variable]):
+                total = 0.0
+                for h in range(r):
+                    if code < 0 or code == h:
+                        product = parameters[p + h]
+                        for c in range(k if product > 0.0 else 0):
+                            product *= flow[layout.successors[s + h * k + c]]
+                        total = max(total, product) if compared[variable] else total + product
+                flow[node] = total
+                p += r
+                s += r * k
+            if layout.forest[variable] < 0:
+                result[i] *= flow[first]

@@ -1,12 +1,14 @@
-"""One pass of inference over rows, by the cheapest of four compiled kernels that is exact.
+"""One pass of inference over rows, by the cheapest of the compiled kernels that is exact.
 
-Few rows of little evidence go one by one over the whole graph
-(`exactlearn.pdg.inference.single_flows`). Many rows are sorted
-(`exactlearn.pdg.inference.row_order`) and stand side by side over what a block of them reaches
-(`exactlearn.pdg.inference.block_flows`), in pieces for the threads; where each reaches much less
-than its neighbours together, they go one by one (`exactlearn.pdg.inference.row_flows`). Rows whose
-probability is below 1e-250 go with logarithms (`exactlearn.pdg.inference.log_flows`).
+Few rows with little evidence are computed one by one over the whole graph
+(`exactlearn.pdg.inference.single_flows`). Many rows are sorted by their states of the variables
+near the roots, which decide what a row reaches, and computed side by side over the nodes that a
+block of them reaches (`exactlearn.pdg.inference.block_flows`), in pieces for the threads. Where
+each row reaches far fewer nodes than its block, rows are computed one by one over the nodes they
+reach (`exactlearn.pdg.inference.row_flows`), with logarithms where a probability is below 1e-250.
 """
+
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,6 @@ from exactlearn.bayesnet.bucket_rows import NO_COUNTS, NO_POSTERIOR
 from exactlearn.pdg.inference.block_flows import block_flows, count_terms
 from exactlearn.pdg.inference.log_flows import log_expectation
 from exactlearn.pdg.inference.row_flows import count_reached, row_flows
-from exactlearn.pdg.inference.row_order import row_order
 from exactlearn.pdg.inference.single_flows import single_posteriors
 from exactlearn.pdg.model.layout import Layout, Plan
 
@@ -41,6 +42,9 @@ SAMPLED_ROWS, SAMPLED_BLOCKS = 32, 4
 LIKELIHOOD_ADVANTAGE, EXPECTATION_ADVANTAGE = 55, 36
 """How many terms the block kernel adds for a row while the other one visits a node; measured on
 ALARM, CHILD, HAILFINDER and INSURANCE, at most a fifth more or less."""
+
+KEYS = 1 << 16
+"""Most different keys to sort by: with so few, numpy sorts in time linear in the rows."""
 
 
 def log_likelihoods(
@@ -166,3 +170,46 @@ def _complete_improbable(
     result[rest] = some
     if posterior.size:
         posterior[rest] = flows
+
+
+def row_order(layout: Layout, rows: NDArray[np.int16]) -> NDArray[np.int64]:
+    """Return the numbers of the rows, sorted.
+
+    Parameters
+    ----------
+    rows
+        State numbers, -1 for a missing cell, shape (rows, variables).
+    """
+    key, keys, codes = np.zeros(len(rows), np.uint16), 1, rows.view(np.uint16)
+    for variable, r in _deciding(layout):
+        if keys * (r + 1) <= KEYS:
+            keys *= r + 1
+            key *= np.uint16(r + 1)
+            key += codes[:, variable]
+            key += np.uint16(1)  # A missing cell is 65,535 here, and becomes 0.
+    return np.argsort(key, kind="stable")
+
+
+def _deciding(layout: Layout) -> list[tuple[int, int]]:
+    """Return the variables with children and their states, those with most below them first.
+
+    As many as can make a key; a variable comes after its parent.
+    """
+    order, parents = layout.order.tolist(), layout.forest.tolist()
+    children = layout.n_children.tolist()
+    sizes = (layout.cardinality * layout.n_nodes * np.maximum(1, layout.n_children)).tolist()
+    below: dict[int, list[int]] = {v: [] for v in [-1, *order]}
+    for v in reversed(order):
+        below[parents[v]].append(v)
+        if parents[v] >= 0:
+            sizes[parents[v]] += sizes[v]
+    found: list[tuple[int, int]] = []
+    waiting = [(0.0, -1)]
+    while waiting and len(found) < KEYS.bit_length():
+        _, v = heappop(waiting)
+        if v >= 0:
+            found.append((v, int(layout.cardinality[v])))
+        for child in below[v]:
+            if children[child] > 0:
+                heappush(waiting, (-sizes[child], child))
+    return found

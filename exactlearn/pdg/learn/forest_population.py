@@ -19,9 +19,9 @@ from exactlearn.pdg.learn.learning import LearntGraph
 from exactlearn.pdg.learn.network_starts import MAX_PARENTS
 from exactlearn.pdg.learn.population import CompleteRows
 from exactlearn.pdg.learn.smoothing import check_alpha, tuned_smoothing
-from exactlearn.pdg.learn.structure_score import Size, StructureScore, bic_lambda
 from exactlearn.pdg.learn.successive_halving import ForestContest, OnProgress
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
 
 SIGNIFICANCES = (0.001, 0.01, 0.1, 0.3, 1.0)
 """Levels of the tests that forests are grown by; with the last one every tree is a chain."""

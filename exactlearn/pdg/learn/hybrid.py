@@ -1,22 +1,228 @@
-"""Refinement of a compiled network by data: collapse, then merge with growing lambda.
+"""Hybrid learning: a network becomes a decision graph, which data then make smaller.
 
-THESIS, Algorithm 4.18: nodes that no record reaches become garbage nodes, all others get the
-maximum-likelihood parameters of the records, and nodes with the same successors are merged for
-each lambda in turn, while the score (1-lambda) L - lambda size does not fall.
+THESIS, section 4.6 and Algorithm 4.18. The network is compiled; for each variable the nodes that no
+row reaches become one "garbage" node with uniform parameters; all other nodes get the parameters
+that maximise the likelihood; and nodes with the same successors are merged, those first that lose
+least per cell of size. The sequence of merges is the whole path of size against likelihood; each
+lambda is a point of it, up to which no merge lets (1-lambda) L - lambda size fall.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.alignment import aligned_codes
+from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.compile.approximation import MergeSequence, rate_of
-from exactlearn.pdg.inference.flows import expected_counts
-from exactlearn.pdg.learn.collapse import collapse_unreached
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.inference.flows import expected_counts, log_likelihood
+from exactlearn.pdg.learn.refine import refine
+from exactlearn.pdg.learn.smoothing import check_alpha, tuned_smoothing
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.structure_score import StructureScore, bic_lambda, rate_of
+
+
+@dataclass(frozen=True, eq=False)
+class HybridGraph:
+    """One point of the path.
+
+    Parameters
+    ----------
+    graph
+        With smoothed parameters.
+    lambda_
+        Up to which was merged: the score is (1-lambda) L - lambda effective size, with the total
+        log-likelihood L.
+    log_likelihood
+        Of the observed cells under ``graph``, total, natural logarithm.
+    loss
+        Total log-likelihood that merging lost, before smoothing; with missing cells, of the
+        expected one.
+    """
+
+    graph: DecisionGraph
+    lambda_: float
+    log_likelihood: float
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class HybridGraphs:
+    """The path of size against likelihood.
+
+    Parameters
+    ----------
+    models
+        One for each lambda, in rising order.
+    frontier
+        Sizes and losses per record after every merge, down to one node per variable if the
+        merges lead there; it begins with the collapsed graph.
+    compiled_size
+        Effective size of the network's graph before nodes were collapsed.
+    finished
+        Whether no interrupt cut the path short.
+    """
+
+    models: tuple[HybridGraph, ...]
+    frontier: Frontier
+    compiled_size: int
+    finished: bool
+
+    @property
+    def score(self) -> float:
+        """Sum of the scores of all models, each by its own lambda."""
+        return sum(StructureScore(m.lambda_).of(m.graph, m.log_likelihood) for m in self.models)
+
+
+@checked_arguments()
+def learn_hybrid(
+    network: BayesianNetwork,
+    dataset: Dataset,
+    *,
+    lambdas: Sequence[float] | None = None,
+    alpha: float | None = None,
+    seed: int = 0,
+    on_model: Callable[[HybridGraph], None] | None = None,
+) -> HybridGraphs:
+    """Learn decision graphs along lambda from a network (THESIS, Algorithm 4.18).
+
+    Parameters
+    ----------
+    network
+        Any network over the table's variables, such as one learnt from it.
+    dataset
+        Rows, possibly weighted and with missing cells; matched by names.
+    lambdas
+        Weights of the size, from 0 to 1; left out, that of BIC.
+    alpha
+        Pseudo-count of every parameter; left out, tuned by cross-validation on complete data, and
+        1 with missing cells, where EM fits the parameters.
+    seed
+        Of the search for a forest, and of the folds.
+    on_model
+        Called at each lambda.
+
+    Returns
+    -------
+    HybridGraphs
+        An interrupt after the first model ends the path there.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the network, is empty, or a row is impossible under it.
+    OptionError
+        If a lambda or ``alpha`` is wrong.
+    TooLargeError
+        If the network's decision graph, or the number of pairs to merge, is too large.
+
+    Examples
+    --------
+    >>> from exactlearn.bayesnet.complete_data import fit_complete
+    >>> kinds = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    >>> rows = np.repeat(kinds, [9, 11, 11, 9], axis=0)
+    >>> data = Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3)
+    >>> found = learn_hybrid(fit_complete(data, [(), (0,), (0, 1)]), data)
+    >>> found.compiled_size, found.models[0].graph.effective_size
+    (12, 10)
+    """
+    total = float(dataset.row_weights.sum())
+    given = [bic_lambda(total)] if lambdas is None else sorted(lambdas)
+    scores = [StructureScore(x) for x in given]
+    if not scores:
+        raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
+    if alpha is not None:
+        check_alpha(alpha)
+    compiled = compile_network(network, seed=seed)
+    merges = data_merges(compiled, dataset)
+    frontier = Frontier(
+        np.array([merges.effective_size]), np.array([merges.nodes]), np.array([merges.loss])
+    )
+    models: list[HybridGraph] = []
+    try:
+        with interruptible():
+            for score in scores:
+                frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
+                graph = smoothed_on(merges.merged(), dataset, alpha, seed)
+                likelihood = log_likelihood(graph, dataset)
+                models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
+                if on_model is not None:
+                    on_model(models[-1])
+            frontier = frontier.followed_by(merges.merge_until())
+    except KeyboardInterrupt:
+        if not models:
+            raise
+        return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=False)
+    return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=True)
+
+
+class SmallestHybrid(NamedTuple):
+    """The end of the path that is as likely as asked.
+
+    Attributes
+    ----------
+    graph
+        With the parameters that are most probable given the records, not smoothed.
+    log_likelihood
+        Of the records under it, total, natural logarithm.
+    compiled_size, collapsed_size
+        Effective sizes of the network's graph, and of that with its unreached nodes collapsed.
+    """
+
+    graph: DecisionGraph
+    log_likelihood: float
+    compiled_size: int
+    collapsed_size: int
+
+
+@checked_arguments()
+def smallest_as_likely(
+    network: BayesianNetwork, dataset: Dataset, least: float, *, seed: int = 0
+) -> SmallestHybrid:
+    """Merge as far as the records stay as probable as asked (the "best" graph of THESIS, 5.5.1).
+
+    Parameters
+    ----------
+    network, dataset, seed
+        As for `learn_hybrid`; the data are complete.
+    least
+        Log-likelihood, total, that the graph is to have at least. Where not even the first graph
+        has it, that one is returned.
+
+    Raises
+    ------
+    DataError
+        If a cell is missing, or the table does not fit the network or is empty.
+    TooLargeError
+        If the network's decision graph, or the number of pairs to merge, is too large.
+    """
+    require_complete(dataset)
+    compiled = compile_network(network, seed=seed)
+    merges = data_merges(compiled, dataset)
+    collapsed = merges.effective_size
+    first = log_likelihood(merges.merged(), dataset)
+    merges.merge_until(loss=max(0.0, first - least) / float(dataset.row_weights.sum()))
+    graph = merges.merged()
+    reached = log_likelihood(graph, dataset)
+    return SmallestHybrid(graph, reached, compiled.effective_size, collapsed)
+
+
+def smoothed_on(
+    graph: DecisionGraph, dataset: Dataset, alpha: float | None, seed: int
+) -> DecisionGraph:
+    """Return a graph with smoothed parameters: by counts of complete data, else by EM."""
+    if dataset.is_complete:
+        return tuned_smoothing(graph, dataset, alpha=alpha, seed=seed).graph
+    smoothing = 1.0 if alpha is None else alpha
+    return refine(graph, dataset, alpha=smoothing, prior="uniform").pdg
 
 
 class Refined(NamedTuple):
@@ -80,3 +286,70 @@ def merge_along(graph: DecisionGraph, dataset: Dataset, lambdas: Sequence[float]
         merges.merge_until(rate=rate)
         models.append(Refined(lambda_, merges.merged(), merges.loss))
     return models
+
+
+def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:
+    """Return for each node whether some row reaches it, shape (nodes,).
+
+    A row with missing cells reaches the nodes that it can reach with positive probability.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the graph, or a row is impossible under it.
+    """
+    counts = expected_counts(
+        graph, aligned_codes(dataset, graph.names, graph.states), dataset.weights
+    )
+    reached: NDArray[np.bool_] = np.add.reduceat(counts, graph.parameter_offsets[:-1]) > 0
+    return reached
+
+
+def collapse_unreached(pdg: DecisionGraph, dataset: Dataset) -> DecisionGraph:
+    """Return the graph with one uniform node in place of all unreached nodes of each variable.
+
+    Its successors are the garbage nodes of the children; for a child without one, those that the
+    first unreached node had.
+
+    Parameters
+    ----------
+    dataset
+        Rows, possibly with missing cells; matched by names.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the graph, or a row is impossible under it.
+    """
+    reached = reached_nodes(pdg, dataset)
+    numbers = _renumber(pdg, reached)
+    parameters, successors = {}, {}
+    for variable in range(pdg.n_variables):
+        first = pdg.first_nodes[variable]
+        kept = reached[first : first + pdg.node_counts[variable]]
+        new = numbers[pdg.successors_of(variable)]
+        parameters[variable], successors[variable] = pdg.parameters_of(variable)[kept], new[kept]
+        if not kept.all():
+            garbage = new[~kept][:1]
+            for place, child in enumerate(pdg.children[variable]):
+                start = pdg.first_nodes[child]
+                inside = reached[start : start + pdg.node_counts[child]]
+                if not inside.all():
+                    garbage[:, :, place] = inside.sum()
+            r = int(pdg.cardinalities[variable])
+            parameters[variable] = np.vstack((parameters[variable], np.full((1, r), 1 / r)))
+            successors[variable] = np.concatenate((successors[variable], garbage))
+    return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)
+
+
+def _renumber(graph: DecisionGraph, reached: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return each node's new place among those of its variable; garbage comes last."""
+    numbers = np.empty(graph.n_nodes, np.int32)
+    for variable in range(graph.n_variables):
+        nodes = slice(
+            graph.first_nodes[variable],
+            graph.first_nodes[variable] + graph.node_counts[variable],
+        )
+        places = np.cumsum(reached[nodes], dtype=np.int32) - 1
+        numbers[nodes] = np.where(reached[nodes], places, reached[nodes].sum())
+    return numbers

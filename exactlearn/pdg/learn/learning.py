@@ -17,7 +17,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.pdg.compile.approximation import MergeSequence
-from exactlearn.pdg.inference.edge_counts import copied_by_edges
+from exactlearn.pdg.learn.edge_counts import copied_by_edges
 from exactlearn.pdg.learn.population import (
     CompleteRows,
     Population,
@@ -29,9 +29,9 @@ from exactlearn.pdg.learn.population import (
 from exactlearn.pdg.learn.redirecting import SubtreeRows, redirect_edges
 from exactlearn.pdg.learn.smoothing import smoothed_graph
 from exactlearn.pdg.learn.splitting import expanded_structure, split_nodes
-from exactlearn.pdg.learn.structure_score import Size, StructureScore, bic_lambda
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import checked_forest
+from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
 
 MOST_SWEEPS = 100
 """Most rounds of splits, merges and redirections from one start."""

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.pdg.compile.approximation import MergeSequence
-from exactlearn.pdg.inference.edge_counts import EdgeTables, heads_into
-from exactlearn.pdg.learn.grouping import regroup
+from exactlearn.pdg.learn.edge_counts import EdgeTables, heads_into
 from exactlearn.pdg.learn.population import occupied, structure_of
-from exactlearn.pdg.learn.structure_score import StructureScore
+from exactlearn.pdg.learn.splitting import regroup
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_order
-from exactlearn.pdg.model.information import information
+from exactlearn.pdg.model.structure_score import StructureScore, information
 
 LEAST_GAIN = 1e-7
 """Smaller gains of the expected score are rounding."""

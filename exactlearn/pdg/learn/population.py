@@ -18,7 +18,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_children, forest_order
-from exactlearn.pdg.model.information import information
+from exactlearn.pdg.model.structure_score import information
 
 Successors = Mapping[int, NDArray[np.int32]]
 """For each variable, shape (nodes, states, children); a node by its place within its variable."""

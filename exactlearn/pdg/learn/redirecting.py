@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.learn.population import CompleteRows, Population, populate, structure_of
 from exactlearn.pdg.learn.splitting import edges_into
-from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.forest import forest_children, forest_order
+from exactlearn.pdg.model.structure_score import StructureScore
 
 
 class SubtreeRows:

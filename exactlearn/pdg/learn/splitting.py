@@ -1,17 +1,192 @@
-"""Splitting of nodes, from the roots down, where the score of complete data gains by it.
+"""Splitting of nodes into groups of their incoming edges, where the score gains by it.
 
-The counts of a child's states along each edge give the gain of a split exactly (THESIS, 4.41):
-one count of the rows per variable, none per candidate. A split here is one into groups of edges
-(`exactlearn.pdg.learn.grouping`), of which the thesis's split into single edges is the finest.
+Splitting a node gives each incoming edge a copy of it (PDG-SEM, equation 15; THESIS, 4.41). Copies
+have the same successors, so they can merge at once (PDG-SEM, equation 13; THESIS, 4.47): the pair
+that loses least first, while what it loses is no more than a node costs. The counts of a child's
+states along each edge give the gain exactly: one count of the rows per variable, none per
+candidate. The thesis's split into single edges is the finest of these.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.pdg.learn.grouping import regroup
+from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.learn.population import CompleteRows, Population, populate, structure_of
-from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.forest import forest_order
+from exactlearn.pdg.model.structure_score import StructureScore
+
+
+class Grouped(NamedTuple):
+    """New nodes of a variable.
+
+    Attributes
+    ----------
+    heads
+        The node that each edge leads to, shape (edges,).
+    origin
+        The old node that each node is a copy of, shape (nodes,); old nodes keep their places.
+    gain
+        Log-likelihood gained less what the new nodes cost, in nats.
+    """
+
+    heads: NDArray[np.int32]
+    origin: NDArray[np.int32]
+    gain: float
+
+
+@kernel
+def _information(counts: NDArray[np.float64]) -> float:
+    total, value = 0.0, 0.0
+    for h in range(len(counts)):
+        total += counts[h]
+        if counts[h] > 0.0:
+            value += counts[h] * np.log(counts[h])
+    return value - total * np.log(total) if total > 0.0 else 0.0
+
+
+@kernel
+def _nearest(
+    i: int,
+    mass: NDArray[np.float64],
+    info: NDArray[np.float64],
+    alive: NDArray[np.bool_],
+    joined: NDArray[np.float64],
+    near: NDArray[np.int64],
+    loss: NDArray[np.float64],
+) -> None:
+    """Find the later group that merges with group i for the smallest loss."""
+    near[i], loss[i] = -1, np.inf
+    for j in range(i + 1, len(mass)):
+        if alive[j]:
+            for h in range(mass.shape[1]):
+                joined[h] = mass[i, h] + mass[j, h]
+            lost = info[i] + info[j] - _information(joined)
+            if lost < loss[i]:
+                near[i], loss[i] = j, lost
+
+
+@kernel
+def merge_alike(table: NDArray[np.float64], cost: float) -> NDArray[np.int64]:
+    """Return a group for each row of counts: the number of the group's first row.
+
+    Parameters
+    ----------
+    table
+        Counts, shape (rows, states).
+    cost
+        What a group costs in nats; two groups merge when they lose no more.
+    """
+    n, r = table.shape
+    mass = table.copy()
+    label = np.arange(n)
+    alive = np.ones(n, np.bool_)
+    info = np.empty(n)
+    near = np.empty(n, np.int64)
+    loss = np.empty(n)
+    joined = np.empty(r)
+    for i in range(n):
+        info[i] = _information(mass[i])
+    for i in range(n):
+        _nearest(i, mass, info, alive, joined, near, loss)
+    while n > 1:
+        i = int(loss.argmin())
+        if near[i] < 0 or loss[i] > cost + 1e-12:
+            break
+        gone = near[i]
+        alive[gone] = False
+        loss[gone] = np.inf
+        for h in range(r):
+            mass[i, h] += mass[gone, h]
+        info[i] = _information(mass[i])
+        for k in range(n):
+            if label[k] == gone:
+                label[k] = i
+        for k in range(gone):
+            if alive[k] and (k == i or near[k] == i or near[k] == gone):
+                _nearest(k, mass, info, alive, joined, near, loss)
+            elif alive[k] and k < i:
+                for h in range(r):
+                    joined[h] = mass[k, h] + mass[i, h]
+                lost = info[k] + info[i] - _information(joined)
+                if lost < loss[k]:
+                    near[k], loss[k] = i, lost
+    return label
+
+
+@kernel
+def regroup(
+    table: NDArray[np.float64],
+    heads: NDArray[np.int32],
+    nodes: int,
+    allowed: NDArray[np.bool_],
+    cost: float,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], float]:
+    """Split each node for groups of its incoming edges where that gains; see `Grouped`.
+
+    Parameters
+    ----------
+    table
+        Counts of the child's states along each edge, shape (edges, states).
+    heads
+        The node that each edge leads to now, shape (edges,).
+    nodes
+        How many nodes there are.
+    allowed
+        Whether each node may be split, shape (nodes,).
+    cost
+        What a node costs, in nats.
+    """
+    n, r = table.shape
+    new = heads.copy()
+    origin = np.empty(nodes + n, np.int32)
+    for node in range(nodes):
+        origin[node] = node
+    count, total_gain = nodes, 0.0
+    order = np.argsort(heads, kind="mergesort")
+    end = 0
+    while end < n:
+        start, node = end, heads[order[end]]
+        while end < n and heads[order[end]] == node:
+            end += 1
+        size = 0
+        member = np.empty(end - start, np.int64)
+        part = np.zeros((end - start, r))
+        whole = np.zeros(r)
+        for e in order[start:end]:
+            for h in range(r):
+                part[size, h] = table[e, h]
+                whole[h] += table[e, h]
+            member[size] = e
+            if part[size].sum() > 0.0:
+                size += 1
+        if size < 2 or not allowed[node]:
+            continue
+        label = merge_alike(part[:size], cost)
+        weight = np.zeros(size)
+        sums = np.zeros((size, r))
+        for k in range(size):
+            for h in range(r):
+                sums[label[k], h] += part[k, h]
+                weight[label[k]] += part[k, h]
+        gain, groups = -_information(whole) + cost, 0
+        for k in range(size):
+            if weight[k] > 0.0:
+                gain += _information(sums[k]) - cost
+                groups += 1
+        if groups < 2 or not gain > 1e-9:
+            continue
+        total_gain += gain
+        number = np.full(size, -1, np.int32)
+        number[weight.argmax()] = node
+        for k in range(size):
+            if number[label[k]] < 0:
+                number[label[k]] = count
+                origin[count] = node
+                count += 1
+            new[member[k]] = number[label[k]]
+    return new, origin[:count].copy(), total_gain
 
 
 def split_nodes(population: Population, rows: CompleteRows, score: StructureScore) -> Population:

@@ -27,9 +27,8 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
-from exactlearn.pdg.learn.available_cases import available_counts
-from exactlearn.pdg.learn.chow_liu import chow_liu_forest
-from exactlearn.pdg.learn.markov_forest import markov_forest
+from exactlearn.pdg.learn.chow_liu import chow_liu_forest, markov_forest
+from exactlearn.pdg.learn.edge_counts import available_counts
 from exactlearn.pdg.learn.refine import distinct_weighted, refine
 from exactlearn.pdg.learn.smoothing import check_alpha, smoothed_graph
 from exactlearn.pdg.learn.structural_em_climb import (
@@ -37,9 +36,9 @@ from exactlearn.pdg.learn.structural_em_climb import (
     ExpectedCases,
     StructuralEMState,
 )
-from exactlearn.pdg.learn.structure_score import Size, StructureScore, bic_lambda
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import checked_forest
+from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
 
 Cases = Literal["em", "available", "complete"]
 CASES: tuple[Cases, ...] = ("em", "available", "complete")

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from exactlearn._runtime.ascent import FALL
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.pdg.inference.edge_counts import (
+from exactlearn.pdg.learn.edge_counts import (
     EdgeTables,
+    available_counts,
     by_variable,
     copied_by_edges,
     expected_edge_counts,
 )
-from exactlearn.pdg.learn.available_cases import available_counts
 from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.learn.smoothing import smoothed_graph
-from exactlearn.pdg.learn.structure_score import StructureScore
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import StructureScore
 
 EM_ITERATIONS = 10
 """Most iterations of EM for parameters in each iteration (PDG-SEM, section 6)."""

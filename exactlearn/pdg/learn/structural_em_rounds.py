@@ -20,8 +20,8 @@ from exactlearn.pdg.inference.flows import posteriors
 from exactlearn.pdg.learn.network_starts import MAX_PARENTS, network_start
 from exactlearn.pdg.learn.structural_em import OnGraph, StructuralEMGraph, structural_em_graph
 from exactlearn.pdg.learn.structural_em_climb import StructuralEMState
-from exactlearn.pdg.learn.structure_score import Size
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import Size
 
 ROUNDS = 3
 """Most networks that are learnt."""

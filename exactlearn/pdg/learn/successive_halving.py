@@ -22,8 +22,8 @@ from exactlearn.pdg.learn.learning import (
 from exactlearn.pdg.learn.network_starts import network_start
 from exactlearn.pdg.learn.population import CompleteRows, Population, Successors, structure_of
 from exactlearn.pdg.learn.redirecting import SubtreeRows
-from exactlearn.pdg.learn.structure_score import Size, StructureScore, bic_lambda
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
 
 SCREENING_SWEEPS = 2
 """Rounds of splits, merges and redirections that tell the better forests."""

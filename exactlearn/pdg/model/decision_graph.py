@@ -2,8 +2,8 @@
 
 A graph has one or more nodes for each variable. A complete row reaches exactly one node of each
 variable: the root of each tree, and from the node of ``X`` the successor that the row's state of
-``X`` selects for each child of ``X`` in the forest. The row's probability is the product of what
-the reached nodes give to its states (PDG-SEM, Definition 2.1 and equation 1).
+``X`` selects for each child of ``X`` in the forest. The row's probability is the product of the
+parameters of the reached nodes at the row's states (PDG-SEM, Definition 2.1 and equation 1).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.data.lookup import state_index, variable_index
-from exactlearn.pdg.model.definition import check_nodes, check_parameters, check_successors
+from exactlearn.errors import CheckError
 from exactlearn.pdg.model.forest import forest_children, forest_order
 from exactlearn.pdg.model.layout import Layout, Plan, plan_of
 
@@ -25,6 +25,9 @@ _DTYPES = {
     "parameters": np.float64,
     "successors": np.int32,
 }
+
+SUM_TOLERANCE = 1e-9
+"""Largest distance from one that is forgiven in the sum of a node's parameters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,3 +271,61 @@ def assemble(
 
 def _offsets(sizes: NDArray[np.int64] | Sequence[int]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def check_nodes(layout: Layout, names: Sequence[str]) -> None:
+    """Check that each variable has nodes, in place, and each root one."""
+    for variable in np.flatnonzero(layout.n_nodes == 0).tolist():
+        raise CheckError(f"variable {names[variable]!r} has no node: give it at least one")
+    if len(layout.order) != len(names):
+        raise CheckError("the nodes of some variable do not stand together")
+    for variable, parent in enumerate(layout.forest.tolist()):
+        if parent < 0 and layout.n_nodes[variable] != 1:
+            raise CheckError(
+                f"root variable {names[variable]!r} has {layout.n_nodes[variable]} nodes, not one"
+            )
+        if parent >= 0 and layout.first_node[parent] > layout.first_node[variable]:
+            raise CheckError(
+                f"nodes of {names[variable]!r} stand before those of its forest parent"
+                f" {names[parent]!r}"
+            )
+
+
+def check_parameters(layout: Layout, names: Sequence[str], parameters: NDArray[np.float64]) -> None:
+    """Check that each node has a distribution."""
+    if len(parameters) != layout.parameter[-1]:
+        raise CheckError(
+            f"{len(parameters)} parameters, not one per node and state: {layout.parameter[-1]}"
+        )
+    if not (np.isfinite(parameters).all() and (parameters >= 0).all()):
+        raise CheckError("some parameter is negative or not a number")
+    sums = np.add.reduceat(parameters, layout.parameter[:-1])
+    for node in np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE).tolist():
+        name = names[layout.variable[node]]
+        raise CheckError(
+            f"parameters of node {node} ({name!r}) sum to {float(sums[node])!r}, not to one"
+        )
+
+
+def check_successors(layout: Layout, names: Sequence[str]) -> None:
+    """Check that successors are nodes of the right variable, and that each node is one."""
+    if len(layout.successors) != layout.successor[-1]:
+        raise CheckError(
+            f"{len(layout.successors)} successors, not one per node, state and child:"
+            f" {layout.successor[-1]}"
+        )
+    reached = layout.forest[layout.variable] < 0
+    for parent, name in enumerate(names):
+        successors = layout.successors_of(parent)
+        for place, child in enumerate(np.flatnonzero(layout.forest == parent).tolist()):
+            column = successors[:, :, place]
+            first = layout.first_node[child]
+            if (column < first).any() or (column >= first + layout.n_nodes[child]).any():
+                raise CheckError(
+                    f"a successor of {name!r} for its child {names[child]!r} is a node of another"
+                    " variable"
+                )
+            reached[column] = True
+    for node in np.flatnonzero(~reached).tolist():
+        name = names[layout.variable[node]]
+        raise CheckError(f"node {node} ({name!r}) is no successor of any node: remove it")

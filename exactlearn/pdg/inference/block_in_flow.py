@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn.pdg.inference.block_out_flow import Branches, Reach, Rows, row_of
 from exactlearn.pdg.inference.block_program import Items, Program, append_product, append_sums
-from exactlearn.pdg.inference.block_reach import Reach, Rows, row_of
-from exactlearn.pdg.model.branches import Branches
 from exactlearn.pdg.model.layout import Layout
 
 

@@ -1,9 +1,10 @@
-"""The score that structures of decision graphs are learnt by: penalised log-likelihood.
+"""The score of a decision graph's structure: penalised log-likelihood.
 
     S(lambda) = (1-lambda) L - lambda size        (THESIS, 4.8 and 4.40; PDG-SEM, equation 2)
 
-L is the total log-likelihood at its maximum. The size is the effective one (THESIS, 3.52) or the
-number of free parameters. BIC is lambda = log N / (2 + log N), AIC is lambda = 1/2.
+L is the total log-likelihood at its maximum, a sum of `information` over nodes. The size is the
+effective one (THESIS, 3.52) or the number of free parameters. BIC is lambda = log N / (2 + log N),
+AIC is lambda = 1/2.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import OptionError
-from exactlearn.pdg.compile.approximation import rate_of
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 Size = Literal["effective", "representational"]
@@ -89,3 +89,39 @@ def bic_lambda(total_weight: float) -> float:
         raise OptionError(f"BIC needs rows of positive weight, found {total_weight}")
     penalty = max(0.0, log(total_weight))
     return penalty / (2 + penalty)
+
+
+def rate_of(lambda_: float) -> float:
+    """Return the loss per cell at which the score (1-lambda) L - lambda size stays the same.
+
+    L is the log-likelihood per record (THESIS, Algorithm 4.9).
+
+    Raises
+    ------
+    OptionError
+        If lambda is not from 0 to 1.
+    """
+    if not 0 <= lambda_ <= 1:
+        raise OptionError(f"lambda {lambda_}: give a number from 0 to 1")
+    return lambda_ / (1 - lambda_) if lambda_ < 1 else inf
+
+
+def information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest log-likelihood of the counts of each node (THESIS, 4.39).
+
+    Parameters
+    ----------
+    counts
+        Weights of states, shape (..., states).
+
+    Returns
+    -------
+    Sum over states of n log(n / total), shape (...), in nats, never positive.
+    """
+    states: NDArray[np.float64] = _x_log_x(counts).sum(axis=-1)
+    return states - _x_log_x(counts.sum(axis=-1))
+
+
+def _x_log_x(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    product: NDArray[np.float64] = x * np.log(np.where(x > 0, x, 1.0))
+    return product

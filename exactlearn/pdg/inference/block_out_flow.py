@@ -1,9 +1,12 @@
-"""Upwards: what a block of rows reaches, and the sums that are its out-flows.
+"""Upwards: the nodes that a block of rows reaches, and the sums that are their out-flows.
 
-Rows that look alike near the roots reach few nodes together (`exactlearn.pdg.inference.row_order`),
-and all flows elsewhere are zero or of no use. States that no row of the block allows, or that have
-probability zero, are left out, too. Products of the out-flows of several children are formed once
-for all nodes that have them in common (`exactlearn.pdg.model.branches`).
+Sorted rows reach few nodes together, and all flows elsewhere are zero or not needed. States that
+no row of the block allows, or of probability zero, are left out as well.
+
+Nodes of one variable often lead from a state to the same successors and differ in their parameters
+only: such a pair of state and successors is a branch. Products of the out-flows of several children
+are formed once for each branch: out-flows are sums over the branches of a node, in-flows of a
+branch are sums over its nodes (PDG-SEM, equations 17 to 19).
 """
 
 from typing import NamedTuple
@@ -12,9 +15,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.row_table import index_rows
 from exactlearn.pdg.inference.block_program import Program, append_product
-from exactlearn.pdg.model.branches import Branches
 from exactlearn.pdg.model.layout import Layout
+
+
+class Branches(NamedTuple):
+    """Branches of a decision graph, those of each variable together.
+
+    A variable with fewer than two children has none: there is nothing to multiply.
+
+    Attributes
+    ----------
+    first
+        Where each variable's branches begin, by its place in `Layout.order`, and the end, shape
+        (variables + 1,).
+    successor
+        Where the successors of each branch begin in `Layout.successors`, shape (branches,).
+    branch
+        Branch of each parameter among those of its variable, if any, shape (parameters,).
+    """
+
+    first: NDArray[np.int64]
+    successor: NDArray[np.int64]
+    branch: NDArray[np.int64]
+
+
+@kernel
+def branches_of(layout: Layout) -> Branches:
+    """Return the branches of a decision graph."""
+    variables, size = len(layout.order), layout.parameter[len(layout.variable)]
+    first = np.zeros(variables + 1, np.int64)
+    successor = np.empty(size, np.int64)
+    branch = np.empty(size, np.int64)
+    total = 0
+    for place in range(variables):
+        variable = layout.order[place]
+        r, k = layout.cardinality[variable], layout.n_children[variable]
+        first[place + 1] = total
+        if k < 2:
+            continue
+        start, from_ = layout.first_parameter[variable], layout.first_successor[variable]
+        cells = layout.n_nodes[variable] * r
+        keys = np.empty((cells, 1 + k), np.int32)
+        for i in range(cells):
+            keys[i, 0] = i % r
+            for c in range(k):
+                keys[i, 1 + c] = layout.successors[from_ + i * k + c]
+        labels, origin, _ = index_rows(keys)
+        for i in range(cells):
+            branch[start + i] = labels[i]
+        for j in range(len(origin)):
+            successor[total + j] = from_ + origin[j] * k
+        total += len(origin)
+        first[place + 1] = total
+    return Branches(first, successor, branch)
 
 
 class Rows(NamedTuple):
