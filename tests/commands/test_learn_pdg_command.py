@@ -8,7 +8,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.pdg.inference.flows import log_likelihood
-from exactlearn.pdg.learn import learning_methods, structural_em_climb
+from exactlearn.pdg.learn import learning_methods, structural_em
 from tests.command_line import fails, run, run_json
 from tests.logic_models import drawn, parity
 
@@ -108,7 +108,7 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
 
     monkeypatch.setattr(learning_methods, "learn_pdg", die)
     monkeypatch.setattr(learning_methods, "learnt_network", die)
-    monkeypatch.setattr(structural_em_climb, "improved_by_counts", die)
+    monkeypatch.setattr(structural_em, "improved_by_counts", die)
     name = "full" if method == "direct" else "holes"
     graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
     for file in (graph, record):

@@ -29,14 +29,14 @@ has one edge, of all rows.
 
 
 class EdgeCounts(NamedTuple):
-    """What one E-step finds.
+    """Counts along all edges.
 
     Attributes
     ----------
     tables
-        Expected counts along the edges.
+        Counts along the edges.
     log_likelihood
-        Of the observed cells, total, natural logarithm.
+        Of the observed cells, or of the available cases, total, natural logarithm.
     """
 
     tables: EdgeTables
@@ -92,10 +92,22 @@ def expected_edge_counts(
     copied = copied_by_edges(graph)
     counts, rows = expect_counts(copied.layout, copied.parameters, codes, weights, threads)
     refuse_impossible(rows)
-    return EdgeCounts(by_variable(copied, counts), float(weights @ rows))
+    return EdgeCounts(_by_variable(copied, counts), float(weights @ rows))
 
 
-def by_variable(graph: DecisionGraph, flat: NDArray[np.float64]) -> EdgeTables:
+def available_edge_counts(
+    graph: DecisionGraph, codes: NDArray[np.int16], weights: NDArray[np.float64]
+) -> EdgeCounts:
+    """Return the counts of available cases along all edges, and their log-likelihood."""
+    copied = copied_by_edges(graph)
+    counts = available_counts(copied.layout, codes, weights)
+    own = available_counts(graph.layout, codes, weights)
+    some = own > 0
+    likelihood = float(own[some] @ np.log(graph.parameters[some]))
+    return EdgeCounts(_by_variable(copied, counts), likelihood)
+
+
+def _by_variable(graph: DecisionGraph, flat: NDArray[np.float64]) -> EdgeTables:
     """Return numbers laid out as a graph's parameters, variable by variable."""
     laid = graph.with_parameters(flat)
     return {v: laid.parameters_of(v) for v in range(graph.n_variables)}

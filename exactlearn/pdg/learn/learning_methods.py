@@ -22,8 +22,7 @@ from exactlearn.pdg.learn.hybrid import HybridGraph, HybridGraphs, learn_hybrid
 from exactlearn.pdg.learn.learning import LearntGraph
 from exactlearn.pdg.learn.network_starts import MAX_PARENTS, learnt_network
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
-from exactlearn.pdg.learn.structural_em import Cases, structural_em_graph
-from exactlearn.pdg.learn.structural_em_climb import StructuralEMState
+from exactlearn.pdg.learn.structural_em import Cases, StructuralEMState, structural_em_graph
 from exactlearn.pdg.learn.structural_em_rounds import ROUNDS, structural_em_rounds
 from exactlearn.pdg.learn.successive_halving import ForestProgress
 from exactlearn.pdg.model.decision_graph import DecisionGraph

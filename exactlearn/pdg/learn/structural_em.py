@@ -14,28 +14,31 @@ tree as in the paper or, by default, a forest that leaves out edges which do not
 parameters. The first parameters are those of the pairs, where the paper draws them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import as_graph, checked_arguments
+from exactlearn._runtime.ascent import FALL
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, markov_forest
-from exactlearn.pdg.learn.edge_counts import available_counts
+from exactlearn.pdg.learn.edge_counts import (
+    EdgeCounts,
+    EdgeTables,
+    available_counts,
+    available_edge_counts,
+    expected_edge_counts,
+)
+from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.refine import distinct_weighted, refine
 from exactlearn.pdg.learn.smoothing import check_alpha, smoothed_graph
-from exactlearn.pdg.learn.structural_em_climb import (
-    AvailableCases,
-    ExpectedCases,
-    StructuralEMState,
-)
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
@@ -45,10 +48,37 @@ CASES: tuple[Cases, ...] = ("em", "available", "complete")
 """What counts are made of: all completions of a row (EM), what is certain of it (ACA), or only the
 rows without missing cells (CCA)."""
 
-OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None]
-
 ITERATIONS, FINAL_ITERATIONS = 100, 100
 """Most iterations, and of EM for parameters at the end (PDG-SEM, section 6)."""
+
+EM_ITERATIONS = 10
+"""Most iterations of EM for parameters in each iteration (PDG-SEM, section 6)."""
+
+
+class StructuralEMState(NamedTuple):
+    """Where structural EM stands.
+
+    Attributes
+    ----------
+    iteration
+        Changes of the structure so far.
+    graph
+        The model.
+    log_likelihood, score
+        Of the observed cells, total, natural logarithm; and S(lambda) with it.
+    expected_gain
+        By how much the expected score rose in this iteration, 0 in the first state.
+    """
+
+    iteration: int
+    graph: DecisionGraph
+    log_likelihood: float
+    score: float
+    expected_gain: float
+
+
+OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None]
+"""Takes a state, its lambda, and what returns the state's graph with smoothed parameters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,32 +193,148 @@ def structural_em_graph(
         raise DataError("the start has other variables or states than the table: align them")
     else:
         refuse_impossible(log_likelihood_rows(start, used.codes))
-    climb = (AvailableCases if cases == "available" else ExpectedCases)(
-        merged, codes, weights, score
-    )
+    counted = (_AvailableCases if cases == "available" else _ExpectedCases)(merged, codes, weights)
+    states: list[StructuralEMState] = []
     finished, converged = True, False
-
-    def smooth(graph: DecisionGraph, steps: int) -> DecisionGraph:
-        if cases == "available":
-            return smoothed_graph(graph, available_counts(graph.layout, codes, weights), alpha)
-        return refine(graph, merged, iterations=steps, alpha=alpha, prior="uniform").pdg
 
     def report(state: StructuralEMState) -> None:
         if on_iteration is not None:
             on_iteration(state)
         if on_graph is not None:
-            on_graph(state, score.lambda_, lambda: smooth(state.graph, 1))
+            on_graph(state, score.lambda_, lambda: counted.smoothed(state.graph, 1, alpha))
 
     try:
         with interruptible():
-            converged = climb.run(start, iterations, report)
+            converged = _run(StructuralEM(counted, score), start, iterations, states, report)
     except KeyboardInterrupt:
-        if not climb.states:
+        if not states:
             raise
         finished = False
-    last = smooth(climb.states[-1].graph, FINAL_ITERATIONS if finished else 1)
-    states = tuple(climb.states)
-    return StructuralEMGraph(last, score.lambda_, score.size, states, converged, finished)
+    last = counted.smoothed(states[-1].graph, FINAL_ITERATIONS if finished else 1, alpha)
+    return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged, finished)
+
+
+class _Cases(Protocol):
+    """What parameters are fitted to, and what is counted."""
+
+    ascends: bool
+    """Whether all structures share one likelihood, so that no score may fall."""
+
+    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
+        """Return a structure with fitted parameters (Algorithm 1, line 5)."""
+        ...
+
+    def counts(self, graph: DecisionGraph) -> EdgeCounts:
+        """Return the counts of all edges, and the log-likelihood."""
+        ...
+
+    def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
+        """Return a structure with parameters smoothed by pseudo-counts."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _ExpectedCases:
+    """The completions of each row, by EM."""
+
+    dataset: Dataset
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    ascends = True
+
+    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
+        return refine(graph, self.dataset, iterations=EM_ITERATIONS, alpha=0.0, starts=1).pdg
+
+    def counts(self, graph: DecisionGraph) -> EdgeCounts:
+        return expected_edge_counts(graph, self.codes, self.weights)
+
+    def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
+        return refine(graph, self.dataset, iterations=iterations, alpha=alpha, prior="uniform").pdg
+
+
+@dataclass(frozen=True, eq=False)
+class _AvailableCases:
+    """What is certain of each row; other structures have other available cases."""
+
+    dataset: Dataset
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    ascends = False
+
+    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
+        return self.smoothed(graph, 0, 0.0)
+
+    def counts(self, graph: DecisionGraph) -> EdgeCounts:
+        return available_edge_counts(graph, self.codes, self.weights)
+
+    def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
+        counts = available_counts(graph.layout, self.codes, self.weights)
+        return smoothed_graph(graph, counts, alpha)
+
+
+class _Position(NamedTuple):
+    """A state, and the counts along its graph's edges, which lead to the next one."""
+
+    state: StructuralEMState
+    tables: EdgeTables
+
+
+class StructuralEM:
+    """The structural EM problem: ``init`` gives its first state, ``step`` the next one."""
+
+    def __init__(self, cases: _Cases, score: StructureScore) -> None:
+        self.cases, self._score = cases, score
+
+    def init(self, graph: DecisionGraph) -> _Position:
+        """Return the state of a graph whose parameters are fitted."""
+        return self._fit(0, graph, 0.0)
+
+    def step(self, position: _Position) -> _Position | None:
+        """Return the state after one change of the structure; nothing when none gains."""
+        found = improved_by_counts(position.state.graph, position.tables, self._score)
+        if not found.changed:
+            return None
+        return self._fit(position.state.iteration + 1, found.graph, found.gain)
+
+    def _fit(self, iteration: int, graph: DecisionGraph, gain: float) -> _Position:
+        fitted = self.cases.fitted(graph)
+        tables, likelihood = self.cases.counts(fitted)
+        value = self._score.of(fitted, likelihood)
+        return _Position(StructuralEMState(iteration, fitted, likelihood, value, gain), tables)
+
+
+def _run(
+    problem: StructuralEM,
+    start: DecisionGraph,
+    iterations: int,
+    states: list[StructuralEMState],
+    report: Callable[[StructuralEMState], None],
+) -> bool:
+    """Append the states of the search to ``states``; return whether no step gains any more."""
+    position: _Position | None = problem.init(start)
+    while position is not None:
+        states.append(position.state)
+        if problem.cases.ascends:
+            _check_ascent(states)
+        report(position.state)
+        if position.state.iteration == iterations:
+            return False
+        position = problem.step(position)
+    return True
+
+
+def _check_ascent(states: Sequence[StructuralEMState]) -> None:
+    """Raise when the expected or the observed score fell in the last iteration."""
+    if len(states) < 2:
+        return
+    last, before = states[-1], states[-2].score
+    slack = FALL * max(1.0, abs(before))
+    if last.score < before - slack or last.expected_gain < -slack:
+        raise CheckError(
+            f"structural EM, iteration {last.iteration}: the score fell from {before!r} to"
+            f" {last.score!r}, the expected one rose by {last.expected_gain!r}: please report"
+            " this with the data"
+        )
 
 
 def _complete_rows(dataset: Dataset) -> Dataset:

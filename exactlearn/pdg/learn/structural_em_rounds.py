@@ -18,8 +18,12 @@ from exactlearn.bayesnet.sampling import draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import posteriors
 from exactlearn.pdg.learn.network_starts import MAX_PARENTS, network_start
-from exactlearn.pdg.learn.structural_em import OnGraph, StructuralEMGraph, structural_em_graph
-from exactlearn.pdg.learn.structural_em_climb import StructuralEMState
+from exactlearn.pdg.learn.structural_em import (
+    OnGraph,
+    StructuralEMGraph,
+    StructuralEMState,
+    structural_em_graph,
+)
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import Size
 
