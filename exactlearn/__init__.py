@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from exactlearn.pdg.inference.sample import sample_rows
     from exactlearn.pdg.learn.forest_population import learn_pdg
     from exactlearn.pdg.learn.hybrid import learn_hybrid, smallest_as_likely
-    from exactlearn.pdg.learn.learning import learn_on_forest
     from exactlearn.pdg.learn.refine import Refinement, refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph
     from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
+    from exactlearn.pdg.learn.structure_search import learn_on_forest
     from exactlearn.pdg.model.decision_graph import DecisionGraph
     from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
     from exactlearn.queries.information import entropy, kl_divergence, mutual_information
@@ -95,7 +95,7 @@ _HOME = {
     "kl_divergence": "exactlearn.queries.information",
     "learn_hybrid": "exactlearn.pdg.learn.hybrid",
     "learn_naive_bayes": "exactlearn.bayesnet.naive_bayes",
-    "learn_on_forest": "exactlearn.pdg.learn.learning",
+    "learn_on_forest": "exactlearn.pdg.learn.structure_search",
     "learn_pdg": "exactlearn.pdg.learn.forest_population",
     "most_probable_completion": "exactlearn.bayesnet.row_completion",
     "most_probable_explanations": "exactlearn.queries.explanations",

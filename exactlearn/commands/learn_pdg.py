@@ -19,7 +19,7 @@ from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
-from exactlearn.pdg.learn.learning_methods import Keep, Request, keep_first, learn_by
+from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import SIZES, Size

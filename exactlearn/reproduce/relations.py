@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.forest_population import learn_pdg
-from exactlearn.pdg.learn.learning import learn_on_forest
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
 from exactlearn.reproduce.record import finished

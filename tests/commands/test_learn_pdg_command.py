@@ -8,7 +8,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.pdg.inference.flows import log_likelihood
-from exactlearn.pdg.learn import learning_methods, structural_em
+from exactlearn.pdg.learn import methods, structural_em
 from tests.command_line import fails, run, run_json
 from tests.logic_models import drawn, parity
 
@@ -106,8 +106,8 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
     def die(*unused, **options):
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(learning_methods, "learn_pdg", die)
-    monkeypatch.setattr(learning_methods, "learnt_network", die)
+    monkeypatch.setattr(methods, "learn_pdg", die)
+    monkeypatch.setattr(methods, "learnt_network", die)
     monkeypatch.setattr(structural_em, "improved_by_counts", die)
     name = "full" if method == "direct" else "holes"
     graph, record = tmp_path / "x.pdg.json", tmp_path / "x.json"
@@ -122,10 +122,10 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
 
 def test_each_better_model_is_kept(tables):
     data = read_dataset(tables / "full.csv")
-    request = learning_methods.Request(dataset=data, method="direct", lambdas=(0.3,))
+    request = methods.Request(dataset=data, method="direct", lambdas=(0.3,))
     kept = []
-    learning_methods.keep_first(request, lambda *told: kept.append(told))
-    found = learning_methods.learn_by(request, lambda told: None, lambda *told: kept.append(told))
+    methods.keep_first(request, lambda *told: kept.append(told))
+    found = methods.learn_by(request, lambda told: None, lambda *told: kept.append(told))
     scores = [score for score, *_ in kept]
     assert scores[0] < scores[-1] == max(scores)
     best = kept[-1][2]()

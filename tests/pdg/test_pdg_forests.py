@@ -14,9 +14,9 @@ from exactlearn.pdg.learn import network_starts
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.forest_growth import dependence_graph, grow_forest, pair_statistics
 from exactlearn.pdg.learn.forest_population import learn_pdg
-from exactlearn.pdg.learn.learning import learn_on_forest
-from exactlearn.pdg.learn.population import CompleteRows
+from exactlearn.pdg.learn.populated_graph import CompleteRows
 from exactlearn.pdg.learn.smoothing import smoothed_graph, tuned_smoothing
+from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.pdg.model.structure_score import StructureScore
 from tests.logic_models import chain, drawn, logic3, parity

@@ -6,7 +6,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood
-from exactlearn.pdg.learn import learning_methods
+from exactlearn.pdg.learn import methods
 from exactlearn.pdg.learn.hybrid import (
     collapse_unreached,
     learn_hybrid,
@@ -149,10 +149,10 @@ def test_the_network_that_scores_best_is_merged(learnt, monkeypatch, interrupted
             raise TooLargeError("too large")
         return learn_hybrid(network, dataset, **options)
 
-    monkeypatch.setattr(learning_methods, "learnt_network", networks)
-    monkeypatch.setattr(learning_methods, "learn_hybrid", merged)
-    request = learning_methods.Request(dataset=few, method="hybrid")
-    found = learning_methods.learn_by(request, lambda told: None, lambda *kept: None)
+    monkeypatch.setattr(methods, "learnt_network", networks)
+    monkeypatch.setattr(methods, "learn_hybrid", merged)
+    request = methods.Request(dataset=few, method="hybrid")
+    found = methods.learn_by(request, lambda told: None, lambda *kept: None)
     assert asked == [3, 2, 1]
     assert found.finished is not interrupted
     if not interrupted:

@@ -5,11 +5,16 @@ from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
-from exactlearn.pdg.learn.learning import learn_on_forest, merge_nodes_of
-from exactlearn.pdg.learn.population import CompleteRows, minimal_structure, populate, structure_of
+from exactlearn.pdg.learn.populated_graph import (
+    CompleteRows,
+    minimal_structure,
+    populate,
+    structure_of,
+)
 from exactlearn.pdg.learn.redirecting import SubtreeRows, choose_heads, redirect_edges
 from exactlearn.pdg.learn.smoothing import smoothed_graph
 from exactlearn.pdg.learn.splitting import expanded_structure, merge_alike, regroup, split_nodes
+from exactlearn.pdg.learn.structure_search import learn_on_forest, merge_nodes_of
 from exactlearn.pdg.model.forest import forest_children
 from exactlearn.pdg.model.structure_score import SIZES, StructureScore, bic_lambda, information
 from tests.logic_models import chain, drawn, logic1, logic3, parity

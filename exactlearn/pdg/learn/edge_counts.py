@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
-from exactlearn.pdg.learn.population import structure_of
+from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.layout import Layout
 

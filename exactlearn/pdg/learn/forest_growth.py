@@ -21,9 +21,14 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import chi2
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.pdg.learn.learning import improve
-from exactlearn.pdg.learn.population import CompleteRows, Population, populate, structure_of
+from exactlearn.pdg.learn.populated_graph import (
+    CompleteRows,
+    PopulatedGraph,
+    populate,
+    structure_of,
+)
 from exactlearn.pdg.learn.redirecting import SubtreeRows
+from exactlearn.pdg.learn.structure_search import improve
 from exactlearn.pdg.model.structure_score import StructureScore
 
 SWEEPS = 2
@@ -71,11 +76,11 @@ class _Growth:
         top, rest = self._drawn(component)
         below = {top: rest}
         inside = [top]
-        population = self._populated(inside, None)
+        populated = self._populated(inside, None)
         while any(below.values()):
             for leaf in sorted(v for v in below if below[v]):
                 place = inside.index(leaf)
-                parts = population.reached[place] * len(self._rows.states[leaf])
+                parts = populated.reached[place] * len(self._rows.states[leaf])
                 waiting = below.pop(leaf)
                 for part in self._components(waiting, parts + self._rows.columns[leaf]):
                     child, rest = self._drawn(part)
@@ -83,7 +88,7 @@ class _Growth:
                     below[child] = rest
             inside = [*inside, *sorted(v for v in below if v not in inside)]
             if any(below.values()):
-                population = self._populated(inside, population)
+                populated = self._populated(inside, populated)
 
     def _components(self, variables: Sequence[int], parts: NDArray[np.int64]) -> list[list[int]]:
         """Return the variables that hang together, in variable order."""
@@ -105,7 +110,7 @@ class _Growth:
         top = variables[int(self._rng.integers(len(variables)))]
         return top, [v for v in variables if v != top]
 
-    def _populated(self, inside: list[int], before: Population | None) -> Population:
+    def _populated(self, inside: list[int], before: PopulatedGraph | None) -> PopulatedGraph:
         """Return the graph over some variables, the last ones new, improved from what it was."""
         place = {v: i for i, v in enumerate(inside)}
         parents = [place.get(int(self.forest[v]), -1) for v in inside]
@@ -119,8 +124,8 @@ class _Growth:
             structure[i] = np.zeros((nodes, len(rows.states[i]), children[i]), np.int32)
             if i in old and old[i].shape[2] == children[i]:
                 structure[i] = old[i]
-        population = populate(rows, forest, structure)
-        return improve(population, rows, self._score, SubtreeRows(rows, forest), sweeps=SWEEPS)
+        populated = populate(rows, forest, structure)
+        return improve(populated, rows, self._score, SubtreeRows(rows, forest), sweeps=SWEEPS)
 
 
 def dependence_graph(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.learn.edge_counts import EdgeTables, heads_into
-from exactlearn.pdg.learn.population import occupied, structure_of
+from exactlearn.pdg.learn.populated_graph import occupied, structure_of
 from exactlearn.pdg.learn.splitting import regroup
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_order

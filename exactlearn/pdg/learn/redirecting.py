@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.pdg.learn.population import CompleteRows, Population, populate, structure_of
+from exactlearn.pdg.learn.populated_graph import (
+    CompleteRows,
+    PopulatedGraph,
+    populate,
+    structure_of,
+)
 from exactlearn.pdg.learn.splitting import edges_into
 from exactlearn.pdg.model.forest import forest_children, forest_order
 from exactlearn.pdg.model.structure_score import StructureScore
@@ -77,15 +82,15 @@ class SubtreeRows:
 
 
 def redirect_edges(
-    population: Population, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
-) -> Population:
+    populated: PopulatedGraph, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
+) -> PopulatedGraph:
     """Redirect edges, and remove nodes that the score does without, children first.
 
     The score never falls: what the parameters that stand lose or gain is known exactly, and those
     estimated afterwards are at least as good.
     """
-    graph, structure = population.graph, structure_of(population.graph)
-    reached = population.reached.astype(np.int64)
+    graph, structure = populated.graph, structure_of(populated.graph)
+    reached = populated.reached.astype(np.int64)
     flows: dict[int, NDArray[np.float64]] = {}
     for v in reversed(forest_order(graph.forest)):
         children = [flows.pop(child) for child in graph.children[v]]

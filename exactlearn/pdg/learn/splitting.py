@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.pdg.learn.population import CompleteRows, Population, populate, structure_of
+from exactlearn.pdg.learn.populated_graph import (
+    CompleteRows,
+    PopulatedGraph,
+    populate,
+    structure_of,
+)
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.pdg.model.structure_score import StructureScore
 
@@ -189,14 +194,16 @@ def regroup(
     return new, origin[:count].copy(), total_gain
 
 
-def split_nodes(population: Population, rows: CompleteRows, score: StructureScore) -> Population:
+def split_nodes(
+    populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
+) -> PopulatedGraph:
     """Split all nodes for groups of incoming edges where the score gains, parents first.
 
     Counts below a split node follow its copies, so each gain is the exact one.
     """
-    graph, old = population.graph, structure_of(population.graph)
+    graph, old = populated.graph, structure_of(populated.graph)
     new = {v: s.copy() for v, s in old.items()}
-    reached = population.reached.astype(np.int64)
+    reached = populated.reached.astype(np.int64)
     for v in forest_order(graph.forest):
         parent = int(graph.forest[v])
         if parent < 0:

@@ -75,7 +75,7 @@ class CompleteRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class PopulatedGraph:
     """A decision graph populated with rows.
 
     Parameters
@@ -97,7 +97,9 @@ class Population:
     log_likelihood: float
 
 
-def populate(rows: CompleteRows, forest: NDArray[np.int32], successors: Successors) -> Population:
+def populate(
+    rows: CompleteRows, forest: NDArray[np.int32], successors: Successors
+) -> PopulatedGraph:
     """Send rows through a structure, and leave out what none of them reaches.
 
     Parameters
@@ -128,7 +130,7 @@ def populate(rows: CompleteRows, forest: NDArray[np.int32], successors: Successo
     likelihood = sum(float(information(c).sum()) for c in counts.values())
     graph = assemble(rows.names, rows.states, forest, parameters, kept)
     flat = np.concatenate([counts[v].ravel() for v in order])
-    return Population(graph, reached, flat, likelihood)
+    return PopulatedGraph(graph, reached, flat, likelihood)
 
 
 def occupied(

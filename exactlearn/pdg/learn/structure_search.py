@@ -1,10 +1,11 @@
-"""Learning of a decision graph's structure over a given forest from complete data.
+"""Search for a decision graph's structure over a given forest, from complete data.
 
 THESIS, Algorithm 4.7: from a first structure, split nodes, merge nodes and redirect edges for as
-long as the score S(lambda) rises. Greedy splits see nothing in relations such as parity, in which
-a variable alone tells nothing; so the search starts from the smallest structure and from some in
-which every edge that enough rows take has a node of its own, and keeps the best end. From there it
-goes on with every node split into its edges at once, as long as that leads further up.
+long as the score S(lambda) rises. No single split gains in relations such as parity, where variables
+are independent pair by pair; so the search starts from the smallest structure and from some in
+which every edge that enough rows take has a node of its own, and keeps the best local optimum.
+From there every node is split into its edges at once and the search goes on, as long as the score
+rises.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,9 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.learn.edge_counts import copied_by_edges
-from exactlearn.pdg.learn.population import (
+from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
-    Population,
+    PopulatedGraph,
     Successors,
     minimal_structure,
     populate,
@@ -74,20 +75,22 @@ class LearntGraph:
         Raises
         ------
         CheckError
-            If they are others than those told.
+            If they differ from those stored.
         """
         self.graph.check()
         rows = CompleteRows.of(dataset)
         score = StructureScore(self.lambda_, self.size)
         again = populate(rows, self.graph.forest, structure_of(self.graph))
-        told = (self.log_likelihood, self.score, self.graph.n_nodes)
+        stored = (self.log_likelihood, self.score, self.graph.n_nodes)
         found = (
             again.log_likelihood,
             score.of(again.graph, again.log_likelihood),
             again.graph.n_nodes,
         )
-        if not np.allclose(told, found, rtol=1e-9, atol=1e-6):
-            raise CheckError(f"log-likelihood, score and nodes {told} are {found} by recomputation")
+        if not np.allclose(stored, found, rtol=1e-9, atol=1e-6):
+            raise CheckError(
+                f"log-likelihood, score and nodes {stored} are {found} by recomputation"
+            )
 
 
 @checked_arguments()
@@ -133,14 +136,16 @@ def learn_on_forest(
     rows = CompleteRows.of(dataset)
     given = checked_forest(forest, dataset)
     score = StructureScore(bic_lambda(rows.total_weight) if lambda_ is None else lambda_, size)
-    return learnt(best_structure(rows, given, score), score, alpha)
+    return learnt_graph(best_structure(rows, given, score), score, alpha)
 
 
-def learnt(population: Population, score: StructureScore, alpha: float = 0.0) -> LearntGraph:
+def learnt_graph(
+    populated: PopulatedGraph, score: StructureScore, alpha: float = 0.0
+) -> LearntGraph:
     """Return a populated graph as a result, smoothed by pseudo-counts."""
-    likelihood = population.log_likelihood
-    value = score.of(population.graph, likelihood)
-    graph = smoothed_graph(population.graph, population.counts, alpha)
+    likelihood = populated.log_likelihood
+    value = score.of(populated.graph, likelihood)
+    graph = smoothed_graph(populated.graph, populated.counts, alpha)
     return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
 
 
@@ -149,12 +154,12 @@ def best_structure(
     forest: NDArray[np.int32],
     score: StructureScore,
     starts: Sequence[Successors] = (),
-) -> Population:
+) -> PopulatedGraph:
     """Return the best end of the searches from the smallest, the expanded and given structures."""
     subtrees = SubtreeRows(rows, forest)
     structures = (*first_structures(rows, forest), *starts)
     best = best_improved(rows, forest, score, structures, subtrees, MOST_SWEEPS)
-    return climb(best, rows, score, subtrees)
+    return improve_further(best, rows, score, subtrees)
 
 
 def first_structures(rows: CompleteRows, forest: NDArray[np.int32]) -> list[Successors]:
@@ -170,7 +175,7 @@ def best_improved(
     structures: Sequence[Successors],
     subtrees: SubtreeRows,
     sweeps: int,
-) -> Population:
+) -> PopulatedGraph:
     """Return the best end of the searches from some structures, the first one at a tie."""
     ends = (
         improve(populate(rows, forest, structure), rows, score, subtrees, sweeps)
@@ -179,9 +184,9 @@ def best_improved(
     return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
 
 
-def climb(
-    best: Population, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
-) -> Population:
+def improve_further(
+    best: PopulatedGraph, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
+) -> PopulatedGraph:
     """Split all nodes of an improved structure and improve again, until that is no better."""
     value = score.of(best.graph, best.log_likelihood)
     for _ in range(MOST_ROUNDS):
@@ -198,12 +203,12 @@ def climb(
 
 
 def improve(
-    population: Population,
+    populated: PopulatedGraph,
     rows: CompleteRows,
     score: StructureScore,
     subtrees: SubtreeRows,
     sweeps: int = MOST_SWEEPS,
-) -> Population:
+) -> PopulatedGraph:
     """Split, merge and redirect until the score rises no more.
 
     Raises
@@ -211,36 +216,32 @@ def improve(
     CheckError
         If a step lets the score fall by more than rounding.
     """
-    value = score.of(population.graph, population.log_likelihood)
+
+    def redirect(
+        populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
+    ) -> PopulatedGraph:
+        return redirect_edges(populated, rows, score, subtrees)
+
+    value = score.of(populated.graph, populated.log_likelihood)
     for _ in range(sweeps):
         before = value
-        for step in (_split, _merge, redirect_edges):
-            population = step(population, rows, score, subtrees)
-            after = score.of(population.graph, population.log_likelihood)
+        for step in (split_nodes, merge_nodes_of, redirect):
+            populated = step(populated, rows, score)
+            after = score.of(populated.graph, populated.log_likelihood)
             if after < value - 1e-9 * max(1.0, abs(value)):
                 raise CheckError(f"a step of {step.__name__} let the score fall to {after}")
             value = after
         if value <= before + LEAST_GAIN * max(1.0, abs(before)):
             break
-    return population
+    return populated
 
 
-def _split(
-    population: Population, rows: CompleteRows, score: StructureScore, _: SubtreeRows
-) -> Population:
-    return split_nodes(population, rows, score)
-
-
-def _merge(
-    population: Population, rows: CompleteRows, score: StructureScore, _: SubtreeRows
-) -> Population:
-    return merge_nodes_of(population, rows, score)
-
-
-def merge_nodes_of(population: Population, rows: CompleteRows, score: StructureScore) -> Population:
+def merge_nodes_of(
+    populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
+) -> PopulatedGraph:
     """Merge nodes with the same successors while the score does not fall (THESIS, Alg. 4.9)."""
-    graph = population.graph
+    graph = populated.graph
     cells = np.maximum(1, score.cells(graph))
-    merges = MergeSequence(graph, population.counts, cells)
+    merges = MergeSequence(graph, populated.counts, cells)
     merges.merge_until(rate=score.rate)
     return populate(rows, graph.forest, structure_of(merges.merged()))
