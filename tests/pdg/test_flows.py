@@ -13,8 +13,8 @@ from exactlearn.pdg.inference.flows import (
     log_likelihood_rows,
     posteriors,
 )
-from exactlearn.pdg.inference.log_flows import log_expectation
 from exactlearn.pdg.inference.passes import row_order
+from exactlearn.pdg.inference.row_flows import row_flows
 from exactlearn.pdg.model.decision_graph import assemble
 from tests.pdg_oracle import (
     completions,
@@ -38,7 +38,8 @@ def kernel(request, monkeypatch):
 
 def expect_by_logarithms(arrays, parameters, rows, weights, counts, posterior, threads=None):
     result = np.empty(len(rows))
-    log_expectation(arrays, parameters, rows, weights, result, counts, posterior)
+    turns = np.arange(len(rows))
+    row_flows(arrays, parameters, rows, weights, turns, True, result, counts, posterior)
     return result
 
 

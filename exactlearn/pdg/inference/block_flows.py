@@ -25,7 +25,7 @@ from exactlearn.pdg.inference.block_program import Program, program_space, run
 from exactlearn.pdg.model.layout import Layout
 
 SMALLEST = 1e-250
-"""Rows less probable than this are left to `exactlearn.pdg.inference.log_flows`: a flow that
+"""Rows less probable than this are computed with logarithms: a flow that
 underflows is below 1e-307, so in all other rows what is lost is beyond the last digit."""
 
 MOST_BITS = 62

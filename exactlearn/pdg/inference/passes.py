@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.bayesnet.bucket_rows import NO_COUNTS, NO_POSTERIOR
 from exactlearn.pdg.inference.block_flows import block_flows, count_terms
-from exactlearn.pdg.inference.log_flows import log_expectation
 from exactlearn.pdg.inference.row_flows import count_reached, row_flows
 from exactlearn.pdg.inference.single_flows import single_posteriors
 from exactlearn.pdg.model.layout import Layout, Plan
@@ -105,7 +104,7 @@ def expect(
     result = np.empty(len(rows))
     if len(rows) * len(layout.variable) < FEW_VISITS:
         turns = np.arange(len(rows))
-        row_flows(layout, parameters, rows, weights, turns, result, counts, posterior)
+        row_flows(layout, parameters, rows, weights, turns, None, result, counts, posterior)
     else:
         turns = row_order(layout, rows)
         codes, shares = rows.take(turns, axis=0), weights.take(turns[: len(weights)])
@@ -118,7 +117,7 @@ def expect(
             own, to = np.zeros(len(counts)), slice(piece * PIECE, (piece + 1) * PIECE)
             arguments = (layout, parameters, codes[to], shares[to], turns[to])
             if apart:
-                row_flows(*arguments, logs[to], own, posterior)
+                row_flows(*arguments, None, logs[to], own, posterior)
             else:
                 block_flows(*arguments, block, logs[to], own, posterior)
             return own
@@ -166,7 +165,8 @@ def _complete_improbable(
         return
     own = weights[rest] if weights.size else weights
     some, flows = np.empty(len(rest)), posterior if posterior.size == 0 else posterior[rest]
-    log_expectation(layout, parameters, rows[rest], own, some, counts, flows)
+    turns = np.arange(len(rest))
+    row_flows(layout, parameters, rows[rest], own, turns, True, some, counts, flows)
     result[rest] = some
     if posterior.size:
         posterior[rest] = flows

@@ -2,6 +2,10 @@
 
 With most cells of a row observed, few nodes are reachable under its evidence: one or a handful
 per variable. They are listed level by level, so parents come before children in the list.
+
+The flows are sums of products over one of two semirings: (+, x) of probabilities, or (log-add, +)
+of their logarithms, several times slower, for rows whose probability is too small for a float. Only
+logarithms tell impossible rows from very improbable ones.
 """
 
 import numpy as np
@@ -77,11 +81,20 @@ def row_flows(
     codes: NDArray[np.int16],
     weights: NDArray[np.float64],
     turns: NDArray[np.int64],
+    logs: bool | None,
     result: NDArray[np.float64],
     counts: NDArray[np.float64],
     posterior: NDArray[np.float64],
 ) -> None:
-    """Do what `exactlearn.pdg.inference.block_flows.block_flows` does, row by row."""
+    """Do what `exactlearn.pdg.inference.block_flows.block_flows` does, row by row.
+
+    Parameters
+    ----------
+    logs
+        True to compute with logarithms: then rows of any probability get their result, ``-inf``
+        an impossible one, which adds nothing. None, not False, to compute with probabilities: the
+        compiler leaves out the branches of the other semiring by the type of the argument.
+    """
     downwards = counts.size > 0 or posterior.size > 0
     mark = np.full(len(layout.variable), -1, np.int64)
     queue = np.empty(len(layout.variable), np.int32)
@@ -90,14 +103,17 @@ def row_flows(
     suffix = np.empty(layout.n_children.max() + 1)
     for i in range(len(codes)):
         n = reach(layout, parameters, codes[i], i, mark, queue)
-        total = _out_flows(layout, parameters, codes[i], queue, n, out_flow)
-        result[i] = np.log(total) if total >= SMALLEST else np.nan
-        if total < SMALLEST or not downwards:
+        total = _out_flows(layout, parameters, codes[i], queue, n, logs, out_flow)
+        if logs is None:
+            result[i] = np.log(total) if total >= SMALLEST else np.nan
+        else:
+            result[i] = total
+        if not (result[i] > -np.inf and downwards):
             continue
         marginal = posterior[turns[i]] if posterior.size > 0 else posterior[0]
         _in_flows(
-            layout, parameters, codes[i], weights[i], queue, n, out_flow, in_flow, suffix, counts,
-            marginal,
+            layout, parameters, codes[i], weights[i], queue, n, logs, out_flow, in_flow, suffix,
+            counts, marginal,
         )  # fmt: skip
 
 
@@ -113,35 +129,52 @@ def allowed_states(
 
 
 @kernel
+def _plus(a: float, b: float, logs: bool | None) -> float:
+    """Add two numbers of the semiring."""
+    if logs is None:
+        return a + b
+    if a < b:
+        a, b = b, a
+    return a if b == -np.inf else a + np.log1p(np.exp(b - a))
+
+
+@kernel
+def _times(a: float, b: float, logs: bool | None) -> float:
+    """Multiply two numbers of the semiring."""
+    return a * b if logs is None else a + b
+
+
+@kernel
 def _out_flows(
     layout: Layout,
     parameters: NDArray[np.float64],
     row: NDArray[np.int16],
     queue: NDArray[np.int32],
     n: int,
+    logs: bool | None,
     out_flow: NDArray[np.float64],
 ) -> float:
     """Fill the out-flows of the listed nodes, last first; return the product of the roots'."""
     variables, parameter, successor = layout.variable, layout.parameter, layout.successor
     successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
     forest = layout.forest
-    total = 1.0
+    zero, total = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
     for i in range(n - 1, -1, -1):
         node = queue[i]
         variable = np.int64(variables[node])
         k = n_children[variable]
         p, s = parameter[node], successor[node]
         first, last = allowed_states(cardinality, row, variable)
-        flow = 0.0
+        flow = zero
         for h in range(first, last):
-            product = parameters[p + h]
-            if product > 0.0:
+            if parameters[p + h] > 0.0:
+                product = parameters[p + h] if logs is None else np.log(parameters[p + h])
                 for c in range(k):
-                    product *= out_flow[successors[s + h * k + c]]
-                flow += product
+                    product = _times(product, out_flow[successors[s + h * k + c]], logs)
+                flow = _plus(flow, product, logs)
         out_flow[node] = flow
         if forest[variable] < 0:
-            total *= flow
+            total = _times(total, flow, logs)
     return total
 
 
@@ -153,18 +186,24 @@ def _in_flows(
     weight: float,
     queue: NDArray[np.int32],
     n: int,
+    logs: bool | None,
     out_flow: NDArray[np.float64],
     in_flow: NDArray[np.float64],
     suffix: NDArray[np.float64],
     counts: NDArray[np.float64],
     marginal: NDArray[np.float64],
 ) -> None:
+    """Fill the in-flows of the listed nodes, first first, and add what flows through each state."""
     variables, parameter, successor = layout.variable, layout.parameter, layout.successor
     successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
     forest, first_state = layout.forest, layout.first_state
+    zero, one = (0.0, 1.0) if logs is None else (-np.inf, 0.0)
+    # The weight goes in at the roots, or with logarithms at the end, where it may be zero.
     for i in range(n):
-        root = forest[variables[queue[i]]] < 0
-        in_flow[queue[i]] = weight / out_flow[queue[i]] if root else 0.0
+        node = queue[i]
+        in_flow[node] = zero
+        if forest[variables[node]] < 0:
+            in_flow[node] = weight / out_flow[node] if logs is None else -out_flow[node]
     for i in range(n):
         node = queue[i]
         variable = np.int64(variables[node])
@@ -172,17 +211,21 @@ def _in_flows(
         p, s = parameter[node], successor[node]
         first, last = allowed_states(cardinality, row, variable)
         for h in range(first, last):
-            flow = in_flow[node] * parameters[p + h]
-            if flow > 0.0:
+            theta = parameters[p + h] if logs is None else np.log(parameters[p + h])
+            flow = _times(in_flow[node], theta, logs)
+            if flow > zero:
+                # To each child goes the product of the out-flows of its siblings.
                 q = s + h * k
-                suffix[k] = 1.0
+                suffix[k] = one
                 for c in range(k - 1, -1, -1):
-                    suffix[c] = suffix[c + 1] * out_flow[successors[q + c]]
+                    suffix[c] = _times(suffix[c + 1], out_flow[successors[q + c]], logs)
                 for c in range(k):
                     child = successors[q + c]
-                    in_flow[child] += flow * suffix[c + 1]
-                    flow *= out_flow[child]
+                    through = _times(flow, suffix[c + 1], logs)
+                    in_flow[child] = _plus(in_flow[child], through, logs)
+                    flow = _times(flow, out_flow[child], logs)
+                added = flow if logs is None else weight * np.exp(flow)
                 if counts.size > 0:
-                    counts[p + h] += flow
+                    counts[p + h] += added
                 if marginal.size > 0:
-                    marginal[first_state[variable] + h] += flow
+                    marginal[first_state[variable] + h] += added

@@ -1,9 +1,9 @@
 """Search for a decision graph's structure over a given forest, from complete data.
 
 THESIS, Algorithm 4.7: from a first structure, split nodes, merge nodes and redirect edges for as
-long as the score S(lambda) rises. No single split gains in relations such as parity, where variables
-are independent pair by pair; so the search starts from the smallest structure and from some in
-which every edge that enough rows take has a node of its own, and keeps the best local optimum.
+long as the score S(lambda) rises. No single split gains in relations such as parity, where the
+variables are independent pair by pair; so the search starts from the smallest structure and from
+some in which every edge that enough rows take has a node of its own, and keeps the best optimum.
 From there every node is split into its edges at once and the search goes on, as long as the score
 rises.
 """
