@@ -16,8 +16,7 @@ from benchmarks.belief_updates import updates
 from benchmarks.measuring import least_seconds, machine
 from exactlearn._runtime.threads import n_threads
 from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import normalised, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, normalised, relevant
 from exactlearn.data.missingness import hide
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif

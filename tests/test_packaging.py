@@ -64,7 +64,7 @@ def test_public_names():
 def test_no_module_takes_the_place_of_a_public_name():
     modules = {module.name for module in pkgutil.iter_modules(exactlearn.__path__)}
     assert modules & set(exactlearn.__all__) == set()
-    import_module("exactlearn.data.frame")
+    import_module("exactlearn.data.coding")
     assert exactlearn.discretise([1.0, 2.0], "width", 2)[2] == ("<=1.5", ">1.5")
 
 

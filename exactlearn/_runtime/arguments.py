@@ -253,7 +253,7 @@ as_network = instance_of(
 )
 
 as_spec = instance_of(
-    "builtins exactlearn.data.missingness_spec",
+    "builtins exactlearn.data.missingness",
     "str Spec",
     "a specification of missingness",
     "pass 'mcar:0.1', say",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.data.colexicographic import binomials, next_subset
+from exactlearn._runtime.subsets import binomials, next_subset
 from exactlearn.scoring.scores import BAYESIAN
 from exactlearn.solvers.problem import Arc
 

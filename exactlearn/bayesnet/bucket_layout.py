@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.graphs.elimination import best_elimination_order, elimination_order
-from exactlearn.graphs.triangulation import elimination_clusters
+from exactlearn.graphs.triangulation import (
+    best_elimination_order,
+    elimination_clusters,
+    elimination_order,
+)
 
 
 class Buckets(NamedTuple):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from exactlearn.bayesnet.bucket_layout import Buckets, buckets, flat_tables
 from exactlearn.bayesnet.bucket_rows import NO_COUNTS, expect_families
 from exactlearn.bayesnet.bucket_space import most_cells, space_for
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import normalised, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, normalised, relevant
 
 CELLS_A_TRIAL = 50
 """Trying an order takes as long as so many table cells, times the variables, times them again."""

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import children, moral_graph
-from exactlearn.graphs.elimination import best_elimination_order
-from exactlearn.graphs.triangulation import maximal_cliques
+from exactlearn.graphs.triangulation import best_elimination_order, maximal_cliques
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def clique_tree(
         Any network; its disconnected parts give one tree each.
     order
         Order of elimination; the best of many heuristics when left out
-        (:func:`~exactlearn.graphs.elimination.best_elimination_order`).
+        (:func:`~exactlearn.graphs.triangulation.best_elimination_order`).
     deadline
         When to try no further heuristic, by the monotonic clock.
 

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
-from exactlearn.data.alignment import refuse_missing
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, refuse_missing
 from exactlearn.errors import OptionError, TooLargeError
 
 

@@ -19,9 +19,8 @@ from scipy.special import logsumexp
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import ascend
-from exactlearn.data.alignment import aligned_codes
-from exactlearn.data.dataset import Dataset
-from exactlearn.data.lookup import state_index, variable_index
+from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import DataError, OptionError
 
 SMOOTHING = 0.1

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.atomic import atomic_write
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import load
 from exactlearn.commands.runs import Reading
+from exactlearn.data.coding import generated_names
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.frame import generated_names
 from exactlearn.errors import DataError
 from exactlearn.formats.table import read_table
 from exactlearn.queries.evidence import Model

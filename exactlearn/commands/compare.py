@@ -14,7 +14,7 @@ from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load, load_truth
 from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.lookup import variable_index
+from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.bif import read_bif

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.options import output_options, reading_options, seed_option
 from exactlearn.commands.output import Output, require_records, require_suffix, write_json

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.options import (
     criterion_options,
     output_options,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset

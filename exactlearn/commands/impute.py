@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import click
 
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.findings import require_table_names
 from exactlearn.commands.imputing import (

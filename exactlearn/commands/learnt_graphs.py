@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.output import write_json
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.pdg_json import write_pdg

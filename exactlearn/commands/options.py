@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from exactlearn._runtime.compilation_notice import on_compilation
+from exactlearn._runtime.kernel import on_compilation
 from exactlearn.commands.output import Output
 from exactlearn.commands.runs import (
     Criterion,
@@ -23,7 +23,7 @@ from exactlearn.commands.runs import (
     SolverName,
 )
 from exactlearn.data.codes import MISSING_SYMBOLS
-from exactlearn.data.validation import MANY
+from exactlearn.data.labels import MANY
 from exactlearn.errors import OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from exactlearn._runtime.atomic import atomic_write
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.progress import Narration
 from exactlearn.errors import OptionError
 from exactlearn.reporting.plot import require_matplotlib

@@ -12,8 +12,7 @@ from exactlearn.augmentation import Augmentation, augment
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.runs import Criterion, Reading, Search, SolverName
-from exactlearn.data.alignment import aligned_codes
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order

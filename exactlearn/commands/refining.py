@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.ascent import best_so_far
 from exactlearn._runtime.interrupts import interruptible
-from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, EMResult, fit_em
-from exactlearn.bayesnet.em_steps import EMState
+from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, EMResult, EMState, fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
 from exactlearn.commands.progress import Checkpoint

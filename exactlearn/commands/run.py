@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.files import atomic_write
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.findings import (
@@ -34,7 +34,7 @@ from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.refining import em_record, fitted_network, refined
 from exactlearn.commands.runs import Queries, Run, read_run
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.lookup import state_index, variable_index
+from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
 from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.formats.bif import write_bif

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.findings import Findings, writable, write_trace_in, write_trace_to
 from exactlearn.commands.learned import conclude, search_told
 from exactlearn.commands.listing import Listing, listing_options

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from exactlearn._runtime.text_file import read_text
+from exactlearn._runtime.files import read_text
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError

@@ -5,18 +5,30 @@ States are ordered as declared, else as numbers or bins if all are such, else as
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.data.codes import MISSING, code_type, repeated
-from exactlearn.data.column import Column, ordered
 from exactlearn.data.discretisation import discretise, parse_rule
-from exactlearn.data.lookup import find_states
-from exactlearn.data.validation import MANY, Place, drop_it, refuse_many, summary, too_few
+from exactlearn.data.labels import (
+    MANY,
+    Column,
+    Place,
+    check_repetition,
+    drop_it,
+    find_states,
+    label_of,
+    ordered,
+    summary,
+    too_few,
+)
 from exactlearn.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -145,7 +157,7 @@ def _code(
         return _binned(column, rule, place)
     if len(column.labels) > MANY and "*" in rules and not np.isnan(column.numbers()).any():
         return _binned(column, rules["*"], place)
-    refuse_many(column, place)
+    check_repetition(column, place)
     states = ordered(column.labels)
     return _as_declared(column, tuple(states), place)
 
@@ -191,3 +203,84 @@ def _assemble(
         codes[:, j] = column.codes
     edges = {n: c.edges for n, c in zip(names, coded, strict=True) if c.edges is not None}
     return CodedTable(codes, tuple(names), tuple(c.states for c in coded), weights, edges)
+
+
+def code_frame(
+    frame: "pd.DataFrame",
+    *,
+    states: Mapping[str, Sequence[str]] | None,
+    missing: Sequence[str],
+    discretise: Mapping[str, str] | None,
+) -> CodedTable:
+    """Code a frame; see :meth:`exactlearn.data.dataset.Dataset.from_frame`."""
+    import pandas as pd  # takes long
+
+    names = [str(name) for name in frame.columns]
+    if twice := repeated(names):
+        raise DataError(f"two columns have the name {twice[0]!r}; rename one")
+    if not names or not len(frame):
+        raise DataError(f"the frame has the shape {frame.shape}, expected rows and columns")
+    series = [frame.iloc[:, j] for j in range(len(names))]
+    categories = {
+        name: [label_of(c) for c in own.cat.categories]
+        for name, own in zip(names, series, strict=True)
+        if isinstance(own.dtype, pd.CategoricalDtype) and name not in (discretise or {})
+    }
+    return code_columns(
+        [labelled_column(name, own) for name, own in zip(names, series, strict=True)],
+        states={**{n: c for n, c in categories.items() if len(c) > 1}, **(states or {})},
+        missing=missing,
+        discretise=discretise or {},
+        place=_place,
+    )
+
+
+def code_array(
+    array: NDArray[Any],
+    names: Sequence[str] | None,
+    states: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | None,
+    missing: Sequence[str],
+) -> CodedTable:
+    """Code an array; see :meth:`exactlearn.data.dataset.Dataset.from_array`."""
+    import pandas as pd  # takes long
+
+    if array.ndim != 2:
+        raise DataError(f"the array has the shape {array.shape}, expected (rows, variables)")
+    names = generated_names(array.shape[1]) if names is None else list(names)
+    if len(names) != array.shape[1]:
+        raise OptionError(f"{len(names)} names for {array.shape[1]} columns: give one each")
+    if states is not None and not isinstance(states, Mapping):
+        if len(states) != len(names):
+            raise OptionError(f"states of {len(states)} variables for {len(names)}: give one each")
+        states = dict(zip(names, states, strict=True))
+    frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
+    if np.issubdtype(array.dtype, np.signedinteger):
+        missing = (*missing, str(MISSING))
+    return code_frame(frame, states=states, missing=missing, discretise=None)
+
+
+def generated_names(count: int) -> list[str]:
+    """Return the names of variables that have none.
+
+    Examples
+    --------
+    >>> generated_names(2)
+    ['X0', 'X1']
+    """
+    return [f"X{k}" for k in range(count)]
+
+
+def labelled_column(name: str, series: "pd.Series[Any]") -> Column:
+    """Return the values of a series as labels."""
+    import pandas as pd  # takes long
+
+    codes, values = pd.factorize(series)
+    texts = [label_of(value) for value in values]
+    distinct = list(dict.fromkeys(texts))
+    places = {text: k for k, text in enumerate(distinct)}
+    column = Column(name, tuple(texts), np.asarray(codes, np.int64))
+    return column.relabelled(distinct, [places[text] for text in texts])
+
+
+def _place(name: str, row: int | None) -> str:
+    return f"column {name!r}" if row is None else f"column {name!r}, row {row}"

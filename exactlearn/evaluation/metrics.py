@@ -7,9 +7,8 @@ from math import isfinite, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError
 from exactlearn.imputation.imputed import Imputed
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.errors import OptionError
 
 C = TypeVar("C")

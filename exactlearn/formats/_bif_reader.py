@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.did_you_mean import suggestion
-from exactlearn._runtime.text_file import place
+from exactlearn._runtime.files import place
 from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
 from exactlearn.errors import FormatError

@@ -40,8 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.atomic import atomic_write
-from exactlearn._runtime.text_file import read_text
+from exactlearn._runtime.files import atomic_write, read_text
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats._bif_reader import STATES_KEY, VARIABLE_KEY, NetworkReader, Tokens

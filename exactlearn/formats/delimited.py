@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.files import atomic_write, read_lines, suffix_of
 from exactlearn._runtime.kernel import kernel
-from exactlearn._runtime.text_file import read_lines, suffix_of
-from exactlearn.data.column import Column
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import Column
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.raw_table import RawTable, TableFormat
 

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.atomic import atomic_write
-from exactlearn._runtime.text_file import read_lines
+from exactlearn._runtime.files import atomic_write, read_lines
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.score_table import Fault, ScoreTable, writable_problem
 from exactlearn.solvers.certificates.checker import ENCODED, LONGEST, NUMBER

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.text_file import place, read_text, too_deep
+from exactlearn._runtime.files import place, read_text, too_deep
 from exactlearn.errors import FormatError
 from exactlearn.solvers.certificates.certificate import FORMAT, Certificate
 from exactlearn.solvers.certificates.checker import KEYS

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.did_you_mean import suggestion
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats import Format, format_of

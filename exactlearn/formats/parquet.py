@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import CategoricalDtype
 
-from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.files import atomic_write
+from exactlearn.data.coding import labelled_column
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.frame import labelled_column
 from exactlearn.errors import FormatError, MissingExtraError, OptionError
 from exactlearn.formats.raw_table import RawTable, TableFormat
 

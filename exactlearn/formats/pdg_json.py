@@ -50,7 +50,7 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.json_file import read_json
 from exactlearn.pdg.model.decision_graph import DecisionGraph

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data.column import Column
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import Column
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from exactlearn._runtime.did_you_mean import suggestion
-from exactlearn._runtime.text_file import place, read_text, too_deep
+from exactlearn._runtime.files import place, read_text, too_deep
 from exactlearn.errors import FormatError, OptionError
 
 T = TypeVar("T")

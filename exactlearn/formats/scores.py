@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.text_file import read_lines, read_text, suffix_of
+from exactlearn._runtime.files import read_lines, read_text, suffix_of
 from exactlearn.formats import Format, format_of
 from exactlearn.formats.jkl import format_jkl, read_jkl, write_jkl
 from exactlearn.formats.parquet_scores import (

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import as_names, as_rules, as_states, as_text, checked_arguments
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import suffix_of
 from exactlearn.data.codes import MISSING_SYMBOLS, repeated
-from exactlearn.data.coding import check_known, code_columns
-from exactlearn.data.column import Column
+from exactlearn.data.coding import check_known, code_columns, generated_names
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.frame import generated_names
+from exactlearn.data.labels import Column
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.delimited import DELIMITED, SEPARATORS
 from exactlearn.formats.parquet import PARQUET

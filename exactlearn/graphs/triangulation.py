@@ -1,13 +1,254 @@
-"""Chordal graphs made by elimination, and their maximal cliques (Rose 1970).
+"""Elimination orders, the chordal graphs they make, and their maximal cliques (Rose 1970).
 
-A variable and the neighbours it still has when it is eliminated are its cluster. Joining every
-cluster makes the graph chordal; the clusters that no other one holds are its maximal cliques.
+Eliminating a variable joins its remaining neighbours and removes it; it and those neighbours are
+its cluster. Joining every cluster makes the graph chordal; the clusters that no other one holds
+are its maximal cliques. Finding the order with the smallest total clique size is NP-hard. The
+greedy rules compared here eliminate next the variable with the least
+
+* ``weighted-min-fill``: sum, over the pairs it joins, of the product of their cardinalities,
+* ``min-fill``: number of pairs it joins,
+* ``min-weight``: number of configurations of its cluster (Kjaerulff 1990, "Triangulation of
+  graphs - algorithms giving small total state space"),
+* ``min-boundary``: the same without its own states (Cano and Moral 1995, "Heuristic algorithms
+  for the triangulation of graphs").
+
+Ties go to the variable that stands first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from time import monotonic
 
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import OptionError
-from exactlearn.graphs.elimination import Adjacency
+
+RULES = ("weighted-min-fill", "min-fill", "min-weight", "min-boundary")
+"""The greedy rules, in the order in which ties between them are broken."""
+
+Adjacency = Sequence[Collection[int]]
+"""The neighbours of each variable in an undirected graph."""
+
+
+def elimination_order(
+    adjacency: Adjacency,
+    cardinalities: Sequence[int] | NDArray[np.int64],
+    *,
+    rule: str = "weighted-min-fill",
+) -> tuple[int, ...]:
+    """Return an order of elimination found by one greedy rule.
+
+    Parameters
+    ----------
+    adjacency
+        Neighbours of each variable, symmetric and without loops, as ``moral_graph`` gives them.
+    cardinalities
+        Number of states of each variable.
+    rule
+        One of :data:`RULES`.
+
+    Raises
+    ------
+    OptionError
+        When there is no such rule.
+
+    Examples
+    --------
+    >>> elimination_order([(1, 3), (0, 2), (1, 3), (0, 2)], [9, 2, 9, 2])
+    (0, 1, 2, 3)
+    """
+    if rule not in RULES:
+        raise OptionError(f"no elimination rule {rule!r}{suggestion(rule, RULES)}")
+    matrix, sizes = _matrix(adjacency), np.asarray(cardinalities, np.float64)
+    order = greedy_elimination(matrix, sizes, RULES.index(rule), np.ones(len(sizes)))
+    return tuple(order.tolist())
+
+
+def best_elimination_order(
+    adjacency: Adjacency,
+    cardinalities: Sequence[int] | NDArray[np.int64],
+    *,
+    trials: int | None = None,
+    seed: int = 0,
+    deadline: float = np.inf,
+) -> tuple[int, ...]:
+    """Return the order with the smallest total clique size that a short search finds.
+
+    Every rule is tried as it is; then a quarter of the trials multiply the costs of the
+    variables by random preferences, from slight to strong, and the others change the best
+    preferences found so far for a few variables (hill climbing).
+
+    Parameters
+    ----------
+    adjacency, cardinalities
+        As in :func:`elimination_order`.
+    trials
+        Number of orders to try beyond one for each rule; 320 when left out, fewer above 430
+        variables, down to 20 above 1,700.
+    seed
+        Seed of the preferences; same seed, same order.
+    deadline
+        When to try no further order, by the monotonic clock; one is tried in any case.
+    """
+    matrix, sizes = _matrix(adjacency), np.asarray(cardinalities, np.float64)
+    if trials is None:
+        trials = max(20, min(320, 60_000_000 // max(1, len(sizes)) ** 2))
+    rng = np.random.default_rng(seed)
+    best, least = np.arange(len(sizes)), np.inf
+    rule, preference = 0, np.ones(len(sizes))
+    for trial in range(-len(RULES), trials):
+        if least < np.inf and monotonic() > deadline:
+            break
+        tried = _variant(trial, trials, rule, preference, rng)
+        order = greedy_elimination(matrix, sizes, *tried)
+        size = total_clique_size(matrix, sizes, order)
+        if size < least or (size == least and trial >= 0):
+            best, least = order, size
+            rule, preference = tried
+    return tuple(best.tolist())
+
+
+def _variant(
+    trial: int, trials: int, rule: int, preference: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[int, NDArray[np.float64]]:
+    """Return the rule and the preferences of one trial, given the best ones so far."""
+    n = len(preference)
+    if trial < 0:
+        return trial + len(RULES), np.ones(n)
+    if trial < trials // 4:
+        spread = 0.001 * 2000.0 ** (4 * trial / trials)
+        return trial % len(RULES), 1.0 + spread * rng.random(n)
+    if rng.random() < 0.1:
+        rule = int(rng.integers(len(RULES)))
+    changed = rng.random(n) < max(2 / n, 0.1)
+    return rule, np.where(changed, preference * np.exp(rng.normal(size=n)), preference)
+
+
+def _matrix(adjacency: Adjacency) -> NDArray[np.bool_]:
+    """Return the graph as a matrix, shape (n, n)."""
+    matrix = np.zeros((len(adjacency), len(adjacency)), np.bool_)
+    for v, neighbours in enumerate(adjacency):
+        matrix[v, list(neighbours)] = True
+    return matrix
+
+
+@kernel
+def elimination_cost(
+    adjacency: NDArray[np.bool_],
+    sizes: NDArray[np.float64],
+    rule: int,
+    variable: int,
+    neighbours: NDArray[np.int64],
+) -> float:
+    """Return what a rule of :data:`RULES` charges for eliminating a variable now.
+
+    Costs are sums and products of whole numbers, so equal costs compare equal.
+    """
+    cost = 0.0
+    if rule >= 2:
+        cost = sizes[variable] if rule == 2 else 1.0
+        for u in neighbours:
+            cost *= sizes[u]
+        return cost
+    for a in range(len(neighbours)):
+        for b in range(a):
+            if not adjacency[neighbours[a], neighbours[b]]:
+                cost += sizes[neighbours[a]] * sizes[neighbours[b]] if rule == 0 else 1.0
+    return cost
+
+
+@kernel
+def eliminate(adjacency: NDArray[np.bool_], variable: int, neighbours: NDArray[np.int64]) -> None:
+    """Join the neighbours of a variable and take it out of the graph, in place."""
+    for u in neighbours:
+        for w in neighbours:
+            if u != w:
+                adjacency[u, w] = True
+    for u in neighbours:
+        adjacency[u, variable] = False
+        adjacency[variable, u] = False
+
+
+@kernel
+def greedy_elimination(
+    adjacency: NDArray[np.bool_],
+    sizes: NDArray[np.float64],
+    rule: int,
+    preference: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """Return the order that always eliminates a variable of least cost times preference.
+
+    Parameters
+    ----------
+    adjacency
+        The graph, shape (n, n); left as it is.
+    sizes, preference
+        Cardinality of each variable, and the factor on its costs, shape (n,).
+    rule
+        Index in :data:`RULES`.
+    """
+    n = len(sizes)
+    graph = adjacency.copy()
+    costs = np.empty(n)
+    stale = np.ones(n, np.bool_)
+    left = np.ones(n, np.bool_)
+    order = np.empty(n, np.int64)
+    for step in range(n):
+        best = -1
+        for v in range(n):
+            if not left[v]:
+                continue
+            if stale[v]:
+                costs[v] = preference[v] * elimination_cost(
+                    graph, sizes, rule, v, np.flatnonzero(graph[v])
+                )
+                stale[v] = False
+            if best < 0 or costs[v] < costs[best]:
+                best = v
+        neighbours = np.flatnonzero(graph[best])
+        eliminate(graph, best, neighbours)
+        left[best] = False
+        order[step] = best
+        for u in neighbours:
+            stale[u] = True
+            # A new arc between neighbours only changes the fill of those who see both.
+            if rule < 2:
+                for w in np.flatnonzero(graph[u]):
+                    stale[w] = True
+    return order
+
+
+@kernel
+def total_clique_size(
+    adjacency: NDArray[np.bool_], sizes: NDArray[np.float64], order: NDArray[np.int64]
+) -> float:
+    """Return the number of configurations of all maximal cliques that an order gives.
+
+    A cluster is inside another one only if the latter's variable is eliminated earlier, its
+    remainder starts with this cluster's variable, and it has one member more.
+    """
+    n = len(order)
+    graph = adjacency.copy()
+    position = np.empty(n, np.int64)
+    for i in range(n):
+        position[order[i]] = i
+    # The most members beside itself that an earlier cluster handed on to each variable.
+    handed = np.full(n, -1)
+    total = 0.0
+    for v in order:
+        neighbours = np.flatnonzero(graph[v])
+        size = sizes[v]
+        for u in neighbours:
+            size *= sizes[u]
+        if handed[v] < len(neighbours):
+            total += size
+        if len(neighbours):
+            heir = neighbours[position[neighbours].argmin()]
+            handed[heir] = max(handed[heir], len(neighbours) - 1)
+        eliminate(graph, v, neighbours)
+    return total
 
 
 def triangulated(adjacency: Adjacency, order: Sequence[int]) -> tuple[frozenset[int], ...]:

@@ -13,8 +13,7 @@ from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
-from exactlearn.data.alignment import aligned_codes
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed, likeliest
 from exactlearn.imputation.learning import (

@@ -12,8 +12,7 @@ from exactlearn._runtime.arguments import any_model, checked_arguments
 from exactlearn.bayesnet.bucket_space import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import part_of
+from exactlearn.bayesnet.network import BayesianNetwork, part_of
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.d_separation import ancestors
 from exactlearn.pdg.inference.condition import condition

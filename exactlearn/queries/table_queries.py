@@ -15,9 +15,8 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.bayesnet.clique_elimination import eliminated, prepared
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.codes import MISSING
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, TooLargeError
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.queries.evidence import Model, compiled_once

@@ -11,8 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.atomic import atomic_write
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.errors import MissingExtraError, TooLargeError
 from exactlearn.reporting.box_picture import BoxPicture
 from exactlearn.reporting.drawing import Drawing, to_dot

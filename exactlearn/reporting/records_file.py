@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.atomic import atomic_write
-from exactlearn._runtime.text_file import suffix_of
+from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.errors import OptionError
 from exactlearn.reporting.report import strict
 

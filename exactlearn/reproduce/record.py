@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.errors import FormatError
 from exactlearn.formats.json_file import read_json

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.subsets import LARGEST_RANK, binomials
 from exactlearn._runtime.threads import in_order
-from exactlearn.data.colexicographic import LARGEST_RANK, binomials
 from exactlearn.data.counts import distinct_rows, total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.scoring.candidate_joining import join_sets
 from exactlearn.scoring.candidate_lattice import Bench, Found, Joined, Lattice, Rules, score_sets
 from exactlearn.scoring.candidate_level import (
     Kept,
     Level,
     gather,
+    join_sets,
     level_of_empty_set,
     room_for,
     trim,

@@ -26,7 +26,6 @@ from exactlearn.scoring.candidate_enumeration import (
     in_counting_order,
     rounding_slack,
 )
-from exactlearn.scoring.candidate_queue import Queue, keep_half, new_queue
 from exactlearn.scoring.candidate_search import (
     BATCH,
     DROPPED,
@@ -34,16 +33,21 @@ from exactlearn.scoring.candidate_search import (
     NODES,
     QUEUED,
     SCORED,
-    Child,
-    Tree,
     is_crowded,
-    new_tree,
     score_pairs,
     score_singles,
     search,
     take_pairs,
-    taller,
     undominated,
+)
+from exactlearn.scoring.candidate_tree import (
+    Child,
+    Queue,
+    Tree,
+    keep_half,
+    new_queue,
+    new_tree,
+    taller,
 )
 from exactlearn.scoring.scores import BAYESIAN, Score
 from exactlearn.scoring.set_scores import Terms, table_sizes, tabulate_terms

@@ -2,8 +2,8 @@
 
 Sets of one size are visited in colexicographic order, so that consecutive sets differ in their
 first elements. A family is looked at when all those with one parent less are open
-(:mod:`exactlearn.scoring.candidate_joining`); branches that the bounds of
-:mod:`exactlearn.scoring.candidate_pruning` close are neither counted nor entered.
+(:mod:`exactlearn.scoring.candidate_level`); branches that the bounds of
+:mod:`exactlearn.scoring.set_scores` close are neither counted nor entered.
 """
 
 import math
@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel, overwrite
-from exactlearn._runtime.set_index import find
-from exactlearn.data.colexicographic import rank_without, ranks_without_one
+from exactlearn._runtime.subsets import find, rank_without, ranks_without_one
 from exactlearn.scoring.candidate_level import Kept, Level, bits_below
-from exactlearn.scoring.candidate_pruning import ceiling, lacks_entropy
-from exactlearn.scoring.set_scores import Terms, set_term
+from exactlearn.scoring.set_scores import Terms, ceiling, lacks_entropy, set_term
 from exactlearn.scoring.set_tables import Rows, Stack, n_cells
 
 

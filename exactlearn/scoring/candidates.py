@@ -3,7 +3,7 @@
 All sets of variables of one size after another are tabulated; each table yields the score of every
 variable in it given the others (:mod:`exactlearn.scoring.set_scores`). Parent sets that a subset
 dominates are dropped, and branches that bounds close are skipped
-(:mod:`exactlearn.scoring.candidate_pruning`).
+(:mod:`exactlearn.scoring.set_scores`).
 """
 
 import math

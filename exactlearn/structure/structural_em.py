@@ -18,19 +18,36 @@ completions.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Incumbent
-from exactlearn.augmentation.task import Task
+from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Pair
+from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
+from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent
-from exactlearn.structure.climb import Climb
-from exactlearn.structure.result import StructuralEM, Variant
+from exactlearn.solvers.result import OnEvent, Result
+from exactlearn.structure.expansion import expand
+from exactlearn.structure.result import (
+    FittedNetwork,
+    Parents,
+    StructuralEM,
+    StructuralStatus,
+    Variant,
+    complete_score,
+)
 
 VARIANTS: tuple[Variant, ...] = ("expected", "hard")
 """What the E-step completes rows by: all completions weighted, or the most probable one."""
@@ -127,3 +144,173 @@ def structural_em(
     result = climb.run(starts)
     result.check(dataset, score)
     return result
+
+
+MOST_ITERATIONS = 100
+"""Most M-steps of a start."""
+
+NO_VALUES = np.zeros(0, np.int64)
+
+
+@dataclass(eq=False)
+class Climb:
+    """The state over all starts: the networks met, and what was done.
+
+    Parameters
+    ----------
+    task
+        The table, the score, the rules and the solver inside.
+    variant, alpha, completions
+        As for :func:`~exactlearn.structure.structural_em.structural_em`.
+    incumbent
+        Where the best network and the clock are kept.
+    """
+
+    task: Task
+    variant: Variant
+    alpha: float
+    completions: int
+    incumbent: Incumbent
+    offered: list[FittedNetwork] = field(default_factory=list)
+    iterations: int = 0
+    drawn_rows: int = 0
+    remarks: list[str] = field(default_factory=list)
+
+    def run(self, starts: int) -> StructuralEM:
+        """Climb from every start, within the limits."""
+        status: StructuralStatus = "converged"
+        try:
+            with interruptible():
+                for start in range(1 if self.task.dataset.is_complete else starts):
+                    if not self._climb(self._first_table(start)):
+                        status = "feasible"
+                        self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
+        except LimitReachedError as limit:
+            status = "interrupted" if limit.status == "interrupted" else "feasible"
+        except KeyboardInterrupt:
+            status = "interrupted"
+        return self._answer(status)
+
+    def _first_table(self, start: int) -> Dataset:
+        """Return the complete table from which a start learns first."""
+        dataset = self.task.dataset
+        if start == 0:
+            network = fit_em(dataset, ((),) * dataset.n_variables, alpha=self.alpha).network
+            if not self.task.rules.required:
+                self._offer(FittedNetwork.of(network, dataset, self.task.score))
+            return self._completed(network)
+        rng = np.random.default_rng((self.task.seed, start))
+        return dataset.complete(rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]]))
+
+    def _climb(self, table: Dataset) -> bool:
+        """Alternate from a complete table; tell whether that converged."""
+        current: Parents | None = None
+        seen: set[Parents | bytes] = set()
+        for _ in range(MOST_ITERATIONS):
+            result, parents = self._best_dag(table, current)
+            if self.variant == "expected" and (
+                parents in seen or self._is_best(current, table, result)
+            ):
+                return True
+            network = self._fitted(table, parents, random=not seen)
+            fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
+            self._offer(fitted)
+            if result.status == "interrupted" or self.incumbent.out_of_time:
+                raise LimitReachedError(
+                    "interrupted" if result.status == "interrupted" else "feasible"
+                )
+            met = parents if self.variant == "expected" else fitted.values.tobytes()
+            if met in seen:
+                self.incumbent.confirm(self._pair(fitted))
+                return True
+            seen.add(met)
+            current, table = parents, self._completed(network)
+        return False
+
+    def _best_dag(self, table: Dataset, start: Parents | None) -> tuple[Result, Parents]:
+        """Return the best DAG of a complete weighted table: the M-step over structures."""
+        rules = self.task.rules
+        problem = candidate_parent_sets(
+            table,
+            self.task.score,
+            max_parents=rules.max_parents,
+            required=rules.required,
+            forbidden=rules.forbidden,
+            on_progress=self._look_at_the_clock,
+        )
+        pair = None if start is None else Pair(start, NO_VALUES, -inf)
+        result = self.task.solve(problem, self.incumbent, pair)
+        self.iterations += 1
+        if result.status == "feasible" and not self.incumbent.out_of_time:
+            self._remark(f"the M-step of '{result.solver}' is not proven optimal")
+        assert result.parents is not None
+        return result, result.parents
+
+    def _look_at_the_clock(self, done: int, total: int) -> None:
+        if self.incumbent.out_of_time:
+            raise LimitReachedError("feasible")
+        self.incumbent.tick(0)
+
+    def _is_best(self, parents: Parents | None, table: Dataset, result: Result) -> bool:
+        """Tell whether no DAG scores more than the current one on its own expected counts."""
+        if parents is None:
+            return False
+        score = complete_score(table, parents, self.task.score)
+        return result.score <= score + IMPROVEMENT * max(1.0, abs(score))
+
+    def _fitted(self, table: Dataset, parents: Parents, *, random: bool) -> BayesianNetwork:
+        """Return the network of a DAG with parameters from its table or, by EM, from all rows."""
+        # A zero in the frequencies of a random completion would stay zero throughout EM.
+        alpha = max(self.alpha, 1.0) if random and self.variant == "expected" else self.alpha
+        network = fit_complete(table, parents, alpha=alpha)
+        if self.variant == "hard":
+            return network
+        fitted = fit_em(self.task.dataset, parents, alpha=self.alpha, start=network, starts=1)
+        return fitted.network
+
+    def _completed(self, network: BayesianNetwork) -> Dataset:
+        """Return the completed, perhaps weighted, table: the E-step."""
+        dataset = self.task.dataset
+        if self.variant == "hard":
+            return dataset.complete(most_probable_completion(network, dataset))
+        expansion = expand(network, dataset, completions=self.completions, seed=self.task.seed)
+        self.drawn_rows = max(self.drawn_rows, expansion.drawn_rows)
+        return expansion.table
+
+    def _offer(self, fitted: FittedNetwork) -> None:
+        """Keep a network if it is the best so far."""
+        self.offered.append(fitted)
+        self.incumbent.offer(self._pair(fitted))
+
+    def _pair(self, fitted: FittedNetwork) -> Pair:
+        value = fitted.observed_score if self.variant == "expected" else fitted.score
+        return Pair(fitted.network.parents, fitted.values, value)
+
+    def _remark(self, remark: str) -> None:
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+
+    def _answer(self, status: StructuralStatus) -> StructuralEM:
+        if self.drawn_rows:
+            self._remark(
+                f"{self.drawn_rows} rows have too many completions to list all: their expected "
+                "counts are averages over draws"
+            )
+        values = self.incumbent.working_values
+        best = next((fitted for fitted in self.offered if fitted.values is values), None)
+        return StructuralEM(
+            parents=None if best is None else best.network.parents,
+            network=None if best is None else best.network,
+            values=NO_VALUES if best is None else best.values,
+            score=-inf if best is None else best.score,
+            expected_score=-inf if best is None else best.expected_score,
+            observed_score=-inf if best is None else best.observed_score,
+            status=status,
+            variant=self.variant,
+            iterations=self.iterations,
+            seconds=self.incumbent.seconds,
+            nodes=self.incumbent.nodes,
+            trace=tuple(self.incumbent.trace),
+            drawn_rows=self.drawn_rows,
+            message="; ".join(self.remarks),
+        )

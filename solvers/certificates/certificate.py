@@ -59,7 +59,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import CheckError
 
 from .checker import Problem, Unproven, digest, placeable, relax, verify

@@ -11,14 +11,15 @@ from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.graphs.elimination import (
+from exactlearn.graphs.triangulation import (
     RULES,
     best_elimination_order,
     elimination_order,
     greedy_elimination,
+    maximal_cliques,
     total_clique_size,
+    triangulated,
 )
-from exactlearn.graphs.triangulation import maximal_cliques, triangulated
 from exactlearn.instances import path
 from tests.network_oracle import random_network
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from exactlearn.bayesnet import bucket_space
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import normalised
+from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import (
     draw_completions,
     most_probable_completion,

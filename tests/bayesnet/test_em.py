@@ -6,8 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.complete_data import fit_complete, smoothed
-from exactlearn.bayesnet.em import fit_em
-from exactlearn.bayesnet.em_steps import NetworkEM
+from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError

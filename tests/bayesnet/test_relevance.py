@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import relevant
+from exactlearn.bayesnet.network import BayesianNetwork, relevant
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_and_check
 from exactlearn.queries.posteriors import query

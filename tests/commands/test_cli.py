@@ -15,8 +15,7 @@ from click.testing import CliRunner
 from exactlearn.__main__ import COMMANDS, main
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.augmentation.task import LimitReachedError
-from exactlearn.bayesnet.em import fit_em
-from exactlearn.bayesnet.em_steps import NetworkEM
+from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.runs import Reading
 from exactlearn.formats.bif import read_bif

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
-from exactlearn._runtime import atomic
+from exactlearn._runtime import files
 from exactlearn.commands import pipeline, solving
 from exactlearn.commands.solving import Solving
 from exactlearn.errors import MissingExtraError, OptionError
@@ -322,7 +322,7 @@ def full_disk(monkeypatch):
         real(source, target)
 
     real = os.replace
-    monkeypatch.setattr(atomic.os, "replace", replace)
+    monkeypatch.setattr(files.os, "replace", replace)
     return state
 
 

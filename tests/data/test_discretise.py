@@ -11,7 +11,7 @@ from exactlearn.data.discretisation import (
     interval_start,
     parse_rule,
 )
-from exactlearn.data.lookup import find_states
+from exactlearn.data.labels import find_states
 from exactlearn.errors import DataError, OptionError
 
 methods = st.sampled_from(["frequency", "width"])

@@ -6,8 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import hide
-from exactlearn.data.missingness_spec import parse_spec
+from exactlearn.data.missingness import hide, parse_spec
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.table import read_dataset
 from tests.strategies import datasets

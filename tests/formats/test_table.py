@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn._runtime.atomic import atomic_write
+from exactlearn._runtime.files import atomic_write
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.delimited import fields_per_line

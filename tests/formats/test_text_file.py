@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from exactlearn._runtime.text_file import LIMIT, read_lines, read_text
+from exactlearn._runtime.files import LIMIT, read_lines, read_text
 from exactlearn.errors import FormatError, OptionError
 
 LARGE = b"a,b\n" * 2**19 + b"a"
@@ -25,7 +25,7 @@ def test_a_file_above_the_limit_is_refused(tmp_path, monkeypatch, content, what)
 
 
 def test_a_gzip_file_may_hold_less_than_a_plain_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("exactlearn._runtime.text_file._LARGEST_UNPACKED", len(LARGE) - 1)
+    monkeypatch.setattr("exactlearn._runtime.files._LARGEST_UNPACKED", len(LARGE) - 1)
     path = tmp_path / "large"
     path.write_bytes(LARGE)
     assert read_lines(path) == LARGE

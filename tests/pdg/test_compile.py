@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import normalised
+from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif

@@ -11,7 +11,7 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.instances import locate
 from exactlearn.scoring import candidate_identification
 from exactlearn.scoring.candidate_identification import Budget
-from exactlearn.scoring.candidate_queue import keep_half, new_queue, pop, push
+from exactlearn.scoring.candidate_tree import keep_half, new_queue, pop, push
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from exactlearn.errors import DataError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring import candidate_enumeration, candidates
 from exactlearn.scoring.candidate_enumeration import Enumeration
-from exactlearn.scoring.candidate_pruning import ceiling, lacks_entropy
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
+from exactlearn.scoring.set_scores import ceiling, lacks_entropy
 from tests.scoring_oracle import (
     dependent_data,
     enumerated,

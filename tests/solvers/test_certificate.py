@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn._runtime.text_file import read_text
+from exactlearn._runtime.files import read_text
 from exactlearn.errors import CheckError, FormatError, OptionError
 from exactlearn.formats.jkl import format_jkl, parse_jkl, read_jkl
 from exactlearn.formats.json_file import read_certificate

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.subsets import binomials
 from exactlearn.augmentation.local_search.set_families import SetFamilies
-from exactlearn.data.colexicographic import binomials
 from exactlearn.solvers import Problem
 from exactlearn.solvers.lp.dual_bounds import lower
 from exactlearn.solvers.lp.multipliers import Multipliers

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import normalised, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, normalised, relevant
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph

@@ -15,8 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.pruning import relevant
+from exactlearn.bayesnet.network import BayesianNetwork, relevant
 from exactlearn.errors import CheckError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.merge import prune_unreached

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn.bayesnet.bucket_rows import NO_POSTERIOR
-from exactlearn.data.alignment import aligned_codes
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError
 from exactlearn.pdg.inference.passes import (
     expect,

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.alignment import aligned_codes
 from exactlearn.data.counts import require_complete
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network

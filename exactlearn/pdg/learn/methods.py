@@ -12,8 +12,7 @@ import numpy as np
 
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.alignment import aligned_codes
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.approximation import Frontier
 from exactlearn.pdg.compile.compile import compile_network

@@ -28,8 +28,7 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, best_ascent
 from exactlearn._runtime.row_table import group_rows
-from exactlearn.data.alignment import aligned_codes
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.merge import equal_values
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible

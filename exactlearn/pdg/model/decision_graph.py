@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.data.lookup import state_index, variable_index
+from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import CheckError
 from exactlearn.pdg.model.forest import forest_children, forest_order
 from exactlearn.pdg.model.layout import Layout, Plan, plan_of

@@ -1,15 +1,81 @@
-"""A priority queue of families to score, highest first, in arrays: a binary heap.
+"""The state of a best-first search for the parent sets of one child: its tree and its queue.
 
-Equal priorities leave in the order of node and position, so that the same pushes give the same
-pops.
+The queue holds the families to score, highest priority first, as a binary heap in arrays. Equal
+priorities leave in the order of node and position, so that the same pushes give the same pops.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+
+
+class Child(NamedTuple):
+    """What is searched: the child, its required parents and the others in order.
+
+    By place in the order, ``single`` and ``pair`` hold the scores of the required parents with one
+    and with two more, not-a-number where not known; ``gain`` and ``interaction`` hold the
+    likelihood part of what they gain, and of what a pair gains beyond that, 0 where not known. The
+    matrices cover the first places only, and their upper triangles. What is not expected to gain
+    at least ``floor`` does not enter the queue.
+    """
+
+    child: int
+    required: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    single: NDArray[np.float64]
+    pair: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    interaction: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    max_parents: int
+    slack: float
+
+
+class Tree(NamedTuple):
+    """The parent sets that were scored: each adds one parent, by place, to another.
+
+    ``best`` is the highest known score of a subset, the set included, ``term`` that of the parents
+    alone, ``space`` the number of their configurations and ``cells`` that of the observed
+    configurations of the family. ``useful`` tells whether no known subset scores as much.
+    """
+
+    above: NDArray[np.int32]
+    place: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    score: NDArray[np.float64]
+    best: NDArray[np.float64]
+    term: NDArray[np.float64]
+    space: NDArray[np.float64]
+    cells: NDArray[np.float64]
+    useful: NDArray[np.bool_]
+
+
+def new_tree(room: int) -> Tree:
+    """Return a tree with room for that many parent sets."""
+    return Tree(
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room, np.bool_),
+    )
+
+
+def taller(tree: Tree, room: int) -> Tree:
+    """Return the tree with more room."""
+    grown = new_tree(room)
+    pairs: Iterable[tuple[NDArray[Any], NDArray[Any]]] = zip(grown, tree, strict=True)
+    for target, source in pairs:
+        target[: len(source)] = source
+    return grown
 
 
 class Queue(NamedTuple):

@@ -1,0 +1,239 @@
+"""Labels, which are the texts of cells: columns of them, and the states they name.
+
+States are ordered as numbers or bins if all are such, else as text. Columns without two states,
+and columns whose values do not repeat, cannot be scored; the messages of :func:`too_few` and
+:func:`check_repetition` say what their owner may do.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.did_you_mean import suggestion
+from exactlearn.data.codes import LARGEST, MISSING, SMALL
+from exactlearn.data.discretisation import interval, interval_start
+from exactlearn.errors import DataError, OptionError
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of labels.
+
+    Parameters
+    ----------
+    name
+        Name of the variable.
+    labels
+        Distinct texts.
+    codes
+        Index into ``labels`` of each row, shape (rows,), signed; -1 for a missing cell.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    codes: NDArray[np.signedinteger[Any]]
+
+    def relabelled(self, labels: Sequence[str], place: Sequence[int]) -> "Column":
+        """Return the column with new labels; label i becomes label ``place[i]``, or missing."""
+        # The code -1 reads the extra last entry: missing stays missing.
+        table = np.array([*place, MISSING], np.int8 if len(labels) <= SMALL else np.int32)
+        return replace(self, labels=tuple(labels), codes=table[self.codes])
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Return the number that each label writes, NaN where it writes none."""
+        return np.array([number(label) for label in self.labels], np.float64)
+
+    def first_row(self, label: str) -> int:
+        """Return the first row that has a label."""
+        return int(np.flatnonzero(self.codes == self.labels.index(label))[0])
+
+
+def label_of(value: object) -> str:
+    """Return the label of a value: 1.0 is "1", so that a missing cell does not rename a column."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def number(label: str) -> float:
+    """Return the finite number that a label writes, else NaN.
+
+    Examples
+    --------
+    >>> number("1e3"), number("1_000"), number("inf")
+    (1000.0, nan, nan)
+    """
+    try:
+        value = float(label)
+    except ValueError:
+        return np.nan
+    return value if np.isfinite(value) and "_" not in label else np.nan
+
+
+def ordered(labels: Sequence[str]) -> list[str]:
+    """Return labels in the order of states: as numbers or bins if all are such, else as text.
+
+    Examples
+    --------
+    >>> ordered(["10", "9"]), ordered(["yes", "no", "10"]), ordered([">4", "<=2", "(2, 4]"])
+    (['9', '10'], ['10', 'no', 'yes'], ['<=2', '(2, 4]', '>4'])
+    """
+    for key in (number, interval_start):
+        keys = {label: key(label) for label in labels}
+        if not np.isnan(list(keys.values())).any():
+            return sorted(labels, key=lambda label: (keys[label], label))
+    return sorted(labels)
+
+
+def variable_index(name: str, index: Mapping[str, int]) -> int:
+    """Return the index of a variable.
+
+    Raises
+    ------
+    OptionError
+        When there is no such variable; the message suggests near names.
+    """
+    if name not in index:
+        raise OptionError(f"no variable {name!r}{suggestion(name, index)}")
+    return index[name]
+
+
+def state_index(state: str, states: Sequence[str], variable: str) -> int:
+    """Return the code of a state of the variable with this name.
+
+    A number that is no state stands for the bin that it lies in.
+
+    Raises
+    ------
+    OptionError
+        When the variable has no such state; the message lists near or all states.
+    """
+    (found,) = find_states([state], states)
+    if found is None:
+        raise OptionError(
+            f"variable {variable!r} has no state {state!r}{suggestion(state, states)}"
+        )
+    return found
+
+
+def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None]:
+    """Return the code of each label: of the state of this name, else of the bin of this number.
+
+    Examples
+    --------
+    >>> find_states([">2.5", "2.5", "9", "yes"], ("<=2.5", ">2.5"))
+    [1, 0, 1, None]
+    """
+    position = {state: k for k, state in enumerate(states)}
+    bins = [(k, *interval(state)) for k, state in enumerate(states)]
+    bins = [(k, low, high) for k, low, high in bins if low < high]
+
+    def found(label: str) -> int | None:
+        if label in position or not bins:
+            return position.get(label)
+        value = number(label)
+        return next((k for k, low, high in bins if low < value <= high), None)
+
+    return [found(label) for label in labels]
+
+
+MANY = 20
+"""More distinct values than this make a numeric column one to discretise."""
+
+_SHOWN = 10
+_NEXT_LINE = "\n  "
+
+Place = Callable[[str, int | None], str]
+"""Tells a reader where a column, or one of its cells, stands."""
+
+
+def too_few(column: Column, place: Place) -> str:
+    """Return why a column without two labels is refused."""
+    where = place(column.name, None)
+    if not column.labels:
+        return (
+            f"{where}: all cells are missing; {drop_it(column)}, or declare its states "
+            f"(--states '{column.name}=A,B')"
+        )
+    label = column.labels[0]
+    return (
+        f"{where}: constant, every {'observed ' if (column.codes < 0).any() else ''}cell is "
+        f"{label!r}; {drop_it(column)}, or declare its other states"
+    )
+
+
+class _ManyNumbersError(DataError):
+    """A numeric column to discretise; several of them make one message."""
+
+    def __init__(self, where: str, name: str, count: int) -> None:
+        super().__init__(
+            f"{where}: {count} different numbers, too many for states; discretise it into bins of "
+            f"equal frequency (--discretise '{name}=frequency:5') or of equal width (--discretise "
+            f"'{name}=width:5'), drop it (--drop {name!r}), or declare its states"
+        )
+        self.where = where
+        self.shown = f"{name!r} ({count})"
+
+
+def check_repetition(column: Column, place: Place) -> None:
+    """Raise when the values of a column do not repeat enough to be states."""
+    count = len(column.labels)
+    if count <= MANY:
+        return
+    strange = np.flatnonzero(np.isnan(column.numbers()))
+    rows = int((column.codes >= 0).sum())
+    where = place(column.name, None)
+    if not len(strange) and count == rows:
+        raise DataError(
+            f"{where}: all {count} numbers are different; if they number the rows, "
+            f"{drop_it(column)}; if they measure, discretise them (--discretise "
+            f"'{column.name}=frequency:5')"
+        )
+    if not len(strange):
+        raise _ManyNumbersError(where, column.name, count)
+    if len(strange) <= count // 10:
+        label = column.labels[int(strange[0])]
+        raise DataError(
+            f"{place(column.name, column.first_row(label))}: {label!r} stands among "
+            f"{count - len(strange)} different numbers; if it means missing, say so "
+            f"(--missing {label!r}) and discretise the column; or {drop_it(column)}"
+        )
+    if count > rows // 2 or count > LARGEST:
+        raise DataError(
+            f"{where}: {count} different texts in {rows} cells, so it names rows rather than "
+            f"groups them; {drop_it(column)}, or declare its states"
+        )
+
+
+def drop_it(column: Column) -> str:
+    """Return the offer to leave a column out."""
+    return f"drop it (--drop {column.name!r})"
+
+
+def summary(faults: Sequence[DataError]) -> str:
+    """Return one message for all the columns that cannot be used."""
+    numeric = [fault for fault in faults if isinstance(fault, _ManyNumbersError)]
+    others = [str(fault) for fault in faults if not isinstance(fault, _ManyNumbersError)]
+    lines = others + ([_many_numbers(numeric)] if numeric else [])
+    if len(lines) == 1:
+        return lines[0]
+    return f"{len(faults)} columns cannot be used:\n  {_listed(lines, _NEXT_LINE)}"
+
+
+def _many_numbers(faults: Sequence[_ManyNumbersError]) -> str:
+    if len(faults) == 1:
+        return str(faults[0])
+    return (
+        f"{faults[0].where} and {len(faults) - 1} more: too many different numbers for states in "
+        f"{_listed([fault.shown for fault in faults], ', ')}; discretise them all into bins of "
+        "equal frequency (--discretise '*=frequency:5') or of equal width (--discretise "
+        "'*=width:5'), or name by name, or drop them (--drop NAME)"
+    )
+
+
+def _listed(items: Sequence[str], joint: str) -> str:
+    more = [f"... and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
+    return joint.join([*items[:_SHOWN], *more])
