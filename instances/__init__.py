@@ -61,14 +61,14 @@ def locate(name: str, suffix: str) -> Path:
     given = Path(name)
     if given.is_file():
         return given
+    known = {p.stem: p for p in bundled() if p.suffix == suffix}
+    wanted = given.name.removesuffix(suffix)
+    if given.parent == Path() and wanted in known:
+        return known[wanted]
     if given.is_dir():
         raise OptionError(f"{name}: expected a file, found a folder")
     if given.parent != Path():
         raise OptionError(f"{name}: no such file")
-    known = {p.stem: p for p in bundled() if p.suffix == suffix}
-    wanted = given.name.removesuffix(suffix)
-    if wanted in known:
-        return known[wanted]
     raise OptionError(
         f"{name}: no such file here, and no bundled {suffix} instance of that name"
         f"{suggestion(wanted, known)}"

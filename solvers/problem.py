@@ -59,6 +59,8 @@ class Problem:
     complete
         Whether every parent set that could be optimal is among the candidates; if not, an optimum
         is one over the candidates only.
+    stopped
+        How far scoring came when a limit or Ctrl-C stopped it, in words; empty otherwise.
 
     Raises
     ------
@@ -78,6 +80,7 @@ class Problem:
     literal_first: NDArray[np.int64] | None = None
     literals: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     complete: bool = True
+    stopped: str = ""
 
     def __post_init__(self) -> None:  # noqa: D105
         if self.literal_first is None:

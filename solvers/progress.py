@@ -67,6 +67,7 @@ class Progress:
         self.on_event = on_event
         self.bounds = [component.relaxation for component in components]
         self.scores = [-inf for _ in components]
+        self._without_incumbent = len(components)
         self.closed = [False for _ in components]
         self.refined = [False for _ in components]
         self.nodes = [0 for _ in components]
@@ -91,7 +92,7 @@ class Progress:
     @property
     def score(self) -> float:
         """Total score of the incumbent, recomputed; ``-inf`` while a component has none."""
-        if -inf in self.scores:
+        if self._without_incumbent:
             return -inf
         return float(self.problem.scores[self.chosen].sum())
 
@@ -107,7 +108,7 @@ class Progress:
     @property
     def parents(self) -> tuple[tuple[int, ...], ...] | None:
         """The incumbent's parent sets."""
-        if -inf in self.scores:
+        if self._without_incumbent:
             return None
         return tuple(self.problem.parent_set(int(c)) for c in self.chosen)
 
@@ -126,6 +127,7 @@ class Progress:
         score = component.total(chosen)
         if score <= self.scores[k] + LEAST * abs(score):
             return False
+        self._without_incumbent -= self.scores[k] == -inf
         self.scores[k] = score
         self.selected[k] = chosen
         self.chosen[component.variables] = component.candidate[chosen]
@@ -215,6 +217,9 @@ class Progress:
             raise OutOfTime
 
     def _record(self) -> None:
+        if self._without_incumbent:  # thousands of components have their first selections to come
+            self.look()
+            return
         score, bound = self.score, self.bound
         if score > -inf and (not self.trace or self.trace[-1][1:] != (score, bound)):
             self.trace.append((self.seconds, score, bound))

@@ -1,8 +1,10 @@
 """The steps of the declared pipeline that learn: table, score, constraints, network."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypedDict
 
 import numpy as np
@@ -23,7 +25,16 @@ from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent
+from exactlearn.solvers.result import OnEvent, Status
+
+SCORING_SHARE = 0.8
+"""Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
+
+LEAST_SCORING = 1.0
+"""Seconds that scoring may take whatever the time limit."""
+
+AFTER_INTERRUPT = 0.5
+"""Seconds in which a network is found after Ctrl-C has stopped the scoring."""
 
 
 class Arcs(TypedDict):
@@ -150,8 +161,83 @@ def arc_constraints(search: Search, names: Sequence[str]) -> Arcs:
     return Arcs(required=found["required"], forbidden=found["forbidden"].union(*ruled_out))
 
 
-def learning_problem(
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """A problem, and what is left of the time limit after its scoring.
+
+    Parameters
+    ----------
+    problem
+        Candidates and constraints; ``stopped`` where not all parent sets were scored.
+    search
+        How to solve it, in the time that is left.
+    limit
+        The time limit of scoring and solving together.
+    interrupted
+        Whether Ctrl-C ended the scoring.
+    """
+
+    problem: Problem
+    search: Search
+    limit: float | None = None
+    interrupted: bool = False
+
+    def judged(self, result: Result) -> Result:
+        """Return the result of the problem as one of the data.
+
+        Where scoring was stopped, no bound is known, and nothing is proven.
+        """
+        if not self.problem.stopped:
+            return result
+        cause = "Ctrl-C" if self.interrupted else f"the time limit of {self.limit:g} s"
+        said = [f"{cause} stopped the scoring: {self.problem.stopped}; no bound is known"]
+        if result.parents is None:
+            said.append("no network of the parent sets scored was found to meet the constraints")
+        ended: Status = "interrupted" if self.interrupted else "feasible"
+        return replace(
+            result,
+            status=result.status if result.status == "interrupted" else ended,
+            bound=inf,
+            message="; ".join(said),
+        )
+
+    def told(self, on_event: OnEvent) -> OnEvent:
+        """Return what hears events of the problem as those of the data."""
+        if not self.problem.stopped:
+            return on_event
+        return lambda event: on_event(event._replace(bound=inf))
+
+
+def scored_problem(
     dataset: Dataset, criterion: Criterion, search: Search, *, every: bool = False
+) -> Scored:
+    """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
+    begun, limit = monotonic(), search.time_limit
+    interrupts: list[None] = []
+    problem = learning_problem(
+        dataset,
+        criterion,
+        search,
+        every=every,
+        scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
+        on_interrupt=lambda: interrupts.append(None),
+    )
+    interrupted = bool(interrupts)
+    if interrupted:
+        search = replace(search, time_limit=AFTER_INTERRUPT)
+    elif limit is not None:
+        search = replace(search, time_limit=max(0.0, limit - (monotonic() - begun)))
+    return Scored(problem=problem, search=search, limit=limit, interrupted=interrupted)
+
+
+def learning_problem(
+    dataset: Dataset,
+    criterion: Criterion,
+    search: Search,
+    *,
+    every: bool = False,
+    scoring_limit: float | None = None,
+    on_interrupt: Callable[[], None] | None = None,
 ) -> Problem:
     """Return the candidate parent sets of complete data with the declared constraints.
 
@@ -161,6 +247,9 @@ def learning_problem(
         What is declared.
     every
         Keep parent sets that are never part of a best network, for other networks than that.
+    scoring_limit, on_interrupt
+        Seconds after which scoring stops, and what is called when Ctrl-C stops it, as in
+        :func:`candidate_parent_sets`.
 
     Raises
     ------
@@ -179,14 +268,19 @@ def learning_problem(
     # conflict of several constraints is told rightly only where none of them chose the candidates.
     prune = not every and all(c.removable for c in declared) and not (declared and required)
     ruled_out = [c.forbidden_arcs for c in declared if prune]
+    seconds = criterion.scoring_time
+    if seconds is not None and scoring_limit is not None:
+        seconds = min(seconds, scoring_limit)
     problem = candidate_parent_sets(
         dataset,
         score_of(criterion),
         max_parents=criterion.most_parents,
-        budget=Budget(seconds=criterion.scoring_time) if criterion.scoring_time else None,
+        budget=Budget(seconds=seconds) if seconds else None,
         required=() if declared else required,
         forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
         prune=prune,
+        time_limit=scoring_limit,
+        on_interrupt=on_interrupt,
     )
     return replace(problem, **found)
 

@@ -25,10 +25,10 @@ from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import (
     learn_complete,
     learn_incomplete,
-    learning_problem,
     load,
     load_test,
     load_truth,
+    scored_problem,
 )
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.refining import em_record, fitted_network, refined
@@ -183,10 +183,11 @@ def _learn(
 
 def _searched(run: Run, data: Dataset, output: Output, findings: Any) -> Learned:
     if data.is_complete:
-        problem = learning_problem(data, run.score, run.search)
+        scored = scored_problem(data, run.score, run.search)
 
         def solve(on_event: OnEvent) -> Learned:
-            return learn_complete(problem, run.search, on_event)
+            found = learn_complete(scored.problem, scored.search, scored.told(on_event))
+            return scored.judged(found)
 
         return searched(output, "solving", solve, findings)
 

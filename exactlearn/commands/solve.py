@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import click
@@ -19,7 +20,13 @@ from exactlearn.commands.options import (
     solver_options,
 )
 from exactlearn.commands.output import Output, is_folder
-from exactlearn.commands.pipeline import constraints, learn_complete, learning_problem, load
+from exactlearn.commands.pipeline import (
+    Scored,
+    constraints,
+    learn_complete,
+    load,
+    scored_problem,
+)
 from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.commands.solving import Solving, solving_options
 from exactlearn.data.dataset import Dataset
@@ -28,7 +35,7 @@ from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import SCORES, is_score_file, read_scores, score_text
 from exactlearn.instances import locate
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
-from exactlearn.solvers import Problem, Result
+from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 from exactlearn.solvers.result import OnEvent
 
@@ -66,12 +73,15 @@ def command(
     writable(output, with_data=not is_score_file(path), completes=False)
     solving.require_writable()
     with output.narration(f"reading {path.name}") as narration:
-        data, problem = _read(
+        data, scored = _read(
             path, source, criterion, reading, search, narration.stage, listing.wanted
         )
+        problem = scored.problem
         more = solving.options(problem.names)
         if solving.certificate is not None and data is None:
             more["scores"] = score_text(path)
+        if problem.stopped:  # a proof would be one about the parent sets that were scored
+            more.pop("certify", None)
         if output.path is not None and suffix_of(output.path) in SCORES:
             writable_problem(problem)
         output.detail(
@@ -92,11 +102,16 @@ def command(
 
         narration.stage("solving")
 
-        def learn(told: OnEvent) -> Result:
+        def learn(on_event: OnEvent) -> Result:
+            left, told = scored.search, scored.told(on_event)
             if not listing.wanted:
-                return learn_complete(problem, search, told, **more)
-            listed.append(listing.enumerate(problem, search, told, **more))
-            return listed[0].best
+                return scored.judged(learn_complete(problem, left, told, **more))
+            found = listing.enumerate(problem, left, told, **more)
+            best = scored.judged(found.best)
+            if problem.stopped:
+                found = replace(found, best=best, status=best.status, bound=inf)
+            listed.append(found)
+            return best
 
         result = search_told(output, narration, learn, findings)
     also = _also(result, solving, output)
@@ -122,14 +137,15 @@ def _read(
     search: Search,
     stage: Callable[[str], None],
     every: bool,
-) -> tuple[Dataset | None, Problem]:
+) -> tuple[Dataset | None, Scored]:
     """Return the data, unless only their scores are given, and the problem."""
     if is_score_file(path):
         problem = read_scores(path)
-        return None, replace(problem, **constraints(search, problem.names))
+        problem = replace(problem, **constraints(search, problem.names))
+        return None, Scored(problem=problem, search=search)
     data = _complete(load(path, reading), source)
     stage(f"scoring {data.n_variables} variables")
-    return data, learning_problem(data, criterion, search, every=every)
+    return data, scored_problem(data, criterion, search, every=every)
 
 
 def _also(result: Result, solving: Solving, output: Output) -> list[Callable[[], None]]:

@@ -1,7 +1,7 @@
 """The enumeration of candidate parent sets, size by size and block by block, on all cores."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,6 +62,20 @@ class _Block(NamedTuple):
     done: float
 
 
+class _Spans(NamedTuple):
+    """Blocks of one level: rows of the level below, and the second elements of their unions.
+
+    Block ``b`` joins the rows ``start[b]`` to ``stop[b] - 1``; the second element of a union is at
+    least ``low[b]`` and less than ``high[b]``. It makes at most ``unions[b]`` unions.
+    """
+
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    unions: NDArray[np.int64]
+
+
 class Enumeration:
     """One pass through the lattice of variable sets, in an order that suits counting."""
 
@@ -81,8 +95,10 @@ class Enumeration:
         self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
         self.rules = self._rules(required, forbidden, prune)
         self.tables_counted = 0
+        self.reached = 0, 0.0
+        """Size of the parent sets being scored, and the share of them that is scored."""
 
-    def run(self, on_progress: Progress | None) -> Iterator[SizedCandidates]:
+    def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
         """Yield the candidates of each size until no family can have a better superset."""
         total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
         done = 0
@@ -92,6 +108,7 @@ class Enumeration:
             still_open = held = 0
             n_sets = math.comb(self.n, size + 1)
             for block in self._level(size, Lattice(self.choose, lower, level, size == self.k)):
+                self.reached = size, block.done
                 yield block.candidates
                 blocks.append(block.kept)
                 still_open += block.n_open
@@ -110,8 +127,9 @@ class Enumeration:
 
     def _level(self, size: int, lattice: Lattice) -> Iterator[_Block]:
         """Score the families with ``size`` parents, a block of sets at a time."""
-        starts, joins = _blocks(lattice.level, self.n, max(64, BLOCK_ROWS // self._n_rows))
-        terms = self._terms(size, int(joins.sum()))
+        spans = _blocks(lattice.level, self.n, max(64, BLOCK_ROWS // self._n_rows))
+        n_blocks = len(spans.start)
+        terms = self._terms(size, int(spans.unions.sum()))
 
         def bench() -> Bench:
             return Bench(
@@ -122,21 +140,21 @@ class Enumeration:
             )
 
         def score(block: int, own: Bench) -> _Block:
-            span = int(starts[block]), int(starts[block + 1])
-            joined = self._join(*span, int(joins[block]), lattice.level)
+            joined = self._join(spans, block, lattice.level)
             found = self._found(len(joined.families), size, lattice.last)
             score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
             kept = trim(found.kept, int(found.numbers[1]), int(found.numbers[2]))
             n_open, counted = int(found.numbers[2]), int(found.numbers[3])
-            return _Block(self._table(found), kept, n_open, counted, span[1] / starts[-1])
+            return _Block(self._table(found), kept, n_open, counted, (block + 1) / n_blocks)
 
-        yield from in_order(score, len(joins), bench, self.threads)
+        yield from in_order(score, n_blocks, bench, self.threads)
 
-    def _join(self, start: int, stop: int, n_sets: int, level: Level) -> Joined:
-        """Return the sets to score that come of some rows of the level below."""
+    def _join(self, spans: _Spans, block: int, level: Level) -> Joined:
+        """Return the sets to score that come of one block of the level below."""
+        start, stop, low, high, n_sets = (int(numbers[block]) for numbers in spans)
         sets = np.empty((n_sets, level.sets.shape[1] + 1), np.int32)
         families = np.empty(n_sets, np.int64)
-        count = join_sets(start, stop, self.n, level, sets, families)
+        count = join_sets(start, stop, low, high, self.n, level, sets, families)
         return Joined(sets[:count], families[:count])
 
     def _found(self, n_sets: int, size: int, last: bool) -> Found:
@@ -192,34 +210,59 @@ class Enumeration:
         return Rules(needed, self._arc_matrix(forbidden), needed.sum(axis=0), prune, slack)
 
     def _arc_matrix(self, arcs: frozenset[Arc]) -> NDArray[np.bool_]:
-        matrix = np.zeros((self.n, self.n), np.bool_)
+        matrix, place = np.zeros((self.n, self.n), np.bool_), np.argsort(self.order)
         for parent, child in arcs:
-            matrix[parent, child] = True
-        return np.ascontiguousarray(matrix[np.ix_(self.order, self.order)])
+            matrix[place[parent], place[child]] = True
+        return matrix
 
     def _empty_term(self) -> float:
         terms = tabulate_terms(self.compiled, self.rows.total, np.zeros(0), 0)
         return empty_set_term(self.rows, terms)
 
 
-def _blocks(level: Level, n: int, aim: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Part the rows of a level into blocks of about ``aim`` unions of two sets.
+def _blocks(level: Level, n: int, aim: int) -> _Spans:
+    """Part the unions of two sets of a level into blocks of about ``aim``.
 
-    Returns where each block begins, and the end, and bounds on the numbers of unions.
+    Sets that differ in their first element only are a group, whose unions are parted by their
+    second element where they are too many for one block.
     """
     sets = level.sets
     if sets.shape[1] == 0:
-        return np.array([0, 1]), np.array([n])
+        return _parted(np.array([0, 1]), np.array([n]), np.array([n]), aim)
     new = (sets[1:, 1:] != sets[:-1, 1:]).any(axis=1)
     group_start = np.concatenate([[0], np.flatnonzero(new) + 1, [len(sets)]])
     ends = np.full(len(group_start) - 1, n)
     if sets.shape[1] > 1:
         ends = sets[group_start[:-1], 1].astype(np.int64)
     unions = np.minimum(ends * (ends - 1) // 2, np.diff(group_start) * ends)
+    return _parted(group_start, ends, unions, aim)
+
+
+def _parted(
+    group_start: NDArray[np.int64], ends: NDArray[np.int64], unions: NDArray[np.int64], aim: int
+) -> _Spans:
+    """Put small groups together and part large ones, each block of about ``aim`` unions."""
+    large = unions > aim
     number = (np.cumsum(unions) - unions) // aim
-    leading = np.flatnonzero(np.diff(number, prepend=-1))
-    starts = np.append(group_start[leading], len(sets))
-    return starts, np.add.reduceat(unions, leading)
+    leading = np.flatnonzero((np.diff(number, prepend=-1) > 0) | large | np.roll(large, 1))
+    together = np.add.reduceat(unions, leading)
+    pieces = np.where(large[leading], -(-together // aim), 1)
+    group = np.repeat(leading, pieces)
+    piece = np.arange(len(group)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    of = np.repeat(pieces, pieces)
+    stop = np.append(group_start[leading[1:]], group_start[-1])
+    # Below a second element h there are about h**2 / 2 unions.
+    low = np.ceil(ends[group] * np.sqrt(piece / of)).astype(np.int64)
+    end = np.where(of > 1, ends[group], ends.max())
+    high = np.where(piece + 1 < of, np.append(low[1:], 0), end)
+    most = np.minimum(np.repeat(together, pieces), (high - low) * high)
+    return _Spans(
+        group_start[group],
+        np.repeat(stop, pieces),
+        low,
+        high,
+        np.where(of > 1, most, np.repeat(together, pieces)),
+    )
 
 
 def in_counting_order(dataset: Dataset) -> tuple[NDArray[np.int32], Rows]:

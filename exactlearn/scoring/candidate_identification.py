@@ -9,7 +9,7 @@ exact scores; sets that were never reached are missing, so an optimum is one ove
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -137,7 +137,7 @@ class Identification:
         self.required, self.forbidden = required, forbidden
         self.terms = self._terms(score)
 
-    def run(self, on_progress: Progress | None = None) -> Iterator[Identified]:
+    def run(self, on_progress: Progress | None = None) -> Generator[Identified, None, None]:
         """Yield the candidates of each variable."""
         start = time.monotonic()
         shared = self._shared_pairs()

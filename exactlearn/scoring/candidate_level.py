@@ -117,6 +117,8 @@ def _open_in_both(low: int, high: int, open_: NDArray[np.int64]) -> int:
 def join_sets(
     start: int,
     stop: int,
+    least: int,
+    limit: int,
     n: int,
     level: Level,
     sets: NDArray[np.int32],
@@ -129,6 +131,9 @@ def join_sets(
     start, stop
         Range of rows of the level; it parts no sets that are equal but for their first element.
         On the level of the empty set the unions are the single variables.
+    least, limit
+        The second element of a union, or a single variable, is at least the one and below the
+        other.
     n
         Number of variables.
     level
@@ -143,9 +148,9 @@ def join_sets(
     """
     size = sets.shape[1]
     if size == 1:
-        for x in range(n):
-            sets[x, 0], families[x] = x, 1
-        return n
+        for x in range(least, limit):
+            sets[x - least, 0], families[x - least] = x, 1
+        return limit - least
     row_of = np.full(n, -1, np.int64)
     row, count = start, 0
     while row < stop:
@@ -154,7 +159,7 @@ def join_sets(
             row_of[level.sets[row, 0]] = row
             row += 1
         end = n if size == 2 else level.sets[first, 1]
-        for high in range(1, end):
+        for high in range(max(1, least), min(end, limit)):
             for low in range(high):
                 open_ = _open_in_both(row_of[low], row_of[high], level.open)
                 if open_:

@@ -7,8 +7,12 @@ dominates are dropped, and branches that bounds close are skipped
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import replace
+from math import inf
+from time import monotonic
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,8 +22,10 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.scoring.candidate_identification import Budget, Identification
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.scores import Score, score_family
 from exactlearn.solvers.problem import Arc, Problem
+
+Piece = TypeVar("Piece")
 
 FAMILY_LIMIT = 2**30
 """Most families that may have to be looked at when dominated ones are dropped."""
@@ -39,6 +45,8 @@ def candidate_parent_sets(
     budget: Budget | None = None,
     threads: int | None = None,
     on_progress: Progress | None = None,
+    time_limit: float | None = None,
+    on_interrupt: Callable[[], None] | None = None,
 ) -> Problem:
     """Score the parent sets of every variable and keep those that could be optimal.
 
@@ -63,6 +71,11 @@ def candidate_parent_sets(
     on_progress
         Called now and then with the numbers of variable sets, or with a budget of variables, done
         and of all.
+    time_limit
+        Seconds after which scoring stops with the candidates so far; each variable has at least
+        its smallest allowed parent set. The problem then says in ``stopped`` how far it came.
+    on_interrupt
+        Called at Ctrl-C, where scoring then stops as at the limit; without it Ctrl-C raises.
 
     Returns
     -------
@@ -90,18 +103,75 @@ def candidate_parent_sets(
     [(1,), ()]
     """
     constraints = frozenset(required), frozenset(forbidden)
+    stop = _Stop(inf if time_limit is None else monotonic() + time_limit, on_interrupt)
     if budget is not None:
         if not prune:
             raise OptionError(
                 "dominated parent sets were to be kept, but a search within a budget drops them; "
                 "leave the budget (scoring_time) out, and lower max_parents if that takes too long"
             )
-        return _identified(dataset, score, max_parents, *constraints, budget, threads, on_progress)
+        return _identified(
+            dataset, score, max_parents, *constraints, budget, threads, on_progress, stop
+        )
     k = _checked_size(dataset, max_parents, prune)
     _check_arcs(dataset, *constraints, k)
     enumeration = Enumeration(dataset, score, k, *constraints, prune, n_threads(threads))
-    tables = list(enumeration.run(on_progress))
-    return _problem(dataset.names, tables, *constraints)
+    tables, finished = stop.collect(
+        enumeration.run(on_progress), lambda: enumeration.reached >= (0, 1.0)
+    )
+    if finished:
+        return _problem(dataset.names, tables, *constraints)
+    size, share = enumeration.reached
+    told = f"{100 * share:.0f} % of the parent sets of size {size} were scored"
+    return _stopped(dataset, score, tables, *constraints, told)
+
+
+class _Stop(NamedTuple):
+    """When scoring ends although there is more to score."""
+
+    deadline: float
+    on_interrupt: Callable[[], None] | None
+
+    def collect(
+        self, pieces: Generator[Piece, None, None], is_enough: Callable[[], bool]
+    ) -> tuple[list[Piece], bool]:
+        """Return the pieces that come before the deadline or Ctrl-C, and whether that is all.
+
+        At the deadline there must be enough; Ctrl-C ends it at once.
+        """
+        found: list[Piece] = []
+        try:
+            with closing(pieces):
+                while monotonic() < self.deadline or not is_enough():
+                    piece = next(pieces, None)
+                    if piece is None:
+                        return found, True
+                    found.append(piece)
+        except KeyboardInterrupt:
+            if self.on_interrupt is None:
+                raise
+            self.on_interrupt()
+        return found, False
+
+
+def _stopped(
+    dataset: Dataset,
+    score: Score,
+    tables: list[SizedCandidates],
+    required: frozenset[Arc],
+    forbidden: frozenset[Arc],
+    told: str,
+) -> Problem:
+    """Return the problem of the candidates so far; each variable gets a smallest parent set."""
+    known = np.concatenate([np.zeros(0, np.int32), *(t.child for t in tables)])
+    least = []
+    for child in np.setdiff1d(np.arange(dataset.n_variables), known).tolist():
+        own = sorted(p for p, c in required if c == child)
+        value = score_family(dataset, child, own, score)
+        parents = np.array([own], np.int32).reshape(1, len(own))
+        least.append(SizedCandidates(np.array([child], np.int32), parents, np.array([value])))
+    problem = _problem(dataset.names, [*tables, *least], required, forbidden)
+    return replace(problem, complete=False, stopped=told)
 
 
 def _identified(
@@ -113,13 +183,18 @@ def _identified(
     budget: Budget,
     threads: int | None,
     on_progress: Progress | None,
+    stop: _Stop,
 ) -> Problem:
     """Search for the candidates best first."""
     k = _largest_size(dataset.n_variables, max_parents)
     _check_arcs(dataset, required, forbidden, k)
     search = Identification(dataset, score, k, required, forbidden, budget, n_threads(threads))
-    found = list(search.run(on_progress))
-    problem = _problem(dataset.names, [f.candidates for f in found], required, forbidden)
+    found, finished = stop.collect(search.run(on_progress), lambda: True)
+    tables = [f.candidates for f in found]
+    if not finished:
+        told = f"the parent sets of {len(found)} of {dataset.n_variables} variables were searched"
+        return _stopped(dataset, score, tables, required, forbidden, told)
+    problem = _problem(dataset.names, tables, required, forbidden)
     return replace(problem, complete=all(f.exhausted for f in found))
 
 

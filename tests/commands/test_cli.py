@@ -454,6 +454,12 @@ class TestInstances:
         run("instances", "asia", "-o", tmp_path / "copy")
         assert {p.name for p in (tmp_path / "copy").iterdir()} == {"asia.bif", "asia.toml"}
 
+    @pytest.mark.parametrize("name", ["asia", "asia.bif"])
+    def test_a_folder_of_that_name_hides_no_instance(self, tmp_path, monkeypatch, name):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / name).mkdir()
+        assert "dysp" in run_json("query", name)["posterior"]
+
     @pytest.mark.parametrize("run_file", [p for p in bundled() if p.suffix == ".toml"],
                              ids=lambda p: p.stem)  # fmt: skip
     def test_bundled_data_come_from_the_command_in_their_run_file(

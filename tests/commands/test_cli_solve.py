@@ -21,6 +21,7 @@ from exactlearn.commands.solving import Solving
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.scores import read_scores
+from exactlearn.scoring import candidate_enumeration
 from exactlearn.solvers import Result
 from exactlearn.solvers.certificates.checker import verify
 from tests.command_line import (
@@ -359,6 +360,51 @@ def test_a_limit_of_time_ends_with_status_3_and_says_so(hard_scores):
     assert record["status"] == "feasible"
     assert record["bound"] > record["score"]
     assert "time limit of 1 s" in done.stderr
+
+
+class TestScoringIsStopped:
+    """The best network of the parent sets scored so far, of which nothing is proven."""
+
+    TABLE = "asia-mnar-complete"
+
+    def test_by_the_time_limit(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(pipeline, "LEAST_SCORING", 0.0)
+        best = tmp_path / "best.json"
+        more = ("--time-limit", 0, "--certificate", tmp_path / "proof.json", "-o", best)
+        done = command("solve", self.TABLE, *more, "--json")
+        assert done.exit_code == 3, done.output
+        record = json.loads(done.stdout)
+        assert record["status"] == "feasible"
+        assert record["bound"] is None
+        assert record["gap"] is None
+        assert not any(record["parents"].values())
+        assert "the time limit of 0 s stopped the scoring" in done.stderr
+        assert "No certificate" in done.stderr
+        assert json.loads(best.read_text())["parents"] == record["parents"]
+
+    @pytest.mark.parametrize("more", [(), ("--best", 2)])
+    def test_by_ctrl_c(self, monkeypatch, more):
+        def score(joined, *arguments):
+            if joined.sets.shape[1] == 3:
+                raise KeyboardInterrupt
+            real(joined, *arguments)
+
+        real = candidate_enumeration.score_sets
+        monkeypatch.setattr(candidate_enumeration, "score_sets", score)
+        done = command("solve", self.TABLE, *more, "--json")
+        assert done.exit_code == 130, done.output
+        record = json.loads(done.stdout)
+        assert record["bound"] is None
+        assert any(record["parents"].values())
+        assert not record.get("complete")
+        assert "Ctrl-C stopped the scoring" in done.stderr
+
+    def test_before_a_network_meets_the_constraints(self, monkeypatch):
+        monkeypatch.setattr(pipeline, "LEAST_SCORING", 0.0)
+        done = command("solve", self.TABLE, "--time-limit", 0, "--min-arcs", 3, "--json")
+        assert done.exit_code == 3, done.output
+        assert json.loads(done.stdout)["parents"] is None
+        assert "No network was found" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

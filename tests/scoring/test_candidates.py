@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from exactlearn.errors import DataError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring import candidate_enumeration, candidates
 from exactlearn.scoring.candidate_enumeration import Enumeration
+from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets, n_families
-from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
+from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.scoring.set_scores import ceiling, lacks_entropy
 from tests.scoring_oracle import (
     dependent_data,
@@ -229,6 +230,54 @@ def test_an_interruption_in_progress_comes_through():
 
     with pytest.raises(KeyboardInterrupt):
         candidate_parent_sets(dependent_data(1, n=4), BIC(), on_progress=stop)
+
+
+@pytest.mark.parametrize("prune", [True, False])
+@pytest.mark.parametrize("aim", [1, 3])
+def test_blocks_of_any_size_find_the_same(monkeypatch, aim, prune):
+    """A block may hold a part of the unions of sets that differ in their first element."""
+    data = dependent_data(3, n=6)
+    whole = candidate_parent_sets(data, BDeu(1), max_parents=4, prune=prune)
+    blocks, sizes = candidate_enumeration._blocks, []
+
+    def small_blocks(level, n, _):
+        spans = blocks(level, n, aim)
+        sizes.append(len(spans.start))
+        return spans
+
+    monkeypatch.setattr(candidate_enumeration, "_blocks", small_blocks)
+    parted = candidate_parent_sets(data, BDeu(1), max_parents=4, prune=prune)
+    assert max(sizes) > 4
+    assert tables(parted) == tables(whole)
+
+
+@pytest.mark.parametrize("budget", [None, Budget(tables=50)])
+def test_scoring_ends_at_a_limit_with_a_set_for_each_variable(budget):
+    data = dependent_data(3, n=5)
+    problem = candidate_parent_sets(
+        data, BIC(), required=[(0, 4), (1, 4)], budget=budget, time_limit=0
+    )
+    assert not problem.complete
+    assert "were s" in problem.stopped
+    found = tables(problem)
+    assert [list(table) for table in found] == [[()], [()], [()], [()], [(0, 1)]]
+    assert found[4][0, 1] == pytest.approx(score_family(data, 4, (0, 1), BIC()))
+    assert problem.is_feasible
+
+
+def test_ctrl_c_ends_scoring_with_the_candidates_so_far():
+    def interrupt(done, total):
+        if done > 5:
+            raise KeyboardInterrupt
+
+    heard = []
+    data = dependent_data(3, n=5)
+    problem = candidate_parent_sets(
+        data, BIC(), on_progress=interrupt, on_interrupt=lambda: heard.append(True)
+    )
+    assert heard == [True]
+    assert problem.stopped
+    assert all(() in table for table in tables(problem))
 
 
 def test_too_large_enumerations_are_refused(monkeypatch):
