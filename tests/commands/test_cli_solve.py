@@ -395,8 +395,8 @@ class TestScoringIsStopped:
         assert done.exit_code == 130, done.output
         record = json.loads(done.stdout)
         assert record["bound"] is None
-        assert any(record["parents"].values())
         assert not record.get("complete")
+        assert more or any(record["parents"].values())
         assert "Ctrl-C stopped the scoring" in done.stderr
 
     def test_before_a_network_meets_the_constraints(self, monkeypatch):
