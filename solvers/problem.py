@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import instance_of, register
 from exactlearn.errors import InfeasibleError, OptionError
 
 from .constraints import Constraint, MaxParents, minimal_conflict, validate
@@ -354,3 +355,12 @@ class Problem:
 def offsets(counts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each of several stretches of those lengths begins, and where the last ends."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+register(
+    problem=instance_of(
+        Problem,
+        "a Problem",
+        "make one with candidate_parent_sets(dataset, score), or read one with read_jkl(path)",
+    )
+)

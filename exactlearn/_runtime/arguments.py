@@ -1,17 +1,18 @@
-"""The arguments of public functions: what they accept beside the types they name, and what not.
+"""Checks of the arguments of public functions, by the names of their parameters.
 
 A pandas frame stands for a table, the name of a score for the score, and a single string for a list
-of one name. Anything else of the wrong kind is refused at the door, with what to pass instead.
+of one name. Anything else of the wrong kind raises an error that says what to pass instead.
 """
 
 import inspect
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Real
 from operator import index
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from exactlearn.errors import ArgumentError
 
@@ -57,7 +58,7 @@ def checked_arguments(**special: Check) -> Callable[[Callable[P, R]], Callable[P
 
 
 def register(**checks: Check) -> None:
-    """Add checks by the names of parameters: those of classes that are defined further up."""
+    """Add checks by the names of parameters: where a class is defined, for its instances."""
     CHECKS.update(checks)
 
 
@@ -132,61 +133,30 @@ def as_rules(value: Any, name: str = "discretise") -> Any:
     raise refusal(name, "a rule for each variable", value, "pass {'age': 'frequency:5'}, say")
 
 
-def instance_of(home: str, kinds: str, expected: str, instead: str) -> Check:
+def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> Check:
     """Return the check that an argument is an instance of one of these classes.
 
     Parameters
     ----------
-    home, kinds
-        Modules and classes, separated by blanks; modules are loaded on first use.
+    kinds
+        The classes.
     expected, instead
         What the message of the error says.
     """
 
-    def is_one(value: Any) -> bool:
-        # The module was loaded by whoever made an instance of its class.
-        return any(
-            module in sys.modules and isinstance(value, getattr(sys.modules[module], kind))
-            for module, kind in zip(home.split(), kinds.split(), strict=True)
-        )
-
     def check(value: Any, name: str) -> Any:
-        if is_one(value):
+        if isinstance(value, kinds):
             return value
-        parts = [part for part in ("network", "pdg") if is_one(getattr(value, part, None))]
+        parts = [part for part in ("network", "pdg") if isinstance(getattr(value, part, 0), kinds)]
         raise refusal(name, expected, value, f"pass its .{parts[0]}" if parts else instead)
 
     return check
-
-
-def _evidence(value: Any, name: str) -> Any:
-    if isinstance(value, Mapping):
-        return value
-    raise refusal(name, "a mapping of variables to states", value, "pass {'smoke': 'yes'}, say")
-
-
-def _path(value: Any, name: str) -> Any:
-    if isinstance(value, str | os.PathLike):
-        return value
-    raise refusal(name, "the path of a file", value, "pass a string or a pathlib.Path")
-
-
-def _name(value: Any, name: str) -> str:
-    if isinstance(value, str):
-        return value
-    raise refusal(name, "the name of a variable", value, "pass a string")
 
 
 def _pair(value: Any, name: str) -> tuple[str, str]:
     if isinstance(value, tuple | list) and len(value) == 2:
         return _name(value[0], name), _name(value[1], name)
     raise refusal(name, "a variable and its state", value, "pass ('lung', 'yes'), say")
-
-
-def _number(value: Any, name: str) -> Any:
-    if isinstance(value, Real):
-        return value
-    raise refusal(name, "a number", value, "pass an int or a float")
 
 
 def _limit(value: Any, name: str) -> Any:
@@ -197,35 +167,16 @@ def _arcs(value: Any, name: str) -> tuple[tuple[int, int], ...]:
     try:
         return tuple((index(tail), index(head)) for tail, head in value)
     except (TypeError, ValueError):
-        raise refusal(
-            name, "arcs as pairs of indices", value, "pass [(0, 1)] for the arc 0 -> 1"
-        ) from None
-
-
-def as_text(value: Any, name: str) -> str:
-    """Return a string."""
-    if isinstance(value, str):
-        return value
-    raise refusal(name, "a text", value, "pass a string")
+        instead = "pass [(0, 1)] for the arc 0 -> 1"
+        raise refusal(name, "arcs as pairs of indices", value, instead) from None
 
 
 def _parents(value: Any, name: str) -> tuple[tuple[int, ...], ...]:
     try:
         return tuple(tuple(index(parent) for parent in family) for family in value)
     except TypeError:
-        raise refusal(
-            name,
-            "the parents of each variable, by index",
-            value,
-            "pass the .parents of a result, or [(), (0,)] for the arc 0 -> 1",
-        ) from None
-
-
-def as_graphs(value: Any, name: str) -> tuple[Any, ...]:
-    """Return decision graphs; a single one is a list of one."""
-    return tuple(
-        as_graph(each, name) for each in (value if isinstance(value, Iterable) else [value])
-    )
+        instead = "pass the .parents of a result, or [(), (0,)] for the arc 0 -> 1"
+        raise refusal(name, "the parents of each variable, by index", value, instead) from None
 
 
 def family(value: Any, name: str) -> tuple[int, ...]:
@@ -233,96 +184,39 @@ def family(value: Any, name: str) -> tuple[int, ...]:
     return _parents([value], name)[0]
 
 
-_NETWORK = "read a file with read_bif(path), or estimate one with fit_complete or fit_em"
-_GRAPH = "read a file with read_pdg(path), or compile a network with compile_network(network)"
-
-_graph = instance_of(
-    "exactlearn.pdg.model.decision_graph", "DecisionGraph", "a DecisionGraph", _GRAPH
-)
-
-as_frame = instance_of(
-    "pandas", "DataFrame", "a pandas DataFrame", "code an array with Dataset.from_array(array)"
-)
-
-as_graph = instance_of(
-    "exactlearn.pdg.model.decision_graph", "DecisionGraph", "a DecisionGraph", _GRAPH
-)
-
-as_network = instance_of(
-    "exactlearn.bayesnet.network", "BayesianNetwork", "a BayesianNetwork", _NETWORK
-)
-
-as_spec = instance_of(
-    "builtins exactlearn.data.missingness",
-    "str Spec",
-    "a specification of missingness",
-    "pass 'mcar:0.1', say",
-)
-
-any_model = instance_of(
-    "exactlearn.bayesnet.network exactlearn.pdg.model.decision_graph "
-    "exactlearn.bayesnet.naive_bayes",
-    "BayesianNetwork DecisionGraph NaiveBayes",
-    "a BayesianNetwork, a DecisionGraph or a NaiveBayes model",
-    "read a file with read_bif(path) or read_pdg(path)",
-)
-
-model_check = instance_of(
-    "exactlearn.bayesnet.network exactlearn.pdg.model.decision_graph",
-    "BayesianNetwork DecisionGraph",
-    "a BayesianNetwork or a DecisionGraph",
-    "read a file with read_bif(path) or read_pdg(path)",
-)
+as_text = instance_of(str, "a text", "pass a string")
+_name = instance_of(str, "the name of a variable", "pass a string")
+_number = instance_of(Real, "a number", "pass an int or a float")
 
 _TEXTS = "method solver variant size cases root state comment separator"
+_NAMES = "targets variables first second given"
 _NUMBERS = (
     "t starts k seed draws rows alpha gap tolerance lambda_ factor least iterations bins threads "
     "node_limit max_size steps rounds node child completions"
 )
 
 CHECKS: dict[str, Check] = {
-    "network": as_network,
-    "model": model_check,
-    "p": model_check,
-    "q": model_check,
-    "pdg": as_graph,
-    "graph": as_graph,
-    "problem": instance_of(
-        "exactlearn.solvers.problem",
-        "Problem",
-        "a Problem",
-        "make one with candidate_parent_sets(dataset, score), or read one with read_jkl(path)",
+    "evidence": instance_of(
+        Mapping, "a mapping of variables to states", "pass {'smoke': 'yes'}, say"
     ),
-    "best": instance_of(
-        "exactlearn.augmentation.result",
-        "Augmentation",
-        "an Augmentation",
-        "pass what augment(dataset, score) returned",
+    "path": instance_of(
+        (str, os.PathLike), "the path of a file", "pass a string or a pathlib.Path"
     ),
     "rng": instance_of(
-        "numpy.random", "Generator", "a numpy Generator", "pass numpy.random.default_rng(seed)"
+        np.random.Generator, "a numpy Generator", "pass numpy.random.default_rng(seed)"
     ),
-    "evidence": _evidence,
-    "targets": as_names,
-    "variables": as_names,
-    "first": as_names,
-    "second": as_names,
-    "given": as_names,
     "name": _name,
     "target": _pair,
     "parents": _parents,
-    "path": _path,
     "required": _arcs,
     "forbidden": _arcs,
     "max_parents": _limit,
     "time_limit": _limit,
+    **dict.fromkeys(_NAMES.split(), as_names),
     **dict.fromkeys(_TEXTS.split(), as_text),
     **dict.fromkeys(_NUMBERS.split(), _number),
-    "budget": instance_of(
-        "exactlearn.scoring.candidate_identification",
-        "Budget",
-        "a Budget",
-        "pass Budget(seconds=60), say",
-    ),
 }
-"""The checks of public functions by the names of their parameters."""
+"""The checks of public functions by the names of their parameters.
+
+The modules of the package's own classes add theirs by :func:`register`.
+"""

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, instance_of, register
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Unproven, total_score
 from exactlearn.data.dataset import Dataset
@@ -143,3 +143,8 @@ def _check_rules(
             raise CheckError(
                 f"{names[child]!r} has {len(ps)} parents; at most {rules.max_parents} are allowed"
             )
+
+
+register(
+    best=instance_of(Augmentation, "an Augmentation", "pass what augment(dataset, score) returned")
+)

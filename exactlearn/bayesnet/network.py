@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, instance_of, register
 from exactlearn.bayesnet.sampling import draw
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, aligned_codes, refuse_missing
@@ -321,3 +321,11 @@ def _reduced(
             table = np.ascontiguousarray(table.take(0, axis))
             rows = rows.take(0, axis)
     return parents, table
+
+
+as_network = instance_of(
+    BayesianNetwork,
+    "a BayesianNetwork",
+    "read a file with read_bif(path), or estimate one with fit_complete or fit_em",
+)
+register(network=as_network)

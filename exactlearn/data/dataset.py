@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import (
-    as_frame,
     as_names,
     as_rules,
     as_states,
@@ -34,6 +33,19 @@ from exactlearn.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def _is_frame(value: Any) -> bool:
+    # Whoever made a frame has imported pandas, which takes long.
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.DataFrame)
+
+
+def _as_frame(value: Any, name: str) -> Any:
+    if _is_frame(value):
+        return value
+    instead = "code an array with Dataset.from_array(array)"
+    raise refusal(name, "a pandas DataFrame", value, instead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +102,7 @@ class Dataset:
         object.__setattr__(self, "edges", checked_edges(self.edges, names, states))
 
     @classmethod
-    @checked_arguments(frame=as_frame, states=as_states, missing=as_names, discretise=as_rules)
+    @checked_arguments(frame=_as_frame, states=as_states, missing=as_names, discretise=as_rules)
     def from_frame(
         cls,
         frame: "pd.DataFrame",
@@ -243,8 +255,7 @@ def as_dataset(value: Any, name: str = "dataset") -> Dataset:
     """
     if isinstance(value, Dataset):
         return value
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(value, pandas.DataFrame):
+    if _is_frame(value):
         return Dataset.from_frame(value)
     raise refusal(
         name,

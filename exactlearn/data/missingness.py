@@ -34,7 +34,7 @@ from typing import Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import as_spec, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
@@ -124,7 +124,9 @@ _STEEPNESS = 3.0
 """How many times likelier MAR hides a cell at the driver's last state than at its first."""
 
 
-@checked_arguments(spec=as_spec)
+@checked_arguments(
+    spec=instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
+)
 def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Dataset:
     """Hide cells of a table; :mod:`exactlearn.data.missingness` explains the mechanisms.
 

@@ -8,7 +8,7 @@ from math import exp, inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import any_model, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.bayesnet.bucket_space import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
@@ -59,7 +59,13 @@ class Answer:
     log_probability_of_evidence: float
 
 
-@checked_arguments(model=any_model)
+@checked_arguments(
+    model=instance_of(
+        (BayesianNetwork, DecisionGraph, NaiveBayes),
+        "a BayesianNetwork, a DecisionGraph or a NaiveBayes model",
+        "read a file with read_bif(path) or read_pdg(path)",
+    )
+)
 def query(
     model: Model | NaiveBayes,
     evidence: Evidence | None = None,

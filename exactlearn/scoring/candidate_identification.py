@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import instance_of, register
 from exactlearn._runtime.threads import in_order
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
@@ -305,3 +306,6 @@ def _strongest_first(child: Child, tree: Tree, n_nodes: int, covered: int) -> Ch
         pair=np.full((covered, covered), np.nan),
         interaction=np.zeros((covered, covered)),
     )
+
+
+register(budget=instance_of(Budget, "a Budget", "pass Budget(seconds=60), say"))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import as_graphs, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -39,7 +39,7 @@ from exactlearn.pdg.learn.structure_search import (
     improve_further,
     learnt_graph,
 )
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graphs
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
 
 SIGNIFICANCES = (0.001, 0.01, 0.1, 0.3, 1.0)

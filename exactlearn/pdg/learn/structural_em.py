@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exactlearn._runtime.arguments import as_graph, checked_arguments
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.data.codes import MISSING
@@ -39,7 +39,7 @@ from exactlearn.pdg.learn.edge_counts import (
 from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.refine import distinct_weighted, refine
 from exactlearn.pdg.learn.smoothing import check_alpha, smoothed_graph
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
 

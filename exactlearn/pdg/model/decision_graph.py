@@ -6,14 +6,16 @@ variable: the root of each tree, and from the node of ``X`` the successor that t
 parameters of the reached nodes at the row's states (PDG-SEM, Definition 2.1 and equation 1).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import instance_of, register
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import CheckError
 from exactlearn.pdg.model.forest import forest_children, forest_order
@@ -329,3 +331,24 @@ def check_successors(layout: Layout, names: Sequence[str]) -> None:
     for node in np.flatnonzero(~reached).tolist():
         name = names[layout.variable[node]]
         raise CheckError(f"node {node} ({name!r}) is no successor of any node: remove it")
+
+
+as_graph = instance_of(
+    DecisionGraph,
+    "a DecisionGraph",
+    "read a file with read_pdg(path), or compile a network with compile_network(network)",
+)
+
+
+def as_graphs(value: Any, name: str) -> tuple[DecisionGraph, ...]:
+    """Return decision graphs; a single one is a list of one."""
+    graphs = value if isinstance(value, Iterable) else [value]
+    return tuple(as_graph(graph, name) for graph in graphs)
+
+
+_model = instance_of(
+    (BayesianNetwork, DecisionGraph),
+    "a BayesianNetwork or a DecisionGraph",
+    "read a file with read_bif(path) or read_pdg(path)",
+)
+register(pdg=as_graph, graph=as_graph, model=_model, p=_model, q=_model)
