@@ -13,9 +13,8 @@ from typing import Any
 import click
 
 from exactlearn import __version__
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.interrupts import interruptible, terminated_as_interrupted
-from exactlearn.errors import ExactlearnError, ExitStatus, shortened
+from exactlearn.errors import ExactlearnError, ExitStatus, did_you_mean, shortened
 
 COMMANDS = {
     "run": "Run a declared pipeline: data, network, decision graph, queries.",
@@ -74,7 +73,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the one that was meant."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            ctx.fail(f"no command '{args[0]}'{suggestion(args[0], COMMANDS)}")
+            ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:

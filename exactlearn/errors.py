@@ -18,6 +18,8 @@ what the command line exits with.
 """
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from enum import IntEnum
 
 
@@ -53,6 +55,31 @@ def shortened(message: str) -> str:
     if len(brief) <= _MOST:
         return brief
     return f"{brief[: _MOST * 2 // 3]} ... {brief[-_MOST // 3 :]}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: near names, or all when none is near.
+
+    Parameters
+    ----------
+    name
+        What was asked for.
+    known
+        What there is.
+
+    Examples
+    --------
+    >>> did_you_mean("smoek", ["smoke", "lung"])
+    "; did you mean 'smoke'?"
+    >>> did_you_mean("age", ["smoke", "lung"])
+    "; expected one of 'smoke', 'lung'"
+    """
+    known = list(known)
+    near = get_close_matches(name, known, n=3)
+    if near:
+        return f"; did you mean {' or '.join(map(repr, near))}?"
+    shown = ", ".join(map(repr, known[:12]))
+    return f"; expected one of {shown}{', ...' if len(known) > 12 else ''}"
 
 
 class ExactlearnError(Exception):

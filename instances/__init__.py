@@ -3,8 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from exactlearn._runtime.did_you_mean import suggestion
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 
 SUFFIXES = (".bif", ".csv", ".toml")
 
@@ -39,7 +38,7 @@ def path(name: str) -> Path:
         When there is none; the message suggests near names.
     """
     if name not in names():
-        raise OptionError(f"no bundled file {name!r}{suggestion(name, names())}")
+        raise OptionError(f"no bundled file {name!r}{did_you_mean(name, names())}")
     return folder() / name
 
 
@@ -71,5 +70,5 @@ def locate(name: str, suffix: str) -> Path:
         raise OptionError(f"{name}: no such file")
     raise OptionError(
         f"{name}: no such file here, and no bundled {suffix} instance of that name"
-        f"{suggestion(wanted, known)}"
+        f"{did_you_mean(wanted, known)}"
     )

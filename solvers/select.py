@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.interrupts import interruptible, stopped_by_interrupt
-from exactlearn.errors import InfeasibleError, OptionError
+from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
 from . import dynamic
@@ -174,7 +173,7 @@ def _check_options(
     certify: bool,
 ) -> None:
     if solver not in SOLVERS:
-        raise OptionError(f"there is no solver {solver!r}{suggestion(solver, SOLVERS)}")
+        raise OptionError(f"there is no solver {solver!r}{did_you_mean(solver, SOLVERS)}")
     if time_limit is not None and not time_limit >= 0:
         raise OptionError(f"time_limit must be seconds of at least 0, not {time_limit!r}")
     if not (isfinite(gap) and gap >= 0):

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.augmentation.exact import (
     augment_branching,
     augment_exact,
@@ -20,7 +19,7 @@ from exactlearn.augmentation.local_search.neighbourhood import better_pair
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.errors import CheckError, DataError, OptionError, did_you_mean
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
@@ -103,7 +102,7 @@ def augment(
         When the constraints exclude every network.
     """
     if method not in METHODS:
-        raise OptionError(f"there is no method {method!r}{suggestion(method, METHODS)}")
+        raise OptionError(f"there is no method {method!r}{did_you_mean(method, METHODS)}")
     if max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     rules = FamilyRules.of(max_parents, required, forbidden)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branch_and_bound.search import branch
@@ -14,7 +13,7 @@ from exactlearn.augmentation.incumbent import Answers, Incumbent, Pair
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import LimitReachedError, Task, merge_rows
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.enumeration.networks import enumerate_networks
 from exactlearn.solvers.problem import Arc
@@ -102,7 +101,7 @@ def best_pairs(
     if distinct not in ("pairs", "completions"):
         raise OptionError(
             f"distinct must be 'pairs' or 'completions', found {distinct!r}"
-            f"{suggestion(distinct, ('pairs', 'completions'))}"
+            f"{did_you_mean(distinct, ('pairs', 'completions'))}"
         )
     spent = 0.0
     if best is None:

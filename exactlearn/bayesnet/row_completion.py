@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.bucket_layout import Buckets, buckets, flat_tables
@@ -23,7 +22,7 @@ from exactlearn.bayesnet.bucket_rows import NO_COUNTS, expect_families, fill_cel
 from exactlearn.bayesnet.bucket_space import space_for
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 
 @checked_arguments()
@@ -305,8 +304,8 @@ def _columns(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.int64]:
         if dataset.names[j] not in network.names:
             raise DataError(
                 f"column {dataset.names[j]!r} has missing cells, but the network has no such "
-                f"variable{suggestion(dataset.names[j], network.names)}: leave the column out, or "
-                "use a network that has it"
+                f"variable{did_you_mean(dataset.names[j], network.names)}: leave the column "
+                "out, or use a network that has it"
             )
         columns[j] = network.names.index(dataset.names[j])
     return columns

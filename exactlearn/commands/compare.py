@@ -6,7 +6,6 @@ from dataclasses import replace
 import click
 import numpy as np
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.commands.comparing import Pair, Plan
 from exactlearn.commands.imputing import learner_option, networks_option
 from exactlearn.commands.options import incomplete_options, output_options, reading_options
@@ -16,7 +15,7 @@ from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import hide
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.formats.bif import read_bif
 from exactlearn.imputation.learning import Learner
 from exactlearn.imputation.methods import METHODS
@@ -125,7 +124,7 @@ def _methods(told: str) -> list[str]:
     chosen: list[str] = []
     for name in (part.strip() for part in told.split(",")):
         if name not in METHODS:
-            raise OptionError(f"--methods: no method {name!r}{suggestion(name, METHODS)}")
+            raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
         if name not in chosen:
             chosen.append(name)
     return chosen

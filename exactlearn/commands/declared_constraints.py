@@ -8,9 +8,8 @@ as one reading only makes sense; in a list it can stand in double quotes.
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.commands.runs import Search
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.solvers.constraints import (
     ArcTotal,
     Constraint,
@@ -90,7 +89,7 @@ def pair(entry: str, mark: str, what: str, names: Sequence[str]) -> Pair:
             f"{what} {entry!r}: expected 'A {mark} B' with the names of two variables"
         )
     unknown = next(name for name in ends[0] if name not in known)
-    raise OptionError(f"{what} {entry!r}: no variable {unknown!r}{suggestion(unknown, known)}")
+    raise OptionError(f"{what} {entry!r}: no variable {unknown!r}{did_you_mean(unknown, known)}")
 
 
 _TOLD = {"-": "adjacency", "->": "ancestor"}
@@ -149,7 +148,7 @@ def _refuse_marks(entry: str, mark: str, what: str, names: Sequence[str]) -> Non
 
 def _index(name: str, what: str, names: Sequence[str]) -> int:
     if name not in names:
-        raise OptionError(f"{what}: no variable {name!r}{suggestion(name, names)}")
+        raise OptionError(f"{what}: no variable {name!r}{did_you_mean(name, names)}")
     return list(names).index(name)
 
 

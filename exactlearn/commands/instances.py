@@ -5,10 +5,9 @@ from pathlib import Path
 
 import click
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.instances import bundled
 from exactlearn.reporting.report import plain_table
 
@@ -40,7 +39,7 @@ def _matching(name: str) -> list[Path]:
     found = [path for path in bundled() if name in (path.stem, path.name)]
     if not found:
         known = {path.stem for path in bundled()}
-        raise OptionError(f"no bundled instance {name!r}{suggestion(name, sorted(known))}")
+        raise OptionError(f"no bundled instance {name!r}{did_you_mean(name, sorted(known))}")
     return found
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.commands.learned import leave
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.reproducing_pdg import reproduce_pdg
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.reporting.report import number, percent, plain_table
@@ -141,7 +140,7 @@ def _chosen(
     wanted = known if tables is None else [table.strip() for table in tables.split(",")]
     for table in wanted:
         if table not in known:
-            raise OptionError(f"--tables: no table {table!r}{suggestion(table, known)}")
+            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, known)}")
     found = [e for e in experiments if e.table in wanted and (only or "") in e.name]
     if not found:
         told = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
@@ -160,7 +159,9 @@ def _methods(
     wanted = [method.strip() for method in told.split(",")]
     for method in wanted:
         if method not in known:
-            raise OptionError(f"--methods: no method {method!r}{suggestion(method, sorted(known))}")
+            raise OptionError(
+                f"--methods: no method {method!r}{did_you_mean(method, sorted(known))}"
+            )
     if not own.intersection(wanted):
         raise OptionError(
             f"--methods: expected one of {', '.join(sorted(own))} for the chosen experiments, "

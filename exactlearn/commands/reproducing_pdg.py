@@ -5,10 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.commands.learned import leave
 from exactlearn.commands.output import Output, write_json
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.contest import LANGUAGES, Match, matches
 from exactlearn.reproduce.pdg import NOTES, STUDIES
@@ -128,7 +127,7 @@ def _chosen(tables: str | None) -> list[str]:
     chosen = list(STUDIES) if tables is None else [t.strip() for t in tables.split(",")]
     for table in chosen:
         if table not in STUDIES:
-            raise OptionError(f"--tables: no table {table!r}{suggestion(table, list(STUDIES))}")
+            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, list(STUDIES))}")
     return chosen
 
 

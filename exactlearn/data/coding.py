@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.data.codes import MISSING, code_type, repeated
 from exactlearn.data.discretisation import discretise, parse_rule
 from exactlearn.data.labels import (
@@ -25,7 +24,7 @@ from exactlearn.data.labels import (
     summary,
     too_few,
 )
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +104,7 @@ def check_known(what: str, asked: Sequence[str] | Mapping[str, Any], names: Sequ
     for name in asked:
         if name not in names:
             raise OptionError(
-                f"{what} {name!r}, but no column has that name{suggestion(name, names)}"
+                f"{what} {name!r}, but no column has that name{did_you_mean(name, names)}"
             )
 
 
@@ -168,7 +167,7 @@ def _as_declared(column: Column, states: tuple[str, ...], place: Place) -> Coded
         if code is None:
             raise DataError(
                 f"{place(column.name, column.first_row(label))}: the state {label!r} is not "
-                f"declared{suggestion(label, states)}; declare it too or correct the cell"
+                f"declared{did_you_mean(label, states)}; declare it too or correct the cell"
             )
         codes.append(code)
     return Coded(states, column.relabelled(states, codes).codes)

@@ -18,7 +18,6 @@ from exactlearn._runtime.arguments import (
     refusal,
     register,
 )
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.data.codes import (
     MISSING,
     MISSING_SYMBOLS,
@@ -29,7 +28,7 @@ from exactlearn.data.codes import (
     checked_weights,
 )
 from exactlearn.data.labels import find_states
-from exactlearn.errors import DataError
+from exactlearn.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,7 +300,7 @@ def aligned_codes(
         if name not in column:
             raise DataError(
                 f"the table has no column {name!r}, which the model needs"
-                f"{suggestion(name, dataset.names)}"
+                f"{did_you_mean(name, dataset.names)}"
             )
         j = column[name]
         codes[:, i] = _translate(dataset.codes[:, j], name, dataset.states[j], states[i])
@@ -348,6 +347,6 @@ def _translate(
         state = states[codes[row]]
         raise DataError(
             f"column {name!r}, row {row}: the model knows no state {state!r}"
-            f"{suggestion(state, known)}"
+            f"{did_you_mean(state, known)}"
         )
     return translated

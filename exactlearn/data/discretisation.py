@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.did_you_mean import suggestion
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 Method = Literal["frequency", "width"]
 
@@ -160,7 +159,7 @@ def _number(text: str) -> float:
 def _checked(method: str, bins: int) -> tuple[Method, int]:
     if method not in METHODS:
         raise OptionError(
-            f"unknown discretisation {method!r}{suggestion(method, METHODS)}; {_GRAMMAR}"
+            f"unknown discretisation {method!r}{did_you_mean(method, METHODS)}; {_GRAMMAR}"
         )
     if not 2 <= bins <= np.iinfo(np.int16).max:
         raise OptionError(f"{bins} bins for {method!r}: expected 2 or more, up to 32767")

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.data.codes import LARGEST, MISSING, SMALL
 from exactlearn.data.discretisation import interval, interval_start
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def variable_index(name: str, index: Mapping[str, int]) -> int:
         When there is no such variable; the message suggests near names.
     """
     if name not in index:
-        raise OptionError(f"no variable {name!r}{suggestion(name, index)}")
+        raise OptionError(f"no variable {name!r}{did_you_mean(name, index)}")
     return index[name]
 
 
@@ -114,7 +113,7 @@ def state_index(state: str, states: Sequence[str], variable: str) -> int:
     (found,) = find_states([state], states)
     if found is None:
         raise OptionError(
-            f"variable {variable!r} has no state {state!r}{suggestion(state, states)}"
+            f"variable {variable!r} has no state {state!r}{did_you_mean(state, states)}"
         )
     return found
 

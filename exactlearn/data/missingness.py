@@ -35,10 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import DataError, OptionError, did_you_mean
 
 Mechanism = Literal["mcar", "mar", "mnar"]
 
@@ -104,7 +103,7 @@ def parse_spec(text: str) -> Spec:
 def _fault(mechanism: str, amount: str, detail: str, colons: int) -> str:
     """Return what is wrong with the parts of a specification, or nothing."""
     if mechanism not in MECHANISMS:
-        return f"unknown mechanism {mechanism!r}{suggestion(mechanism, MECHANISMS)}"
+        return f"unknown mechanism {mechanism!r}{did_you_mean(mechanism, MECHANISMS)}"
     if not re.fullmatch(r"\d+|\d*\.\d+(e-?\d+)?|\d+e-\d+", amount):
         return f"the amount {amount!r} is no number"
     if amount.isdecimal() and (int(amount) < 1 or mechanism == "mar"):
@@ -196,7 +195,7 @@ def _driver(dataset: Dataset, spec: Spec, observed: NDArray[np.bool_]) -> int:
     if spec.driver not in dataset.names:
         raise OptionError(
             f"mar depends on {spec.driver!r}, which is no variable"
-            f"{suggestion(spec.driver, dataset.names)}"
+            f"{did_you_mean(spec.driver, dataset.names)}"
         )
     driver = dataset.names.index(spec.driver)
     if driver not in complete:

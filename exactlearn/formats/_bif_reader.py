@@ -15,11 +15,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.files import place
 from exactlearn.bayesnet.network import LARGEST_TABLE, ROW_TOLERANCE, BayesianNetwork
 from exactlearn.data.codes import repeated
-from exactlearn.errors import FormatError
+from exactlearn.errors import FormatError, did_you_mean
 
 VARIABLE_KEY = "exactlearn_name"
 """The property that holds the name of a variable."""
@@ -223,7 +222,7 @@ class TableReader:
         if state not in self.codes[parent]:
             raise self.tokens.error(
                 f"parent {self.names[parent]!r} has no state {state!r}"
-                f"{suggestion(state, self.states[parent])}",
+                f"{did_you_mean(state, self.states[parent])}",
                 at,
             )
         return self.codes[parent][state]
@@ -464,7 +463,7 @@ class NetworkReader:
             name = tokens.take_name("a variable's name" + (" or ')'" if family else ""))
             if name not in self.index:
                 raise tokens.error(
-                    f"variable {name!r} is not declared{suggestion(name, self.index)}", start
+                    f"variable {name!r} is not declared{did_you_mean(name, self.index)}", start
                 )
             if name in family:
                 raise tokens.error(

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.errors import FormatError, OptionError
+from exactlearn.errors import FormatError, OptionError, did_you_mean
 from exactlearn.formats import Format, format_of
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.json_file import read_json
@@ -120,7 +119,7 @@ def _placed(
     for name in (*found, *(parent for family in found.values() for parent in family)):
         if name not in index:
             raise OptionError(
-                f"{source}: {name!r} is not a variable of the problem{suggestion(name, names)}"
+                f"{source}: {name!r} is not a variable of the problem{did_you_mean(name, names)}"
             )
     lacking = [name for name in names if name not in found]
     if lacking:

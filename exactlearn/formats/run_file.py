@@ -14,9 +14,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.files import place, read_text, too_deep
-from exactlearn.errors import FormatError, OptionError
+from exactlearn.errors import FormatError, OptionError, did_you_mean
 
 T = TypeVar("T")
 
@@ -61,7 +60,7 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
     types = get_type_hints(into)
     for key in table:
         if key not in known:
-            raise OptionError(f"unknown key '{_join(at, key)}'{suggestion(key, known)}")
+            raise OptionError(f"unknown key '{_join(at, key)}'{did_you_mean(key, known)}")
     for key, field in known.items():
         if key not in table and _is_required(field):
             raise OptionError(

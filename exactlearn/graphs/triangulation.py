@@ -21,9 +21,8 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.kernel import kernel
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 
 RULES = ("weighted-min-fill", "min-fill", "min-weight", "min-boundary")
 """The greedy rules, in the order in which ties between them are broken."""
@@ -60,7 +59,7 @@ def elimination_order(
     (0, 1, 2, 3)
     """
     if rule not in RULES:
-        raise OptionError(f"no elimination rule {rule!r}{suggestion(rule, RULES)}")
+        raise OptionError(f"no elimination rule {rule!r}{did_you_mean(rule, RULES)}")
     matrix, sizes = _matrix(adjacency), np.asarray(cardinalities, np.float64)
     order = greedy_elimination(matrix, sizes, RULES.index(rule), np.ones(len(sizes)))
     return tuple(order.tolist())

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
 from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.imputation.imputed import Imputed, likeliest
 from exactlearn.imputation.learning import (
     Learning,
@@ -142,7 +141,7 @@ class Imputer:
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
         if self.mode not in MODES:
-            raise OptionError(f"there is no mode {self.mode!r}{suggestion(self.mode, MODES)}")
+            raise OptionError(f"there is no mode {self.mode!r}{did_you_mean(self.mode, MODES)}")
         if self.draws < 1:
             raise OptionError(f"draws must be at least 1, found {self.draws}")
         if self.mode in ("augmentation", "averaged", "mode") and self.network is not None:

@@ -24,7 +24,6 @@ from math import inf
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.did_you_mean import suggestion
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Pair
@@ -34,7 +33,7 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc
@@ -131,7 +130,7 @@ def structural_em(
     """
     chosen = next((v for v in VARIANTS if v == variant), None)
     if chosen is None:
-        raise OptionError(f"there is no variant {variant!r}{suggestion(variant, VARIANTS)}")
+        raise OptionError(f"there is no variant {variant!r}{did_you_mean(variant, VARIANTS)}")
     if min(max_parents, seed) < 0 or min(starts, completions) < 1:
         raise OptionError(
             "expected max_parents and seed of at least 0, starts and completions of at least 1; "
