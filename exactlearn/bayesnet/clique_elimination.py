@@ -8,9 +8,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.bucket_layout import Buckets, buckets, flat_tables
-from exactlearn.bayesnet.bucket_rows import NO_COUNTS, expect_families
-from exactlearn.bayesnet.bucket_space import most_cells, space_for
+from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families
+from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, most_cells, space_for
 from exactlearn.bayesnet.network import BayesianNetwork, normalised, relevant
 
 CELLS_A_TRIAL = 50

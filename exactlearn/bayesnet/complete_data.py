@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
-from exactlearn.data.dataset import Dataset, refuse_missing
+from exactlearn.data.dataset import Dataset, check_complete
 from exactlearn.errors import OptionError, TooLargeError
 
 
@@ -64,7 +64,7 @@ def fit_complete(
     (array([0.6, 0.4]),)
     """
     checked_families(dataset, parents, alpha)
-    refuse_missing(
+    check_complete(
         dataset.codes,
         dataset.names,
         "but these parameters need complete data: complete the table first ('augment'), or "

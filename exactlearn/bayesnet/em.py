@@ -26,9 +26,8 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, best_ascent
 from exactlearn._runtime.interrupts import interruptible
-from exactlearn.bayesnet.bucket_layout import buckets, flat_tables
-from exactlearn.bayesnet.bucket_rows import NO_POSTERIOR, expect_families
-from exactlearn.bayesnet.bucket_space import space_for
+from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
+from exactlearn.bayesnet.buckets import buckets, flat_tables, space_for
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.bayesnet.row_completion import missing_parts

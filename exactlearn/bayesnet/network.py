@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
-from exactlearn.bayesnet.sampling import draw
+from exactlearn._runtime.kernel import kernel
 from exactlearn.data.codes import repeated
-from exactlearn.data.dataset import Dataset, aligned_codes, refuse_missing
+from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
@@ -167,7 +167,7 @@ class BayesianNetwork:
             When a variable or state does not match, or a cell is missing.
         """
         codes = self.aligned_codes(dataset)
-        refuse_missing(codes, self.names, _COMPLETE_ROWS)
+        check_complete(codes, self.names, _COMPLETE_ROWS)
         total = np.zeros(len(codes))
         for i, (family, table) in enumerate(zip(self.parents, self.tables, strict=True)):
             with np.errstate(divide="ignore"):
@@ -329,3 +329,30 @@ as_network = instance_of(
     "read a file with read_bif(path), or estimate one with fit_complete or fit_em",
 )
 register(network=as_network)
+
+
+@kernel
+def draw(
+    cumulative: NDArray[np.float64],
+    configuration: NDArray[np.int64],
+    uniform: NDArray[np.float64],
+    codes: NDArray[np.int16],
+) -> None:
+    """Write into ``codes`` the state where each cumulated row passes its uniform number.
+
+    Parameters
+    ----------
+    cumulative
+        Cumulated probabilities, shape (configurations, states).
+    configuration, uniform, codes
+        Row of ``cumulative``, number in [0, 1), and drawn state: shape (rows,) each.
+    """
+    last = cumulative.shape[1] - 1
+    for row in range(len(uniform)):
+        steps = cumulative[configuration[row]]
+        # Scaling by the row's own sum keeps states of probability zero undrawn.
+        level = uniform[row] * steps[last]
+        state = 0
+        while state < last and steps[state] <= level:
+            state += 1
+        codes[row] = state

@@ -1,7 +1,7 @@
 """Completing rows by a network: posteriors, most probable and drawn states of missing cells.
 
 All by exact inference among the missing variables of each row
-(:mod:`exactlearn.bayesnet.bucket_flows`); rows count alike whatever their weights.
+(:mod:`exactlearn.bayesnet.bucket_elimination`); rows count alike whatever their weights.
 
 Given the observed cells of a row, missing variables that no chain of families with missing
 variables connects are independent of each other, and depend on no observed variable outside of
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.row_table import group_rows
-from exactlearn.bayesnet.bucket_layout import Buckets, buckets, flat_tables
-from exactlearn.bayesnet.bucket_rows import NO_COUNTS, expect_families, fill_cells
-from exactlearn.bayesnet.bucket_space import space_for
+from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families, fill_cells
+from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, did_you_mean

@@ -307,7 +307,7 @@ def aligned_codes(
     return codes
 
 
-def refuse_missing(codes: NDArray[np.integer], names: Sequence[str], instead: str) -> None:
+def check_complete(codes: NDArray[np.integer], names: Sequence[str], instead: str) -> None:
     """Raise when a cell is missing.
 
     Parameters

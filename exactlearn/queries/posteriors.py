@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of
-from exactlearn.bayesnet.bucket_space import LARGEST_ROW
+from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, part_of

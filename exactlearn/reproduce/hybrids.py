@@ -18,7 +18,7 @@ import numpy as np
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.sampling import draw
+from exactlearn.bayesnet.network import draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.row_table import group_rows
-from exactlearn.bayesnet.bucket_layout import Buckets, buckets, flat_tables
-from exactlearn.bayesnet.bucket_rows import fill_cells, list_completions
-from exactlearn.bayesnet.bucket_space import Space, space_for
+from exactlearn.bayesnet.bucket_elimination import fill_cells, list_completions
+from exactlearn.bayesnet.buckets import Buckets, Space, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError

@@ -12,7 +12,7 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.augmentation.incumbent import total_score
 from exactlearn.augmentation.result import TOLERANCE
-from exactlearn.bayesnet.bucket_layout import flat_tables
+from exactlearn.bayesnet.buckets import flat_tables
 from exactlearn.bayesnet.complete_data import full_counts
 from exactlearn.bayesnet.em import NetworkEM
 from exactlearn.bayesnet.network import BayesianNetwork

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet import bucket_space
+from exactlearn.bayesnet import buckets
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import (
     draw_completions,
@@ -144,6 +144,6 @@ def test_posteriors_agree_with_the_decision_graph(data_dir):
 def test_rows_too_entangled_for_exact_inference_are_refused(monkeypatch):
     network = random_network(np.random.default_rng(6), 6)
     table = Dataset(np.array([[0] * 6, [-1] * 6]), network.names, network.states)
-    monkeypatch.setattr(bucket_space, "LARGEST_ROW", 4)
+    monkeypatch.setattr(buckets, "LARGEST_ROW", 4)
     with pytest.raises(TooLargeError, match="missing cells of one row depend"):
         posterior_cells(network, table)

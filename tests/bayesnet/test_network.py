@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.sampling import draw
+from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.bif import read_bif

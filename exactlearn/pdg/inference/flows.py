@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exactlearn.bayesnet.bucket_rows import NO_POSTERIOR
+from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError
 from exactlearn.pdg.inference.passes import (

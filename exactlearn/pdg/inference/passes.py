@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.threads import in_order, n_threads
-from exactlearn.bayesnet.bucket_rows import NO_COUNTS, NO_POSTERIOR
+from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
 from exactlearn.pdg.inference.block_flows import block_flows, count_terms
 from exactlearn.pdg.inference.row_flows import count_reached, row_flows
 from exactlearn.pdg.inference.single_flows import single_posteriors

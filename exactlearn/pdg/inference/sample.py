@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.bayesnet.sampling import draw
+from exactlearn.bayesnet.network import draw
 from exactlearn.errors import OptionError
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 

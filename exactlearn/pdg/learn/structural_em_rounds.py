@@ -14,7 +14,7 @@ import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.interrupts import interruptible
-from exactlearn.bayesnet.sampling import draw
+from exactlearn.bayesnet.network import draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import posteriors
 from exactlearn.pdg.learn.network_starts import MAX_PARENTS, network_start
