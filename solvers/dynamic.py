@@ -6,15 +6,16 @@ where ``best(v, S)`` is the best score of ``v`` with parents inside ``S`` (Silan
 O(n^2 2^n), memory O(n 2^n).
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
 
+from .component_solver import SolverOptions
 from .components import Component
+from .progress import Pause, Progress, no_pause
+from .result import Status
 
 LIMIT = 22
 """Most variables of one component: 22 take 0.2 GB and some seconds, each further one doubles it."""
@@ -44,9 +45,22 @@ def is_instant(component: Component) -> bool:
     return component.n_variables <= INSTANT and not len(component.choices)
 
 
-def best_selection(
-    component: Component, pause: Callable[[], None] = lambda: None
-) -> NDArray[np.int64] | None:
+def solve_component(progress: Progress, k: int, options: SolverOptions) -> Status:
+    """Solve the component number ``k`` of the progress; no option matters."""
+    take_optimum(progress, k, progress.pause)
+    return "optimal"
+
+
+def take_optimum(progress: Progress, k: int, pause: Pause = no_pause) -> None:
+    """Take the best selection of component ``k`` as incumbent and bound; there must be one."""
+    component = progress.components[k]
+    chosen = best_selection(component, pause)
+    assert chosen is not None, "the problem is feasible"
+    progress.improve(k, chosen)
+    progress.prove(k, progress.scores[k], 1 << component.n_variables)
+
+
+def best_selection(component: Component, pause: Pause = no_pause) -> NDArray[np.int64] | None:
     """Return the best candidate of each variable, or ``None`` when every selection has a cycle.
 
     ``pause`` is called between blocks of work and may raise to stop.

@@ -12,7 +12,7 @@ from exactlearn._runtime.interrupts import interruptible, stopped_by_interrupt
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
-from . import dynamic
+from .certificates import prover
 from .certificates.certificate import Certificate
 from .components import split
 from .constrained import solve_constrained
@@ -20,10 +20,10 @@ from .ordering.solver import OrderSearch
 from .problem import Problem
 from .progress import OutOfTime, Progress
 from .result import OnEvent, Result, Status
-from .strategy import Strategy, climb, diligence, end_of_climbing, explanation
+from .strategy import COMPONENT_SOLVERS, Strategy, climb, diligence, end_of_climbing, explanation
 
-SOLVERS = ("auto", "scip", "order-graph", "dynamic", "ordering")
-"""Names that :func:`solve` takes."""
+SOLVERS = ("auto", *COMPONENT_SOLVERS)
+"""Names that :func:`solve` takes, besides those registered later."""
 
 Start = Result | Sequence[Sequence[int]]
 
@@ -127,9 +127,9 @@ def solve(
     except InfeasibleError as error:
         return _infeasible(solver, str(error), Progress(problem, (), None, None))
     components = split(problem)
-    if solver == "dynamic":
+    if solver != "auto":
         for component in components:
-            dynamic.refuse_if_too_large(component)
+            COMPONENT_SOLVERS[solver].require_suitable(component)
     solving_limit = time_limit if not certify or time_limit is None else 0.5 * time_limit
     progress = Progress(problem, components, solving_limit, on_event)
     strategy = Strategy(
@@ -172,15 +172,17 @@ def _check_options(
     seed: int,
     certify: bool,
 ) -> None:
-    if solver not in SOLVERS:
-        raise OptionError(f"there is no solver {solver!r}{did_you_mean(solver, SOLVERS)}")
+    known = ("auto", *COMPONENT_SOLVERS)
+    if solver not in known:
+        raise OptionError(f"there is no solver {solver!r}{did_you_mean(solver, known)}")
     if time_limit is not None and not time_limit >= 0:
         raise OptionError(f"time_limit must be seconds of at least 0, not {time_limit!r}")
     if not (isfinite(gap) and gap >= 0):
         raise OptionError(f"gap must be a finite number of at least 0, not {gap!r}")
     if seed < 0:
         raise OptionError(f"seed must be at least 0, not {seed!r}")
-    if solver in ("dynamic", "order-graph") and len(problem.options):
+    takes_choices = solver == "auto" or COMPONENT_SOLVERS[solver].takes_choices
+    if len(problem.options) and not takes_choices:
         raise OptionError(
             f"{solver} cannot keep track of the problem's {len(problem.options)} choices: "
             "use solver='scip'"
@@ -265,8 +267,6 @@ def _certificate(
 
     A first Ctrl-C ends it with the bound it has, a second one at once.
     """
-    from .certificates.prover import certify  # it reads score files, whose module needs us
-
     progress = strategy.progress
     interrupts: list[None] = []
 
@@ -282,7 +282,7 @@ def _certificate(
 
     try:
         with stopped_by_interrupt(stop):
-            found = certify(
+            found = prover.certify(
                 progress.problem,
                 parents,
                 scores=scores,

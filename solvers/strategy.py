@@ -1,20 +1,25 @@
-"""Which solver proves which piece of a problem, in which order, and why.
+"""The component solvers, which of them proves which component of a problem, and why.
 
-A piece is a strongly connected component with a good selection at hand. Few variables: dynamic
-programming. Choices: branch and cut. Else the linear relaxation with its cluster cuts comes first;
-what it leaves of the candidates falls apart into smaller pieces, and each of those is searched.
+Few variables: dynamic programming. Choices: branch and cut. Else the linear relaxation with its
+cluster cuts comes first; what it leaves of the candidates falls apart into smaller components, and
+each of those is searched. :func:`choose` decides, by the component's figures alone.
+
+A new component solver is one file and one entry of :data:`COMPONENT_SOLVERS`; what it is given and
+must return is written in :mod:`exactlearn.solvers.component_solver`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import dynamic
+from .component_solver import ComponentSolver, OrderGraphParameters, SolverOptions
 from .components import Component, split
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
@@ -47,6 +52,75 @@ CLIMBING = 0.3
 
 SHRUNK = 0.9
 """Share of the variables that a piece must lose before its relaxation is solved once more."""
+
+
+COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
+    "scip": ComponentSolver(
+        solve=scip.solve_component,
+        reason="choices, few candidates, or more variables or states than the order graph holds",
+        relaxed_first=True,
+    ),
+    "order-graph": ComponentSolver(
+        solve=order_graph.solve_component,
+        reason=f"the relaxation left a gap, and at most {MOST_PLACED} variables",
+        takes_choices=False,
+        relaxed_first=True,
+    ),
+    "dynamic": ComponentSolver(
+        solve=dynamic.solve_component,
+        reason=f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other",
+        takes_choices=False,
+        require_suitable=dynamic.refuse_if_too_large,
+    ),
+    "ordering": ComponentSolver(solve=ordering.solve_component),
+}
+"""The component solvers by name, as :func:`exactlearn.solvers.solve` takes them."""
+
+REASONS = {
+    "single": "a single variable takes its best candidate",
+    "root": "the linear relaxation with cluster cuts has the score of the selection found",
+}
+"""Why a component needs no component solver."""
+
+
+class Choice(NamedTuple):
+    """The name of what comes next for a component, and why: a solver, ``single`` or ``root``."""
+
+    name: str
+    reason: str
+
+
+def choose(component: Component, asked: str = "auto", *, relaxed: bool = False) -> Choice:
+    """Choose what solves a component, by its figures.
+
+    Parameters
+    ----------
+    component
+        The component.
+    asked
+        The solver asked for, or ``auto``.
+    relaxed
+        Whether the linear relaxation has been solved already, and has left a gap.
+    """
+    n, choices = component.n_variables, bool(len(component.choices))
+    if n == 1 and not choices:
+        return _choice("single")
+    if asked != "auto" and not COMPONENT_SOLVERS[asked].relaxed_first:
+        return _choice(asked)
+    if choices:
+        return _choice("scip")
+    if asked == "auto" and n <= FASTEST_DYNAMIC:
+        return _choice("dynamic")
+    if not relaxed:
+        return _choice("root")
+    few_candidates = n > FEW_PLACED and component.n_candidates < FEW_CANDIDATES
+    if asked == "auto":
+        return _choice("order-graph" if n <= MOST_PLACED and not few_candidates else "scip")
+    return _choice(asked)
+
+
+def _choice(name: str) -> Choice:
+    return Choice(name, REASONS.get(name) or COMPONENT_SOLVERS[name].reason)
 
 
 def diligence(component: Component) -> tuple[int, int]:
@@ -134,15 +208,7 @@ class Strategy:
 
     def method(self, k: int) -> str:
         """Return how component ``k`` will be solved: a solver, ``single`` or ``root``."""
-        component = self.progress.components[k]
-        n, choices = component.n_variables, bool(len(component.choices))
-        if n == 1 and not choices:
-            return "single"
-        if self.solver in ("dynamic", "ordering"):
-            return self.solver
-        if choices:
-            return "scip"
-        return "dynamic" if self.solver == "auto" and n <= FASTEST_DYNAMIC else "root"
+        return choose(self.progress.components[k], self.solver).name
 
     def prove(self) -> Status:
         """Solve all components; a piece that stays open does not keep the others from being done.
@@ -156,7 +222,7 @@ class Strategy:
         return _worst(told)
 
     @property
-    def allowance(self) -> float:
+    def absolute_gap(self) -> float:
         """How far below its bound the next component may stay."""
         progress = self.progress
         if progress.score == -inf:
@@ -182,7 +248,7 @@ class Strategy:
     def solve_at_once(self, k: int) -> None:
         """Solve component ``k``, whatever the time limit."""
         self._count("dynamic", k)
-        self._by_dynamic(k, lambda: None)
+        dynamic.take_optimum(self.progress, k)
 
     def _prove(self, k: int) -> Status:
         progress, method = self.progress, self.method(k)
@@ -191,40 +257,53 @@ class Strategy:
         if method == "single":
             progress.prove(k, progress.scores[k])
             return "optimal"
-        if method == "root":
-            return self._relax(k, None)
-        self._count(method, k)
-        if method == "dynamic":
-            self._by_dynamic(k, progress.pause)
-            return "optimal"
-        if method == "ordering":
-            return ordering.solve_component(
-                progress, k, threads=self.threads, seed=self.seed, allowance=self.allowance
-            )
-        return scip.solve_component(progress, k, allowance=self.allowance, seed=self.seed)
+        return self._relax(k, None) if method == "root" else self._solve(method, k)
+
+    def _solve(
+        self,
+        name: str,
+        k: int,
+        multipliers: Multipliers | None = None,
+        kept: NDArray[np.bool_] | None = None,
+    ) -> Status:
+        """Solve component ``k`` by the solver of a name."""
+        self._count(name, k)
+        few = self.progress.components[k].n_variables <= FEW_PLACED
+        most_states = None if few or self.solver != "auto" else MOST_STATES
+        options = SolverOptions(
+            absolute_gap=self.absolute_gap,
+            seed=self.seed,
+            threads=self.threads,
+            memory_limit=self.memory_limit,
+            multipliers=multipliers,
+            kept=kept,
+            explain=self.solver != "auto",
+            order_graph=OrderGraphParameters(most_states=most_states),
+        )
+        return COMPONENT_SOLVERS[name].solve(self.progress, k, options)
 
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
         progress, component = self.progress, self.progress.components[k]
-        allowance = self.allowance
+        absolute_gap = self.absolute_gap
         root = solve_root(
             component,
             progress.scores[k],
             chosen=progress.selected[k],
             clusters=None if multipliers is None else multipliers.counted,
-            enough=progress.scores[k] + allowance,
+            enough=progress.scores[k] + absolute_gap,
             pause=progress.pause,
             on_bound=lambda bound, _: progress.prove(k, bound, closed=False),
         )
         self._clusters.append(root.pool.widened(component.variables, progress.problem.n_variables))
-        progress.prove(k, root.bound, 1, closed=root.bound <= progress.scores[k] + allowance)
+        progress.prove(k, root.bound, 1, closed=root.bound <= progress.scores[k] + absolute_gap)
         if progress.closed[k]:
             self._count("root", k)
             return "optimal"
         self._round(k, root.x)
         kept = root.may_reach(progress.scores[k])
         if (
-            self._in_order_graph(component)
+            self._searched_by(component) == "order-graph"
             and len(split(progress.problem, component.candidate[kept])) == 1
         ):
             # whole, the candidates out of question still tell that worse ones are, too
@@ -232,12 +311,9 @@ class Strategy:
         parts = progress.refine(k, np.flatnonzero(kept))
         return _worst([self._search(k, part, root.multipliers) for part in parts])
 
-    def _in_order_graph(self, component: Component) -> bool:
-        n = component.n_variables
-        few = n > FEW_PLACED and component.n_candidates < FEW_CANDIDATES
-        return self.solver == "order-graph" or (
-            self.solver == "auto" and n <= MOST_PLACED and not few
-        )
+    def _searched_by(self, component: Component) -> str:
+        """Return which solver searches what the relaxation leaves of a component."""
+        return choose(component, self.solver, relaxed=True).name
 
     def _round(self, k: int, x: NDArray[np.float64]) -> None:
         """Search from the order that a solution of the relaxation suggests."""
@@ -256,48 +332,22 @@ class Strategy:
         old, component = progress.components[whole], progress.components[k]
         multipliers = within(multipliers, np.searchsorted(old.variables, component.variables))
         bound = multipliers.bound(component)
-        progress.prove(k, bound, closed=bound <= progress.scores[k] + self.allowance)
+        progress.prove(k, bound, closed=bound <= progress.scores[k] + self.absolute_gap)
         if progress.closed[k]:
             return "optimal"
         if self.method(k) != "root":
             return self._prove(k)
         if component.n_variables <= SHRUNK * old.n_variables:
             return self._relax(k, multipliers)
-        if self._in_order_graph(component):
-            status = self._by_order_graph(k, multipliers, kept)
+        name = self._searched_by(component)
+        if name == "order-graph":
+            status = self._solve(name, k, multipliers, kept)
             if status == "optimal" or self.solver == "order-graph":
                 return status
+            name = "scip"
         if kept is not None:
             (k,) = progress.refine(k, np.flatnonzero(kept))
-        self._count("scip", k)
-        return scip.solve_component(
-            progress, k, allowance=self.allowance, seed=self.seed, clusters=multipliers.counted
-        )
-
-    def _by_order_graph(
-        self, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None
-    ) -> Status:
-        progress, alone = self.progress, self.solver == "order-graph"
-        few = progress.components[k].n_variables <= FEW_PLACED
-        self._count("order-graph", k)
-        return order_graph.solve_component(
-            progress,
-            k,
-            multipliers=multipliers,
-            keep=kept,
-            allowance=self.allowance,
-            memory_limit=self.memory_limit,
-            seed=self.seed,
-            tell=progress.note if alone else None,
-            most_states=None if alone or few else MOST_STATES,
-        )
-
-    def _by_dynamic(self, k: int, pause: Callable[[], None]) -> None:
-        progress, component = self.progress, self.progress.components[k]
-        chosen = dynamic.best_selection(component, pause)
-        assert chosen is not None, "the problem is feasible"
-        progress.improve(k, chosen)
-        progress.prove(k, progress.scores[k], 1 << component.n_variables)
+        return self._solve(name, k, multipliers)
 
     def _count(self, method: str, k: int) -> None:
         self.used.setdefault(method, []).append(self.progress.components[k].n_variables)
@@ -309,17 +359,8 @@ def explanation(used: dict[str, list[int]]) -> list[str]:
     for method, sizes in used.items():
         told = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
         pieces = "a piece" if len(sizes) == 1 else f"{len(sizes)} pieces"
-        said.append(f"{method} took {pieces} of {told} variables ({REASONS[method]})")
+        said.append(f"{method} took {pieces} of {told} variables ({_choice(method).reason})")
     return said or ["no cycle is possible: every variable takes its best candidate"]
-
-
-REASONS = {
-    "dynamic": f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other",
-    "root": "the linear relaxation with cluster cuts has the score of the selection found",
-    "order-graph": f"the relaxation left a gap, and at most {MOST_PLACED} variables",
-    "scip": "choices, few candidates, or more variables or states than the order graph holds",
-    "ordering": "asked for",
-}
 
 
 def within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multipliers:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from exactlearn.graphs.dag import topological_order
 
+from .component_solver import OrderGraphParameters, SolverOptions
 from .components import split
 from .lp.multipliers import Multipliers
 from .order_graph import solver as order_graph
 from .primal_heuristic import good_selection, is_solved_at_once
 from .problem import Problem
 from .progress import Progress
-from .result import OnEvent
+from .result import OnEvent, Status
 from .scip import solver as scip
 from .strategy import MOST_PLACED, MOST_STATES, within
 
@@ -115,22 +116,17 @@ def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers,
     if progress.closed[k]:
         return True
     is_last = k == len(progress.components) - 1
-    allowance = max(0.0, target - progress.score) if is_last else 0.0
-    own, status = within(multipliers, component.variables), "feasible"
+    absolute_gap = max(0.0, target - progress.score) if is_last else 0.0
+    options = SolverOptions(
+        absolute_gap=absolute_gap,
+        seed=seed,
+        multipliers=within(multipliers, component.variables),
+        order_graph=OrderGraphParameters(most_states=MOST_STATES, easy=EASY, first_share=1.0),
+    )
+    status: Status = "feasible"
     if component.n_variables <= MOST_PLACED:
-        status = order_graph.solve_component(
-            progress,
-            k,
-            multipliers=own,
-            allowance=allowance,
-            seed=seed,
-            most_states=MOST_STATES,
-            easy=EASY,
-            first_share=1.0,
-        )
+        status = order_graph.solve_component(progress, k, options)
     if status == "feasible":
-        status = scip.solve_component(
-            progress, k, allowance=allowance, seed=seed, clusters=own.counted
-        )
+        status = scip.solve_component(progress, k, options)
     progress.pause()
     return status == "optimal"

@@ -9,7 +9,6 @@ difference of that bound and the incumbent. The search runs with rising threshol
 no path proves that no selection is closer to the bound; one that does finds the best.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn.errors import OptionError, TooLargeError
 
+from ..component_solver import SolverOptions
 from ..components import Component
 from ..lp.multipliers import Multipliers
 from ..progress import Progress
@@ -61,27 +61,11 @@ WORK = 2000
 BEGINNING = 1 << 12
 """States that the table holds at first."""
 
-ASCENTS = 60
-"""Clusters at most by which one state's bound is raised."""
-
-EASY = 3000
-"""States after which pattern databases are built."""
-
-GROUP = 19
-"""Most variables of one group; its table takes 4 MiB."""
-
-FIRST_SHARE = 0.125
-"""The first threshold's share of the difference that is to be closed."""
-
-GROWTH = 5.0
-"""How many times more states the next threshold is to reach."""
 
 ROUNDING = 1e-10
 """Relative error of a cost, which is a sum of up to some hundred numbers."""
 
-
-Tell = Callable[[str], None]
-"""Takes a sentence about why a search ended."""
+DEFAULT = SolverOptions()
 
 
 class _GivenUp(Exception):  # noqa: N818  (a signal between our own functions, not an error)
@@ -110,48 +94,11 @@ def refuse_unsuitable(component: Component) -> None:
         )
 
 
-def solve_component(
-    progress: Progress,
-    k: int,
-    *,
-    multipliers: Multipliers | None = None,
-    keep: NDArray[np.bool_] | None = None,
-    allowance: float = 0.0,
-    memory_limit: int | None = None,
-    seed: int = 0,
-    tell: Tell | None = None,
-    most_states: int | None = None,
-    easy: int = EASY,
-    first_share: float = FIRST_SHARE,
-) -> Status:
+def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT) -> Status:
     """Solve the component number ``k`` of the progress, which holds incumbent and bound.
 
-    Parameters
-    ----------
-    progress
-        Holds the component, and takes its incumbents and bounds.
-    k
-        Number of the component.
-    multipliers
-        Clusters of the component's variables with multipliers; the closer their bound, the fewer
-        states. Without them the search is the classical one with the simple heuristic.
-    keep
-        Candidates that may be part of a selection better than the incumbent, shape (m,).
-    allowance
-        Difference of bound and score that counts as proven.
-    memory_limit
-        Bytes for the states, 4 GiB by default.
-    seed
-        Seed of the partition into groups.
-    tell
-        Called with the reason when the status is ``feasible``.
-    most_states
-        States to be expanded after which the search gives up.
-    easy
-        States to be expanded after which pattern databases are built.
-    first_share
-        The first threshold's share of the difference that is to be closed: all of it where a
-        selection better than the incumbent is not expected.
+    Without multipliers the search is the classical one with the simple heuristic. Memory for states
+    is 4 GiB by default.
 
     Returns
     -------
@@ -167,14 +114,11 @@ def solve_component(
         When the component has choices, or more than 64 variables.
     """
     refuse_unsuitable(progress.components[k])
-    rows = CountedClusters.of(multipliers or Multipliers.none(progress.components[k].n_variables))
-    memory = MEMORY if memory_limit is None else memory_limit
     try:
-        sweeps = _Sweeps(progress, k, rows, keep, memory, seed, most_states, easy)
-        return sweeps.run(allowance, first_share)
+        return _Sweeps(progress, k, options).run(options.absolute_gap)
     except _GivenUp as stop:
-        if tell is not None:
-            tell(str(stop))
+        if options.explain:
+            progress.note(str(stop))
         return "feasible"
 
 
@@ -189,27 +133,21 @@ class _Swept:
 class _Sweeps:
     """Searches of one component with rising thresholds."""
 
-    def __init__(
-        self,
-        progress: Progress,
-        k: int,
-        rows: CountedClusters,
-        keep: NDArray[np.bool_] | None,
-        memory: int,
-        seed: int,
-        most_states: int | None,
-        easy: int,
-    ) -> None:
+    def __init__(self, progress: Progress, k: int, options: SolverOptions) -> None:
         self.progress, self.k = progress, k
         self.component = component = progress.components[k]
-        self.rows, self.memory, self.seed = rows, memory, seed
+        n, kept = component.n_variables, options.kept
+        self.rows = CountedClusters.of(options.multipliers or Multipliers.none(n))
+        self.memory = MEMORY if options.memory_limit is None else options.memory_limit
+        self.seed, self.parameters = options.seed, options.order_graph
+        most_states = self.parameters.most_states
         self.most_states = inf if most_states is None else most_states
-        self.keep = np.ones(component.n_candidates, np.bool_) if keep is None else keep.copy()
-        self.priced = price(component, rows)
-        self.easy, self.nodes = easy, 0
-        self.position = np.arange(component.n_variables)
-        self.numbered = Numbered.of(component, rows, self.position)
-        self.patterns = no_patterns(component.n_variables)
+        self.keep = np.ones(component.n_candidates, np.bool_) if kept is None else kept.copy()
+        self.priced = price(component, self.rows)
+        self.nodes = 0
+        self.position = np.arange(n)
+        self.numbered = Numbered.of(component, self.rows, self.position)
+        self.patterns = no_patterns(n)
 
     @property
     def light(self) -> bool:
@@ -225,11 +163,12 @@ class _Sweeps:
         chosen = self.progress.selected[self.k]
         return float(losses_of(component)[chosen].sum()) - self.priced.loss
 
-    def run(self, allowance: float, first_share: float) -> Status:
-        """Search until the gap is at most the allowance."""
+    def run(self, absolute_gap: float) -> Status:
+        """Search until the gap is at most the absolute_gap."""
         self._prove(0.0)
-        goal = self.gap - allowance
+        goal = self.gap - absolute_gap
         tolerance = ROUNDING * (1.0 + abs(self.priced.loss))
+        first_share = self.parameters.first_share
         threshold = first_share * goal if goal < inf else max(1.0, 0.01 * self.priced.loss)
         before: tuple[float, int] | None = None
         while goal > tolerance:
@@ -265,7 +204,7 @@ class _Sweeps:
             step = threshold
         else:
             rate = log(max(expanded / before[1], 1.1)) / (threshold - before[0])
-            step = min(log(GROWTH) / rate, 2.0 * threshold)
+            step = min(log(self.parameters.growth) / rate, 2.0 * threshold)
         following = threshold + step
         if following > 0.8 * goal:
             following = inf if goal == inf else goal
@@ -273,7 +212,7 @@ class _Sweeps:
 
     def _sweep(self, threshold: float) -> _Swept:
         """Search all paths below the threshold."""
-        if self.nodes > self.easy and not len(self.patterns.starts):
+        if self.nodes > self.parameters.easy and not len(self.patterns.starts):
             self._build_patterns()
         useful = self.keep & (self.priced.reduced < threshold)
         if len(np.unique(self.component.child[useful])) < self.component.n_variables:
@@ -286,9 +225,10 @@ class _Sweeps:
         while True:
             self.progress.pause()
             expanded = int(table.at[EXPANDED])
-            why = expand(graph, self.patterns, scratch, table, 0 if self.light else ASCENTS, WORK)
+            ascents = 0 if self.light else self.parameters.ascents
+            why = expand(graph, self.patterns, scratch, table, ascents, WORK)
             self.nodes += int(table.at[EXPANDED]) - expanded
-            if self.nodes > self.easy and not self.light:
+            if self.nodes > self.parameters.easy and not self.light:
                 return self._sweep(threshold)  # with patterns, which leave far fewer states
             if self.nodes > self.most_states:
                 raise _GivenUp(f"{self.nodes} states of the order graph did not suffice")
@@ -340,7 +280,8 @@ class _Sweeps:
             if self.light:
                 glance(graph, self.patterns, scratch, placed, cost, threshold)
             else:
-                settle(graph, self.patterns, scratch, placed, cost, threshold, ASCENTS)
+                ascents = self.parameters.ascents
+                settle(graph, self.patterns, scratch, placed, cost, threshold, ascents)
             new = following & ~int(placed)
             for v in range(len(chosen)):
                 if new >> v & 1:
@@ -350,7 +291,7 @@ class _Sweeps:
 
     def _build_patterns(self) -> None:
         n = self.component.n_variables
-        groups = -(-n // GROUP)
+        groups = -(-n // self.parameters.group)
         sizes = np.full(groups, n // groups, np.int64)
         sizes[: n % groups] += 1
         group = partition(coupling(self.rows, n), sizes, np.random.default_rng(self.seed))

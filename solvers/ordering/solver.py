@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.threads import n_threads
 
+from ..component_solver import SolverOptions
 from ..components import Component
 from ..lp.multipliers import Multipliers
 from ..lp.root import MOST_ROUNDS, solve_root
@@ -38,6 +39,9 @@ RELAXED = 1_000_000
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""
+
+
+DEFAULT = SolverOptions()
 
 
 class OrderSearch:
@@ -172,36 +176,13 @@ class Bounding:
         self.bound = min(self.bound, bound)
 
 
-def solve_component(
-    progress: Progress,
-    k: int,
-    *,
-    threads: int | None = None,
-    seed: int = 0,
-    effort: int | None = None,
-    allowance: float = 0.0,
-) -> Status:
+def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT) -> Status:
     """Search component ``k`` of the progress, which takes incumbents and bounds.
 
     With a time limit, the component gets a share of what is left of it, by its number of
-    candidates.
-
-    Parameters
-    ----------
-    progress
-        Holds the component.
-    k
-        Its number.
-    threads
-        Number of threads, one of them for the bound; the selections found do not depend on it,
-        unless the time limit cuts them short.
-    seed
-        Seed of all randomness.
-    effort
-        About how many candidates to look at; without it, until the time limit, or in proportion to
-        the component where there is none.
-    allowance
-        Difference of bound and score that counts as proven.
+    candidates; without one, the iteration budget is in proportion to the component unless given.
+    One of the threads is for the bound; the selections found do not depend on their number, unless
+    the time limit cuts them short.
 
     Returns
     -------
@@ -215,48 +196,46 @@ def solve_component(
     """
     component = progress.components[k]
     relaxations = LEAST_EFFORT if progress.left < inf else RELAXED // component.n_candidates
-    searching = max(1, n_threads(threads) - 1)
     bounding = Bounding(component, progress.scores[k], max(5, relaxations))
     try:
-        _search(progress, k, searching, seed, effort, bounding, allowance)
+        _search(progress, k, bounding, options)
         return "optimal" if progress.closed[k] else "feasible"
     finally:
         bounding.stop()
 
 
-def _search(
-    progress: Progress,
-    k: int,
-    threads: int,
-    seed: int,
-    effort: int | None,
-    bounding: Bounding,
-    allowance: float,
-) -> None:
+def _search(progress: Progress, k: int, bounding: Bounding, options: SolverOptions) -> None:
     component, last = progress.components[k], _last_moment(progress, k)
     limited = progress.left < inf  # else when a bound arrives must not decide the answer
+    effort, absolute_gap = options.iteration_budget, options.absolute_gap
     if effort is None:
         wanted = max(LEAST_EFFORT, EFFORT * component.n_candidates)
         effort = 2**62 if limited else wanted
     spent = 0
     start, each = progress.incumbent(k), min(ROUND, effort // ISLANDS)
+    threads = max(1, n_threads(options.threads) - 1)
     searches = rounds(
-        component, start=start, seed=seed, threads=threads, effort=each, until=progress.deadline
+        component,
+        start=start,
+        seed=options.seed,
+        threads=threads,
+        effort=each,
+        until=progress.deadline,
     )
     for found, work in searches:
         if found is not None:
             progress.improve(k, *found)
-        _take_bound(progress, k, bounding, allowance)
+        _take_bound(progress, k, bounding, absolute_gap)
         progress.pause()
         spent += work
-        is_best = progress.scores[k] + allowance >= component.relaxation
+        is_best = progress.scores[k] + absolute_gap >= component.relaxation
         if is_best or spent >= effort or progress.left <= last:
             break
         if limited and progress.closed[k]:
             break
     while not progress.closed[k] and progress.left > last:
         done = bounding.wait(min(STEP, progress.left))
-        _take_bound(progress, k, bounding, allowance)
+        _take_bound(progress, k, bounding, absolute_gap)
         progress.pause()
         if done:
             break
@@ -275,8 +254,8 @@ def _last_moment(progress: Progress, k: int) -> float:
     return progress.left * sum(open_sizes) / max(1, sum(open_sizes) + sizes[k])
 
 
-def _take_bound(progress: Progress, k: int, bounding: Bounding, allowance: float) -> None:
+def _take_bound(progress: Progress, k: int, bounding: Bounding, absolute_gap: float) -> None:
     bounding.score = progress.scores[k]
     score = progress.scores[k]
-    closed = bounding.bound <= score + max(allowance, ROUNDING * max(1.0, abs(score)))
+    closed = bounding.bound <= score + max(absolute_gap, ROUNDING * max(1.0, abs(score)))
     progress.prove(k, bounding.bound, closed=closed)

@@ -23,6 +23,7 @@ from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 from exactlearn._runtime.interrupts import stopped_by_interrupt
 from exactlearn.errors import SolverError
 
+from ..component_solver import SolverOptions
 from ..lp.clusters import Counted, Support, take_support
 from ..ordering.solver import OrderSearch
 from ..progress import Progress
@@ -32,6 +33,8 @@ from .model import add_literal_rows, add_pair_rows, add_variables, new_model
 from .separation import Acyclicity
 
 T = TypeVar("T")
+
+DEFAULT = SolverOptions()
 
 STATUSES: dict[str, Status] = {
     "optimal": "optimal",
@@ -54,7 +57,7 @@ class Master:
         self,
         progress: Progress,
         k: int,
-        allowance: float,
+        absolute_gap: float,
         seed: int,
         clusters: Counted | None = None,
     ) -> None:
@@ -65,7 +68,7 @@ class Master:
         self.losses = component.scores[component.first[component.child]] - component.scores
         self.cutoff = np.inf
         self.model = new_model(component, self.losses, seed)
-        self.model.setParam("limits/absgap", allowance)
+        self.model.setParam("limits/absgap", absolute_gap)
         self.x, self.z = add_variables(self.model, component, self.losses)
         add_literal_rows(self.model, component, self.x, self.z)
         add_pair_rows(self.model, component, self.x)
@@ -85,16 +88,16 @@ class Master:
             Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
             priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
         )  # fmt: skip
-        self._begin_with_incumbent(allowance)
+        self._begin_with_incumbent(absolute_gap)
 
-    def _begin_with_incumbent(self, allowance: float) -> None:
-        """Look only for selections that beat the incumbent by more than the allowance."""
+    def _begin_with_incumbent(self, absolute_gap: float) -> None:
+        """Look only for selections that beat the incumbent by more than the absolute_gap."""
         incumbent = self.progress.incumbent(self.k)
         if incumbent is None:
             return
-        if allowance > 0.0:
+        if absolute_gap > 0.0:
             loss = self.component.relaxation - self.progress.scores[self.k]
-            self.cutoff = loss - allowance
+            self.cutoff = loss - absolute_gap
             self.model.setObjlimit(self.cutoff)
         else:
             self._add_solution(*incumbent)
@@ -195,7 +198,7 @@ class Master:
                 "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
             )
         if told == "infeasible" and self.progress.incumbent(self.k) is not None:
-            told = "gaplimit"  # nothing beats the incumbent by more than the allowance
+            told = "gaplimit"  # nothing beats the incumbent by more than the absolute_gap
         if told == "optimal":
             self.progress.prove(self.k, self.progress.scores[self.k], self.model.getNTotalNodes())
         else:
@@ -219,36 +222,18 @@ class Master:
         self.progress.improve(self.k, chosen, round_choices(z, self.component.option_first))
 
 
-def solve_component(
-    progress: Progress,
-    k: int,
-    *,
-    allowance: float = 0.0,
-    seed: int = 0,
-    clusters: Counted | None = None,
-) -> Status:
+def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT) -> Status:
     """Solve the component number ``k`` of the progress, which holds incumbent and bound.
 
-    Parameters
-    ----------
-    progress
-        Holds the component, and takes its incumbents and bounds.
-    k
-        Number of the component.
-    allowance
-        Difference of bound and score that counts as proven.
-    seed
-        Seed of SCIP and of the rounding.
-    clusters
-        Clusters whose inequalities the linear program begins with, such as those with a positive
-        multiplier in the relaxation.
+    The linear program begins with the cluster inequalities of the multipliers, if there are any.
 
     Raises
     ------
     SolverError
         When SCIP stops for another reason than an optimum or a limit.
     """
-    return Master(progress, k, allowance, seed, clusters).optimise()
+    clusters = None if options.multipliers is None else options.multipliers.counted
+    return Master(progress, k, options.absolute_gap, options.seed, clusters).optimise()
 
 
 class Rounding(Heur):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, dynamic
+from exactlearn.solvers.component_solver import OrderGraphParameters, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import solve_root
@@ -81,7 +82,8 @@ def solved(problem, multipliers=None, **options):
     progress = Progress(problem, components, None, None)
     for k in range(len(components)):
         given = multipliers(components[k]) if multipliers else None
-        assert solve_component(progress, k, multipliers=given, **options) == "optimal"
+        chosen = SolverOptions(multipliers=given, **options)
+        assert solve_component(progress, k, chosen) == "optimal"
     return progress
 
 
@@ -94,14 +96,13 @@ def random_multipliers(rng, n):
 
 @pytest.mark.parametrize("easy", [-1, 10**9])
 @pytest.mark.parametrize("seed", range(20))
-def test_it_finds_the_best_of_all_selections(seed, easy, monkeypatch):
-    monkeypatch.setattr(order_graph, "EASY", easy)
-    monkeypatch.setattr(order_graph, "GROUP", 2)
+def test_it_finds_the_best_of_all_selections(seed, easy):
+    parameters = OrderGraphParameters(easy=easy, group=2)
     rng = np.random.default_rng(seed)
     problem = random_problem(seed, int(rng.integers(2, 5)))
     best = best_selection(problem)
     for multipliers in (None, lambda c: random_multipliers(rng, c.n_variables)):
-        progress = solved(problem, multipliers)
+        progress = solved(problem, multipliers, order_graph=parameters)
         assert progress.score == pytest.approx(best, abs=1e-9)
         assert progress.bound == pytest.approx(best, abs=1e-7)
         assert is_acyclic(progress.parents)
@@ -109,11 +110,10 @@ def test_it_finds_the_best_of_all_selections(seed, easy, monkeypatch):
 
 @pytest.mark.parametrize("easy", [-1, 20, 10**9])
 @pytest.mark.parametrize("seed", range(12))
-def test_it_agrees_with_dynamic_programming(seed, easy, monkeypatch):
+def test_it_agrees_with_dynamic_programming(seed, easy):
     n, density = 5 + seed % 8, (0.15, 0.4, 1.0)[seed % 3]
     problem = random_problem(seed, n, density=density)
-    monkeypatch.setattr(order_graph, "EASY", easy)
-    monkeypatch.setattr(order_graph, "GROUP", 4)
+    parameters = OrderGraphParameters(easy=easy, group=4)
     for component in split(problem):
         chosen = dynamic.best_selection(component, lambda: None)
         progress = Progress(problem, [component], None, None)
@@ -121,7 +121,8 @@ def test_it_agrees_with_dynamic_programming(seed, easy, monkeypatch):
             progress.improve(0, chosen)
         rng = np.random.default_rng(seed)
         multipliers = random_multipliers(rng, component.n_variables) if seed % 5 else None
-        assert solve_component(progress, 0, multipliers=multipliers) == "optimal"
+        options = SolverOptions(multipliers=multipliers, order_graph=parameters)
+        assert solve_component(progress, 0, options) == "optimal"
         assert progress.scores[0] == pytest.approx(component.total(chosen), abs=1e-9)
 
 
@@ -265,18 +266,17 @@ def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monke
     best = component.total(dynamic.best_selection(component, lambda: None))
     monkeypatch.setattr(order_graph, "BEGINNING", 64)
     monkeypatch.setattr(order_graph, "WORK", 50)
-    monkeypatch.setattr(order_graph, "GROUP", 5)
-    monkeypatch.setattr(order_graph, "EASY", easy)
+    parameters = OrderGraphParameters(easy=easy, group=5)
     stopped = 0
     for memory in (3000, 10_000, 30_000, 10**6, 10**9):
         progress = Progress(problem, [component], None, None)
-        told = []
-        status = solve_component(progress, 0, memory_limit=memory, tell=told.append)
+        options = SolverOptions(memory_limit=memory, explain=True, order_graph=parameters)
+        status = solve_component(progress, 0, options)
         if status == "optimal":
             assert progress.scores[0] == pytest.approx(best)
         else:
             assert status == "feasible"
-            assert "memory limit" in told[0]
+            assert "memory limit" in progress.notes[0]
             stopped += 1
         assert progress.bounds[0] >= best - 1e-7
     assert 1 <= stopped < 5
@@ -291,16 +291,16 @@ def test_the_time_limit_stops_it():
     assert progress.bounds[0] <= component.relaxation + 1e-6
 
 
-def test_an_allowance_ends_it_early():
+def test_an_absolute_gap_ends_it_early():
     problem = random_problem(5, 12)
     (component,) = split(problem)
     chosen = dynamic.best_selection(component, lambda: None)
     best = component.total(chosen)
-    for allowance in (0.5, 2.0, 100.0):
+    for absolute_gap in (0.5, 2.0, 100.0):
         progress = Progress(problem, [component], None, None)
         progress.improve(0, chosen)
-        assert solve_component(progress, 0, allowance=allowance) == "optimal"
-        assert best - 1e-9 <= progress.bounds[0] <= best + allowance + 1e-9
+        assert solve_component(progress, 0, SolverOptions(absolute_gap=absolute_gap)) == "optimal"
+        assert best - 1e-9 <= progress.bounds[0] <= best + absolute_gap + 1e-9
 
 
 def test_it_does_the_same_every_time():
@@ -316,7 +316,7 @@ def test_candidates_that_are_not_kept_are_not_chosen():
     keep = np.ones(component.n_candidates, np.bool_)
     keep[component.first[:-1]] = False
     progress = Progress(problem, [component], None, None)
-    solve_component(progress, 0, keep=keep)
+    solve_component(progress, 0, SolverOptions(kept=keep))
     assert keep[progress.selected[0]].all()
 
 
@@ -367,14 +367,14 @@ def relaxed_problem(seed):
 
 @pytest.mark.parametrize("easy", [-1, 100, 10**9])
 @pytest.mark.parametrize("seed", range(3))
-def test_it_improves_a_selection_that_is_nearly_the_best(seed, easy, monkeypatch):
-    monkeypatch.setattr(order_graph, "EASY", easy)
-    monkeypatch.setattr(order_graph, "GROUP", 6)
+def test_it_improves_a_selection_that_is_nearly_the_best(seed, easy):
+    parameters = OrderGraphParameters(easy=easy, group=6)
     problem, component, best, multipliers = relaxed_problem(seed)
+    options = SolverOptions(multipliers=multipliers, order_graph=parameters)
     for least in (0.01, 1.0):
         progress = Progress(problem, [component], None, None)
         progress.improve(0, worse_selection(component, best, least))
-        assert solve_component(progress, 0, multipliers=multipliers) == "optimal"
+        assert solve_component(progress, 0, options) == "optimal"
         assert progress.scores[0] == pytest.approx(component.total(best), abs=1e-9)
         assert progress.bounds[0] == pytest.approx(component.total(best), abs=1e-7)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
+from exactlearn.solvers.component_solver import SolverOptions
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import iterated_local_search as ordering_shakes
 from exactlearn.solvers.ordering.climb import climb, empty_queue, order_anew, push_all
@@ -258,7 +259,8 @@ def ordered(problem: Problem, effort: int, **options: int) -> tuple[Progress, li
     progress = Progress(problem, split(problem), None, None)
     told = []
     for k in range(len(progress.components)):
-        told.append(solve_component(progress, k, effort=effort, **options))
+        chosen = SolverOptions(iteration_budget=effort, **options)
+        told.append(solve_component(progress, k, chosen))
     return progress, told
 
 

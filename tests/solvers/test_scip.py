@@ -1,4 +1,4 @@
-"""Branch and cut, called on one component: clusters to begin with, allowances, incumbents."""
+"""Branch and cut, called on one component: clusters to begin with, absolute gaps, incumbents."""
 
 from itertools import pairwise, product
 from math import inf
@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from exactlearn.solvers import Problem, dynamic
+from exactlearn.solvers.component_solver import SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.clusters import Counted
+from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.scip.branching import ArcBranching
 from exactlearn.solvers.scip.separation import ClusterPool, closing_candidates
@@ -55,7 +57,7 @@ def random_clusters(rng: np.random.Generator, n: int) -> Counted:
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_bounds_are_valid_within_any_allowance(ties: bool) -> None:
+def test_bounds_are_valid_within_any_absolute_gap(ties: bool) -> None:
     rng = np.random.default_rng(5)
     for round_ in range(60):
         n = 3 + round_ % 8
@@ -63,16 +65,20 @@ def test_bounds_are_valid_within_any_allowance(ties: bool) -> None:
         best = optimum(progress)
         if round_ % 3:
             poor_incumbent(rng, progress)
-        allowance = (0.0, 0.3, 3.0, 100.0)[round_ % 4]
+        absolute_gap = (0.0, 0.3, 3.0, 100.0)[round_ % 4]
         clusters = random_clusters(rng, n) if round_ % 2 else None
-        status = solve_component(progress, 0, allowance=allowance, seed=round_, clusters=clusters)
+        multipliers = None
+        if clusters is not None:
+            multipliers = Multipliers(clusters.clusters, np.zeros(len(clusters)), clusters.counts)
+        options = SolverOptions(absolute_gap=absolute_gap, seed=round_, multipliers=multipliers)
+        status = solve_component(progress, 0, options)
         assert status == "optimal"
         assert progress.closed[0]
         score, bound = progress.scores[0], progress.bounds[0]
         assert score <= best + 1e-9
         assert bound >= best - 1e-9
-        assert score >= best - allowance - 1e-6
-        assert bound - score <= allowance + 2e-6 + 1e-8 * abs(bound)
+        assert score >= best - absolute_gap - 1e-6
+        assert bound - score <= absolute_gap + 2e-6 + 1e-8 * abs(bound)
 
 
 def test_the_solution_is_read_as_scip_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
