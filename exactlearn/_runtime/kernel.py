@@ -33,22 +33,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
-_tell: Callable[[], None] | None = None
-
-
-def on_compilation(tell: Callable[[], None] | None) -> None:
-    """Let a function be called when the next kernel is compiled, once; none for ``None``."""
-    global _tell
-    _tell = tell
-
-
-def compilation_begins() -> None:
-    """Call the function that waits for a compilation, if there is one."""
-    if _tell is not None:
-        tell = _tell
-        on_compilation(None)
-        tell()
-
+from exactlearn._runtime.compilation_notice import compilation_begins
 
 if sys.platform == "win32":
     import msvcrt

@@ -1,42 +1,90 @@
 """``exactlearn augment``: network and completion of incomplete data, learned together."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from exactlearn.augmentation import gadget_problem
-from exactlearn.commands.alternatives import (
-    Alternatives,
-    alternatives_options,
-    worst_end,
-)
-from exactlearn.commands.alternatives_tables import alternatives_tables
-from exactlearn.commands.findings import Findings, require_table_names, writable, write_trace_to
-from exactlearn.commands.imputing import shown
-from exactlearn.commands.learned import conclude, searched
 from exactlearn.commands.options import (
+    F,
     incomplete_options,
+    option_group,
     output_options,
     reading_options,
     trace_option,
 )
-from exactlearn.commands.output import Output, require_records
-from exactlearn.commands.pipeline import arc_constraints, learn_incomplete, load, score_of
-from exactlearn.commands.runs import Criterion, MethodName, Reading, Search
-from exactlearn.data.dataset import Dataset
-from exactlearn.instances import locate
-from exactlearn.reporting.report import (
-    Learned,
-    completion_record,
-    completion_table,
-    learning_record,
-    learning_tables,
-    size_told,
-)
+from exactlearn.commands.runs import MethodName, Search
+from exactlearn.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """What is wanted beside the best pair.
+
+    Parameters
+    ----------
+    best, best_completions
+        How many of the best pairs, or of the best completions, or neither.
+    profile
+        Whether the loss by each other value is.
+    start
+        File of a completed table that the search begins with.
+    """
+
+    best: int | None
+    best_completions: int | None
+    profile: bool
+    start: Path | None
+
+    def __post_init__(self) -> None:
+        """Refuse both lists at once."""
+        if self.best is not None and self.best_completions is not None:
+            raise OptionError("--best and --best-completions exclude each other; give one of them")
+
+    @property
+    def k(self) -> int | None:
+        """How many answers are wanted in order."""
+        return self.best or self.best_completions
+
+
+def alternatives_options(command: F) -> F:
+    """Add what is wanted beside the best pair: hands over ``alternatives``."""
+
+    def build(
+        best: int | None, best_completions: int | None, profile: bool, start: Path | None
+    ) -> Alternatives:
+        return Alternatives(best, best_completions, profile, start)
+
+    return option_group(
+        command,
+        "alternatives",
+        build,
+        click.option(
+            "--best",
+            type=click.IntRange(1),
+            metavar="K",
+            help="List the K best pairs of network and completion, proven by branching.",
+        ),
+        click.option(
+            "--best-completions",
+            type=click.IntRange(1),
+            metavar="K",
+            help="List the K best completions, each with its best network.",
+        ),
+        click.option(
+            "--profile",
+            is_flag=True,
+            help="Tell for each missing cell what the score loses by each other value. Each of "
+            "these lists takes up to --time-limit again.",
+        ),
+        click.option(
+            "--start",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            metavar="FILE",
+            help="The same table, completed: what the search begins with.",
+        ),
+    )
 
 
 @click.command("augment")
@@ -53,17 +101,7 @@ from exactlearn.reporting.report import (
 @trace_option
 @alternatives_options
 @incomplete_options
-def command(
-    source: str,
-    output: Output,
-    reading: Reading,
-    alternatives: Alternatives,
-    trace: Path | None,
-    criterion: Criterion,
-    search: Search,
-    method: MethodName,
-    smoothing: float,
-) -> None:
+def command(**options: Any) -> None:
     """Learn the network and the values of missing cells that maximise the score together.
 
     -o writes the completed table (.csv, .tsv), the network (.bif), the record (.json), a figure
@@ -73,70 +111,6 @@ def command(
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
-    writable(output, with_data=True, completes=True)
-    require_records(trace, "--trace")
-    data = load(locate(source, ".csv"), reading)
-    require_table_names(output, data)
-    search = replace(search, method=method)
-    output.detail(size_told(data))
-    _note_few_cells(output, data, search)
-    reduction = partial(
-        gadget_problem,
-        data,
-        score_of(criterion),
-        max_parents=criterion.most_parents_among(data.n_variables),
-        **arc_constraints(search, data.names),
-    )
+    from exactlearn.commands import _augment
 
-    more: dict[str, Any] = {}
-
-    def findings(learned: Learned) -> Findings:
-        assert learned.parents is not None
-        record = {**learning_record(data.names, learned), **more}
-        record["completion"] = completion_record(data, learned.values)
-        completed = data.complete(learned.values)
-        return Findings(data.names, learned.parents, record, completed, reduction, smoothing)
-
-    start = alternatives.starting_values(data, reading)
-    result = searched(
-        output,
-        method,
-        lambda told: learn_incomplete(data, criterion, search, told, start=start),
-        findings,
-    )
-    if result.unproven is not None:
-        more["unproven"] = asdict(result.unproven)
-    if result.parents is not None and result.status != "interrupted":
-        with output.narration("alternatives") as narration:
-            more |= alternatives.record(data, criterion, search, result, narration)
-    also = [] if trace is None else [partial(write_trace_to, result, trace, output)]
-    conclude(
-        output,
-        data.names,
-        result,
-        findings,
-        completed=True,
-        tables=_tables,
-        also=also,
-        ended=worst_end(result.status, more),
-    )
-
-
-def _note_few_cells(output: Output, data: Dataset, search: Search) -> None:
-    """Tell where there is less to complete than was asked for."""
-    cells = len(data.missing_cells)
-    if not cells:
-        output.note("No cell is missing: what is learned is the best network of the table")
-    elif search.method == "t-local" and search.t > cells:
-        output.note(
-            f"--t {search.t}: only {cells} cells are missing, so that all completions are searched"
-        )
-
-
-def _tables(record: Mapping[str, Any]) -> list[Any]:
-    completion = record.get("completion", [])
-    if not completion:
-        return [*learning_tables(record), *alternatives_tables(record)]
-    cells, left = shown(completion)
-    completed = ["", completion_table(cells), *left]
-    return [*learning_tables(record), *completed, *alternatives_tables(record)]
+    _augment.run(**options)

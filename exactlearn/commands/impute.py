@@ -1,43 +1,29 @@
 """``exactlearn impute``: the missing cells of a table filled by a network."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from time import monotonic
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands.findings import require_table_names
-from exactlearn.commands.imputing import (
-    LEARNING_DEFAULTS,
+from exactlearn.commands.options import (
+    incomplete_options,
     learner_option,
-    learning,
     missingness_option,
     networks_option,
-    shown,
+    output_options,
+    reading_options,
 )
-from exactlearn.commands.learned import leave
-from exactlearn.commands.options import incomplete_options, output_options, reading_options
-from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
-from exactlearn.commands.pipeline import load, load_for
-from exactlearn.commands.runs import Criterion, Reading, Search
-from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
-from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.table import TABLES, write_dataset
-from exactlearn.imputation import Imputed, Imputer, Learner, Missingness, Mode
-from exactlearn.instances import locate
-from exactlearn.reporting.report import (
-    completion_record,
-    facts,
-    named_parents,
-    number,
-    plain_table,
-    size_told,
-)
+
+MODES = ("augmentation", "posterior", "mpe", "averaged", "multiple", "mode")
+"""Modes of :class:`exactlearn.Imputer`."""
+
+LEARNING_DEFAULTS: Mapping[str, Any] = {
+    "ess": 10.0,
+    "max_parents": 2,
+    "starts": 1,
+    "smoothing": 0.3,
+}
+"""Defaults of options that differ from other commands': those of :class:`exactlearn.Learning`."""
 
 
 @click.command("impute", context_settings={"default_map": LEARNING_DEFAULTS})
@@ -46,8 +32,8 @@ from exactlearn.reporting.report import (
 @reading_options
 @click.option(
     "--mode",
-    type=click.Choice(get_args(Mode)),
-    default=Imputer.mode,
+    type=click.Choice(MODES),
+    default="posterior",
     show_default=True,
     help="posterior: each cell's most probable state; averaged: the same by the mean over several "
     "networks; mpe: each row's most probable completion; "
@@ -59,7 +45,7 @@ from exactlearn.reporting.report import (
 @click.option(
     "--draws",
     type=click.IntRange(1),
-    default=Imputer.draws,
+    default=5,
     show_default=True,
     help="multiple: tables to draw.",
 )
@@ -67,21 +53,7 @@ from exactlearn.reporting.report import (
 @networks_option
 @missingness_option
 @incomplete_options
-def command(
-    source: str,
-    output: Output,
-    reading: Reading,
-    criterion: Criterion,
-    mode: Mode,
-    network: str | None,
-    train: str | None,
-    draws: int,
-    learner: Learner | None,
-    networks: int,
-    missingness: Missingness,
-    search: Search,
-    smoothing: float,
-) -> None:
+def command(**options: Any) -> None:
     """Fill the missing cells of a table by a network that is learned from it, or given.
 
     Tells the probability of each value. -o writes the completed table (.csv, .tsv), the record
@@ -90,114 +62,6 @@ def command(
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
-    _check(output, mode, network, train)
-    given = None if network is None else read_bif(locate(network, ".bif"))
-    path = locate(source, ".csv")
-    data = load(path, reading) if given is None else load_for(path, reading, given)
-    require_table_names(output, data)
-    learned_from = data if train is None else load(locate(train, ".csv"), reading)
-    output.detail(size_told(data))
-    begun = monotonic()
-    with output.narration(mode) as narration:
-        how = learning(
-            learned_from, criterion, search, learner, networks, smoothing, narration, missingness
-        )
-        imputer = Imputer(mode, how, given, draws).fit(learned_from)
-    assert imputer.network is not None
-    if train is not None:
-        data = load_for(path, reading, imputer.network)
-    if data.is_complete:
-        output.note(f"{path.name}: no cell is missing, so the table stays as it is")
-    found = imputer.imputed(data)
-    answer = _Answer(
-        imputer.transform_all(data), imputer.network, _record(mode, data, found, begun)
-    )
-    _write(answer, output)
-    output.answer(answer.record, *_tables(answer.record))
-    leave(found.status)
+    from exactlearn.commands import _impute
 
-
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """The completed tables with what they come from."""
-
-    tables: Sequence[Dataset]
-    network: BayesianNetwork
-    record: Mapping[str, Any]
-
-
-def _check(output: Output, mode: Mode, network: str | None, train: str | None) -> None:
-    """Refuse, before any work is done, what does not go together."""
-    if network is not None and train is not None:
-        raise OptionError("--train: a given --network is not learned; leave one of the two out")
-    if output.path is None or is_folder(output.path):
-        return
-    require_suffix(output.path, (*TABLES, ".json", ".bif"))
-    if mode == "averaged" and suffix_of(output.path) == ".bif":
-        raise OptionError(
-            f"--output {output.path}: 'averaged' has several networks; write the table or .json"
-        )
-    if mode == "multiple" and suffix_of(output.path) in TABLES:
-        raise OptionError(
-            f"--output {output.path}: 'multiple' draws several tables; name a folder for them"
-        )
-
-
-def _record(mode: Mode, data: Dataset, found: Imputed, begun: float) -> dict[str, Any]:
-    assert found.values is not None
-    assert found.probabilities is not None
-    completion = completion_record(data, found.values.tolist())
-    likely = found.probabilities[range(len(completion)), found.values].tolist()
-    for cell, probability in zip(completion, likely, strict=True):
-        cell["probability"] = probability
-    return {
-        "mode": mode,
-        "status": found.status,
-        "score": found.score,
-        "seconds": monotonic() - begun,
-        "parents": found.parents and named_parents(data.names, found.parents),
-        "completion": completion,
-    }
-
-
-def _write(answer: _Answer, output: Output) -> None:
-    path = output.path
-    if path is None:
-        return
-    if is_folder(path):
-        path.mkdir(parents=True, exist_ok=True)
-        _write_tables(answer.tables, path)
-        write_json(answer.record, path / "result.json")
-        if answer.record["parents"] is not None:
-            write_bif(answer.network, path / "network.bif")
-    elif suffix_of(path) == ".json":
-        write_json(answer.record, path)
-    elif suffix_of(path) == ".bif":
-        write_bif(answer.network, path)
-    else:
-        write_dataset(answer.tables[0], path)
-    output.wrote(path)
-
-
-def _write_tables(tables: Sequence[Dataset], folder: Path) -> None:
-    if len(tables) == 1:
-        write_dataset(tables[0], folder / "completed.csv")
-        return
-    width = len(str(len(tables)))
-    for k, table in enumerate(tables, start=1):
-        write_dataset(table, folder / f"completed-{k:0{width}}.csv")
-
-
-def _tables(record: Mapping[str, Any]) -> list[Any]:
-    told = facts(
-        mode=record["mode"],
-        missing_cells=str(len(record["completion"])),
-        score=number(record["score"]),
-        seconds=number(record["seconds"], 2),
-    )
-    cells, left = shown(record["completion"])
-    if not cells:
-        return [told]
-    rows = ((str(c["row"]), c["variable"], c["value"], number(c["probability"])) for c in cells)
-    columns = ("row", "variable", "value", "probability")
-    return [told, "", plain_table(columns, rows, right=("row", "probability")), *left]
+    _impute.run(**options)

@@ -9,7 +9,6 @@ from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.instances import bundled
-from exactlearn.reporting.report import plain_table
 
 KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}
 
@@ -22,6 +21,8 @@ def command(names: tuple[str, ...], output: Output) -> None:
 
     A name stands for all its files ('asia' for asia.bif and asia.toml); a file name for itself.
     """
+    from exactlearn.reporting.report import plain_table
+
     chosen = [path for name in names for path in _matching(name)] or list(bundled())
     if output.path is not None:
         _copy(chosen, output)

@@ -12,18 +12,19 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from exactlearn._runtime.kernel import on_compilation
+from exactlearn._runtime.compilation_notice import on_compilation
 from exactlearn.commands.output import Output
 from exactlearn.commands.runs import (
     Criterion,
     CriterionName,
+    LearnerName,
+    MissingnessName,
     NetworkParameters,
     Reading,
     Search,
     SolverName,
 )
-from exactlearn.data.codes import MISSING_SYMBOLS
-from exactlearn.data.labels import MANY
+from exactlearn.data import MANY, MISSING_SYMBOLS
 from exactlearn.errors import OptionError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -331,6 +332,31 @@ smoothing_option = click.option(
     default=NetworkParameters.smoothing,
     show_default=True,
     help="Pseudo-count of every cell of a conditional table.",
+)
+
+
+learner_option = click.option(
+    "--learner",
+    type=click.Choice(get_args(LearnerName)),
+    help="How posterior, mpe, averaged and multiple learn networks, and impute's 'augmentation' "
+    "finds its completion.  [default: structural-em; t-local for augmentation]",
+)
+
+missingness_option = click.option(
+    "--missingness",
+    type=click.Choice(get_args(MissingnessName)),
+    default="ignored",
+    show_default=True,
+    help="posterior, averaged, mpe and multiple: learn, or not, whether cells are missing because "
+    "of their own value or another variable's.",
+)
+
+networks_option = click.option(
+    "--networks",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="averaged: networks to learn, each from a bootstrap sample of the rows.",
 )
 
 

@@ -5,16 +5,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from exactlearn._runtime.files import atomic_write, suffix_of
-from exactlearn.commands.progress import Narration
 from exactlearn.errors import OptionError
-from exactlearn.reporting.plot import require_matplotlib
-from exactlearn.reporting.records_file import RECORDS
-from exactlearn.reporting.report import console, strict
+
+if TYPE_CHECKING:
+    from exactlearn.commands.progress import Narration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +37,10 @@ class Output:
 
     def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
         """Print the result: the record as JSON, or its tables (texts or rich's)."""
+        from exactlearn.reporting.report import console
+
         if self.as_json:
-            click.echo(json.dumps(strict(record), ensure_ascii=False, allow_nan=False))
+            click.echo(_json(record))
             return
         for table in tables:
             console().print(table)
@@ -62,8 +63,10 @@ class Output:
         if self.verbose and not self.quiet:
             click.echo(text, err=True)
 
-    def narration(self, task: str) -> Narration:
+    def narration(self, task: str) -> "Narration":
         """Return the narration of a task, as quiet or verbose as this."""
+        from exactlearn.commands.progress import Narration
+
         return Narration(task, quiet=self.quiet, verbose=self.verbose)
 
     def wrote(self, path: Path) -> None:
@@ -97,8 +100,13 @@ def require_suffix(path: Path | None, known: Sequence[str], option: str = "--out
 
 def require_records(path: Path | None, option: str) -> None:
     """Refuse, before any work is done, a file for records or their figure that cannot be."""
+    if path is None:
+        return
+    from exactlearn.reporting.plot import require_matplotlib
+    from exactlearn.reporting.records_file import RECORDS
+
     require_suffix(path, RECORDS, option)
-    if path is not None and suffix_of(path) in (".svg", ".png", ".pdf"):
+    if suffix_of(path) in (".svg", ".png", ".pdf"):
         require_matplotlib(f"'{option} FILE.csv'")
 
 
@@ -112,5 +120,10 @@ def require_parent(path: Path, option: str = "--output") -> None:
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:
     """Write a record as one JSON object."""
-    text = json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=2)
-    atomic_write(path, text + "\n")
+    atomic_write(path, _json(record, indent=2) + "\n")
+
+
+def _json(record: Mapping[str, Any], indent: int | None = None) -> str:
+    from exactlearn.reporting.report import strict
+
+    return json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=indent)

@@ -18,6 +18,7 @@ from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order
+from exactlearn.imputation.learning import Learner, Learning, Missingness
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
@@ -356,3 +357,31 @@ def learn_incomplete(
     """
     options = incomplete_options(dataset, criterion, search)
     return augment(dataset, method=search.method, start=start, on_event=on_event, **options)
+
+
+def learning(
+    dataset: Dataset,
+    criterion: Criterion,
+    search: Search,
+    learner: Learner | None,
+    networks: int,
+    smoothing: float,
+    on_event: OnEvent,
+    missingness: Missingness = "ignored",
+) -> Learning:
+    """Return the declared options as those of an imputer's learning.
+
+    Raises
+    ------
+    OptionError, InfeasibleError
+        As :func:`incomplete_options`.
+    """
+    options = incomplete_options(dataset, criterion, search)
+    return Learning(
+        learner=learner,
+        networks=networks,
+        alpha=smoothing,
+        missingness=missingness,
+        on_event=on_event,
+        **options,
+    )

@@ -1,38 +1,15 @@
 """``exactlearn reproduce``: the tables of a paper, ours beside the published figures."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from exactlearn._runtime.interrupts import interruptible
-from exactlearn.commands.learned import leave
 from exactlearn.commands.options import output_options
-from exactlearn.commands.output import Output, write_json
-from exactlearn.commands.reproducing_pdg import reproduce_pdg
-from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.imputation.methods import METHODS
-from exactlearn.imputation.scikit_learn import require_library
-from exactlearn.reporting.report import number, percent, plain_table
-from exactlearn.reproduce.augmentation import augmentation
-from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
-from exactlearn.reproduce.imputers import BASELINES, OURS, imputers, settings_told
-from exactlearn.reproduce.repetitions import Plan, repeat
-from exactlearn.reproduce.summary import summary, verdicts
-
-PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
-"""What can be repeated."""
-
-_HEAD = (
-    "table", "experiment", "method", "n", "accuracy", "published", "errors off", "ahead",
-    "log-loss", "seconds", "CPU",
-)  # fmt: skip
 
 
 @click.command("reproduce")
-@click.argument("paper", type=click.Choice([*PAPERS, "pdg"]))
+@click.argument("paper", type=click.Choice(["augmentation", "imputers", "pdg"]))
 @output_options
 @click.option("--tables", metavar="A,B,...", help="Only these tables.")
 @click.option("--only", metavar="TEXT", help="Only experiments whose name has this in it.")
@@ -55,18 +32,7 @@ _HEAD = (
 )
 @click.option("--full", is_flag=True, help="pdg: leave out single rows in table1, not a tenth.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-def command(
-    paper: str,
-    output: Output,
-    tables: str | None,
-    only: str | None,
-    methods: str | None,
-    repetitions: int | None,
-    data_dir: Path | None,
-    starts: int | None,
-    full: bool,
-    seed: int,
-) -> None:
+def command(**options: Any) -> None:
     """Repeat experiments and print our figures beside the published ones.
 
     augmentation: the tables of Adel and de Campos.
@@ -85,123 +51,6 @@ def command(
     t-test at 5 % tells them apart; 'seconds' and 'CPU' are means over the repetitions, the latter
     of all threads together.
     """
-    given = {"--methods": methods, "--starts": starts, "--full": full or None}
-    for name in ("--full",) if paper in PAPERS else ("--methods", "--starts"):
-        if given[name] is not None:
-            raise OptionError(f"{name}: 'reproduce {paper}' has no such option; leave it out")
-    if paper not in PAPERS:
-        reproduce_pdg(output, tables, only, repetitions, data_dir, full, seed)
-        return
-    known = PAPERS[paper]()
-    chosen = _chosen(known.experiments, tables, only)
-    wanted = _methods(known.experiments, chosen, methods)
-    if any(METHODS[name].needs_scikit_learn for name in wanted - {GENERATING}):
-        require_library()
-    if output.path is not None:
-        output.path.mkdir(parents=True, exist_ok=True)
-    plan = Plan(
-        repetitions=repetitions or known.repetitions,
-        seed=seed,
-        data=data_dir,
-        record=None if output.path is None else output.path / "repetitions.json",
-        learning=replace(known.learning, starts=starts or known.learning.starts),
-        methods=sorted(wanted),
-    )
-    done, ended = plan.load(), "optimal"
-    try:
-        with interruptible():
-            repeat(plan, chosen, output.detail, done)
-    except KeyboardInterrupt:
-        ended = "interrupted"
-        output.note("Interrupted: the figures are those of what is done")
-    rows = summary(plan, chosen, done)
-    record: dict[str, Any] = {"rows": rows}
-    told: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]
-    if paper == "imputers":
-        record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
-        told += ["", *_won(record["verdicts"])]
-    settings = [settings_told(plan.learning)] if paper == "imputers" else []
-    record["notes"] = settings + [
-        f"Table {table}: {note}"
-        for table in dict.fromkeys(e.table for e in chosen)
-        for note in known.notes.get(table, ())
-    ]
-    if output.path is not None:
-        write_json(record, output.path / "tables.json")
-        output.wrote(output.path)
-    output.answer(record, *told, *([""] if record["notes"] else []), *record["notes"])
-    leave(ended)
+    from exactlearn.commands import _reproduce
 
-
-def _chosen(
-    experiments: Sequence[Experiment], tables: str | None, only: str | None
-) -> list[Experiment]:
-    known = sorted({experiment.table for experiment in experiments})
-    wanted = known if tables is None else [table.strip() for table in tables.split(",")]
-    for table in wanted:
-        if table not in known:
-            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, known)}")
-    found = [e for e in experiments if e.table in wanted and (only or "") in e.name]
-    if not found:
-        told = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
-        raise OptionError(f"--only: no experiment has {only!r} in its name; there are {told}")
-    return found
-
-
-def _methods(
-    experiments: Sequence[Experiment], chosen: Sequence[Experiment], told: str | None
-) -> set[str]:
-    """Return the methods of the chosen experiments that are wanted."""
-    known = {method for experiment in experiments for method in experiment.methods}
-    own = {method for experiment in chosen for method in experiment.methods}
-    if told is None:
-        return own
-    wanted = [method.strip() for method in told.split(",")]
-    for method in wanted:
-        if method not in known:
-            raise OptionError(
-                f"--methods: no method {method!r}{did_you_mean(method, sorted(known))}"
-            )
-    if not own.intersection(wanted):
-        raise OptionError(
-            f"--methods: expected one of {', '.join(sorted(own))} for the chosen experiments, "
-            f"found {told}"
-        )
-    return own.intersection(wanted)
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    error, ahead = percent(row["accuracy_error"]), row["ahead"]
-    star = "*" if row["significant"] else " "
-    return (
-        row["table"],
-        row["experiment"],
-        row["method"],
-        str(row["repetitions"]),
-        percent(row["accuracy"]) + (f" ± {error}" if error else ""),
-        percent(row["published"]),
-        "" if row["errors_off"] is None else f"{row['errors_off']:+.1f}",
-        "" if ahead is None else f"{100 * ahead:+.2f}{star}",
-        number(row["log_loss"], 3),
-        number(row["seconds"], 2),
-        number(row["cpu_seconds"], 2),
-    )
-
-
-def _won(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tell in how many experiments the method under test is not beaten, and where it is."""
-    if not found:
-        return []
-    lost = [
-        f"{v['table']} {v['experiment']}: {v['rival']} is ahead by {-100 * v['ahead']:.2f} points"
-        for v in found
-        if not v["won"]
-    ]
-    fewest = min(v["repetitions"] for v in found)
-    first = percent(sum(v["ahead"] >= 0 for v in found) / len(found))
-    share = percent(1 - len(lost) / len(found))
-    head = (
-        f"'{OURS[0]}' has the best mean in {first} of {len(found)} cells and is best or not "
-        f"significantly worse in {share} (from {fewest} repetitions on)"
-    )
-    return [f"{head}; where it is worse:" if lost else head, *lost]
+    _reproduce.run(**options)

@@ -11,13 +11,17 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal
 
-from exactlearn.data.codes import MISSING_SYMBOLS
+from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import read_declared
 
 CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
 SolverName = Literal["auto", "scip", "dynamic", "order-graph", "ordering"]
 MethodName = Literal["branching", "exact", "gadget", "t-local", "mode"]
+LearnerName = Literal[
+    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
+]
+MissingnessName = Literal["ignored", "learned"]
 FigureFormat = Literal["svg", "png", "pdf", "dot"]
 
 

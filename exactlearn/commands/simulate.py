@@ -3,16 +3,11 @@
 from pathlib import Path
 
 import click
-import numpy as np
 
 from exactlearn.commands.options import output_options, seed_option
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
-from exactlearn.formats.bif import read_bif
-from exactlearn.formats.table import TABLES, write_dataset
 from exactlearn.instances import locate
-from exactlearn.reporting.report import facts
 
 
 @click.command("simulate")
@@ -41,6 +36,13 @@ def command(
 
     The network is a BIF file or the name of a bundled one. The same seed gives the same bytes.
     """
+    import numpy as np
+
+    from exactlearn.data.missingness import hide
+    from exactlearn.formats.bif import read_bif
+    from exactlearn.formats.table import TABLES, write_dataset
+    from exactlearn.reporting.report import facts
+
     if output.path is None:
         raise OptionError("simulate: expected the table to write, as in '-o data.csv'")
     for path in (output.path, complete):

@@ -4,19 +4,16 @@ import math
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from exactlearn._runtime.files import read_text
 from exactlearn.commands.options import output_options
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.json_file import read_certificate
-from exactlearn.formats.scores import score_text
-from exactlearn.reporting.report import facts
-from exactlearn.solvers.certificates.certificate import Certificate
-from exactlearn.solvers.certificates.checker import Unproven, verify
+
+if TYPE_CHECKING:
+    from exactlearn.solvers.certificates.certificate import Certificate
 
 
 @click.command("verify")
@@ -31,8 +28,14 @@ def command(certificate: Path, scores: Path, output: Output) -> None:
 
     Exit status: 0 when the claim is proven, 5 when it is not, 2 when a file cannot be read.
     """
+    from exactlearn._runtime.files import read_text
+    from exactlearn.formats.json_file import read_certificate
+    from exactlearn.formats.scores import score_text
+    from exactlearn.reporting.report import facts
+    from exactlearn.solvers.certificates.checker import Unproven, verify
+
     require_suffix(output.path, (".json",))
-    told, text = read_certificate(certificate), score_text(scores)
+    claim, text = read_certificate(certificate), score_text(scores)
     try:
         verify(read_text(certificate), text)
     except Unproven as error:
@@ -40,38 +43,38 @@ def command(certificate: Path, scores: Path, output: Output) -> None:
         raise CheckError(f"{certificate} proves nothing about {scores}: {error}") from error
     except ValueError as error:
         raise FormatError(f"{certificate} with {scores}: {error}") from error
-    record = _record(told)
+    record = _record(claim)
     output.save(record)
-    output.answer(record, *_sentences(told, record))
+    output.answer(record, _verdict(claim, record), facts(**_exact_numbers(claim, record)))
 
 
-def _record(told: Certificate) -> dict[str, Any]:
-    kinds = Counter(node[0] for node in told.tree)
+def _record(claim: "Certificate") -> dict[str, Any]:
+    kinds = Counter(node[0] for node in claim.tree)
     return {
         "valid": True,
-        "bound": float(told.bound),
-        "score": float(told.score),
-        "gap": float(told.gap) or (0.0 if Fraction(told.gap) == 0 else math.ulp(0.0)),
+        "bound": float(claim.bound),
+        "score": float(claim.score),
+        "gap": float(claim.gap) or (0.0 if Fraction(claim.gap) == 0 else math.ulp(0.0)),
         "leaves": kinds["leaf"],
-        "clusters": len(told.clusters),
-        "restrictions": told.restrictions_told(),
+        "clusters": len(claim.clusters),
+        "restrictions": claim.restrictions_told(),
     }
 
 
-def _sentences(told: Certificate, record: dict[str, Any]) -> list[Any]:
-    """Return the verdict and its facts; exact numbers as they stand in the certificate."""
-    optimal = Fraction(told.gap) == 0
+def _verdict(claim: "Certificate", record: dict[str, Any]) -> str:
+    optimal = Fraction(claim.gap) == 0
     verdict = "no network scores more than the one given" if optimal else "the bound holds"
     given = record["restrictions"]
-    if given:
-        verdict += f", among those with: {', '.join(given)}"
-    return [
-        f"Proven: {verdict}.",
-        facts(
-            score=told.score,
-            bound=told.bound,
-            gap=told.gap,
-            leaves=str(record["leaves"]),
-            clusters=str(record["clusters"]),
-        ),
-    ]
+    among = f", among those with: {', '.join(given)}" if given else ""
+    return f"Proven: {verdict}{among}."
+
+
+def _exact_numbers(claim: "Certificate", record: dict[str, Any]) -> dict[str, str]:
+    """Return the numbers to print, exactly as the certificate has them."""
+    return {
+        "score": claim.score,
+        "bound": claim.bound,
+        "gap": claim.gap,
+        "leaves": str(record["leaves"]),
+        "clusters": str(record["clusters"]),
+    }

@@ -15,9 +15,6 @@ from exactlearn.errors import DataError
 MISSING = -1
 """Code of a missing cell."""
 
-MISSING_SYMBOLS = ("?", "", "NA")
-"""What stands for a missing cell in a file or frame, unless told otherwise."""
-
 SMALL = 127
 """The most states of a variable for codes of one byte."""
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.data import MANY
 from exactlearn.data.codes import MISSING, code_type, repeated
 from exactlearn.data.discretisation import discretise, parse_rule
 from exactlearn.data.labels import (
-    MANY,
     Column,
     Place,
     check_repetition,

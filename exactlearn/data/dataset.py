@@ -18,9 +18,9 @@ from exactlearn._runtime.arguments import (
     refusal,
     register,
 )
+from exactlearn.data import MISSING_SYMBOLS
 from exactlearn.data.codes import (
     MISSING,
-    MISSING_SYMBOLS,
     check_names,
     check_states,
     checked_codes,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.data import MANY
 from exactlearn.data.codes import LARGEST, MISSING, SMALL
 from exactlearn.data.discretisation import interval, interval_start
 from exactlearn.errors import DataError, OptionError, did_you_mean
@@ -138,9 +139,6 @@ def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None
 
     return [found(label) for label in labels]
 
-
-MANY = 20
-"""More distinct values than this make a numeric column one to discretise."""
 
 _SHOWN = 10
 _NEXT_LINE = "\n  "

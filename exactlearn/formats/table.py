@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import as_names, as_rules, as_states, as_text, checked_arguments
 from exactlearn._runtime.files import suffix_of
-from exactlearn.data.codes import MISSING_SYMBOLS, repeated
+from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.data.codes import repeated
 from exactlearn.data.coding import check_known, code_columns, generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column

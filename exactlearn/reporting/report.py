@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 """Width of tables when standard output is no terminal."""
 
+SHOWN_CELLS = 40
+"""Most completed cells that a printed table shows."""
+
 SHOWN_ROWS = 10
 """Most rows of probability zero that are printed by number."""
 
@@ -139,6 +142,12 @@ def completion_table(completion: Sequence[Mapping[str, Any]]) -> Table:
     """Return the table of the values of missing cells."""
     rows = ((str(c["row"]), c["variable"], c["value"]) for c in completion)
     return plain_table(("row", "variable", "value"), rows, right=("row",))
+
+
+def shown_cells(cells: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
+    """Return the cells of a completion to print, and a line on those left out."""
+    left = len(cells) - SHOWN_CELLS
+    return cells[:SHOWN_CELLS], [f"... and {left} more cells; -o or --json has all"] * (left > 0)
 
 
 def held_out_table(record: Mapping[str, Any]) -> Table:

@@ -63,7 +63,7 @@ def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
     """Only some commands told of it, by a guess from one kernel."""
     (tmp_path / "outer_kernel.py").write_text(OUTER)
     (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    listen = "from exactlearn._runtime.kernel import on_compilation as on"
+    listen = "from exactlearn._runtime.compilation_notice import on_compilation as on"
     command = f"{listen}; on(lambda: print('told')); print(outer(1), outer(1.5))"
     assert start(tmp_path, command).communicate()[0].split() == ["told", "20", "25.0"]
     assert start(tmp_path, command).communicate()[0].split() == ["20", "25.0"]

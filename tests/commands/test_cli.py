@@ -54,11 +54,13 @@ def hard_scores(tmp_path_factory):
 
 
 class TestOverview:
-    def test_help_imports_nothing_but_click(self):
+    @staticmethod
+    def imported_by(*words):
+        """Return the third-party packages, and the package's own modules, that a call imports."""
         code = (
             "import sys; before = set(sys.modules)\n"
             "from exactlearn.__main__ import main\n"
-            "main(['--help'], standalone_mode=False)\n"
+            f"main({[*words]}, standalone_mode=False)\n"
             "new = {m.partition('.')[0] for m in set(sys.modules) - before}\n"
             "new -= set(sys.stdlib_module_names)\n"
             "print(sorted(new))\n"
@@ -71,12 +73,21 @@ class TestOverview:
             capture_output=True,
             check=True,
         )
-        assert done.stdout.splitlines()[-2:] == [
+        packages, own = done.stdout.splitlines()[-2:]
+        return packages, own
+
+    def test_help_imports_nothing_but_click(self):
+        assert self.imported_by("--help") == (
             "['click', 'exactlearn']",
             "['exactlearn', 'exactlearn.__main__', 'exactlearn._runtime', "
-            "'exactlearn._runtime.did_you_mean', 'exactlearn._runtime.interrupts', "
+            "'exactlearn._runtime.interrupts', "
             "'exactlearn.errors']",
-        ]
+        )
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_the_help_of_a_command_imports_nothing_but_click(self, name):
+        packages, _ = self.imported_by(name, "--help")
+        assert packages == "['click', 'exactlearn']"
 
     @pytest.mark.parametrize("name", COMMANDS)
     def test_every_command_has_help_and_the_common_options(self, name):
@@ -642,7 +653,7 @@ class TestMessages:
         def fail(path):
             raise ZeroDivisionError(10_000 * "many words ")
 
-        monkeypatch.setattr("exactlearn.commands.query.read_model", fail)
+        monkeypatch.setattr("exactlearn.commands._query.read_model", fail)
         told = fails("query", "asia", status=1)
         assert len(told) < 1300
         assert "run again with --debug" in told

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn._runtime import files
-from exactlearn.commands import pipeline, solving
-from exactlearn.commands.solving import Solving
+from exactlearn.commands import _solve, pipeline, solve
+from exactlearn.commands.solve import SolveSettings
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.scores import read_scores
@@ -153,8 +153,9 @@ class TestStart:
 
 class TestOptions:
     def test_only_what_was_asked_for_goes_to_the_solver(self):
-        assert Solving().options("ab") == {"gap": 0.0}
-        asked = Solving(memory_limit=10, threads=2, certificate="x.json").options("ab")
+        assert _solve.solver_keywords(SolveSettings(), "ab") == {"gap": 0.0}
+        settings = SolveSettings(memory_limit=10, threads=2, certificate="x.json")
+        asked = _solve.solver_keywords(settings, "ab")
         assert asked == {"gap": 0.0, "memory_limit": 10, "threads": 2, "certify": True}
 
     @pytest.mark.parametrize(
@@ -162,12 +163,12 @@ class TestOptions:
         [("2GiB", 2 << 30), ("500MB", 500_000_000), ("1.5k", 1500), ("64", 64), ("1 tib", 1 << 40)],
     )
     def test_sizes(self, text, found):
-        assert solving.size(text) == found
+        assert solve.size(text) == found
 
     @pytest.mark.parametrize("text", ["", "GiB", "-1", "0", "2 parsecs", "0.1"])
     def test_no_size(self, scores, text):
         with pytest.raises(OptionError, match="is no size in memory"):
-            solving.size(text)
+            solve.size(text)
         assert "is no size in memory" in fails("solve", scores, "--memory-limit", text)
 
     def test_a_gap_is_enough(self, scores):
@@ -194,7 +195,7 @@ def certified(monkeypatch):
         return Result(**{**vars(result), "certificate": found.certificate})
 
     real = pipeline.learn_complete
-    monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
+    monkeypatch.setattr("exactlearn.commands._solve.learn_complete", learn)
     return found
 
 
@@ -256,8 +257,8 @@ class TestTrace:
     def test_figures_need_matplotlib(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         with pytest.raises(MissingExtraError, match=r"exactlearn\[plot\]"):
-            Solving(trace=tmp_path / "t.svg").require_writable()
-        Solving(trace=tmp_path / "t.csv").require_writable()
+            SolveSettings(trace=tmp_path / "t.svg").require_writable()
+        SolveSettings(trace=tmp_path / "t.csv").require_writable()
 
 
 @pytest.mark.parametrize(
@@ -346,7 +347,7 @@ class TestFullDisk:
             return result
 
         real = pipeline.learn_complete
-        monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
+        monkeypatch.setattr("exactlearn.commands._solve.learn_complete", learn)
         done = command("solve", scores, "-o", tmp_path / "x.json")
         assert done.exit_code == 0
         assert "The best so far is not saved" in done.stderr

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exactlearn.commands import reproducing_pdg
+from exactlearn.commands import _reproduce_pdg
 from exactlearn.errors import OptionError
 from exactlearn.reproduce import contest, hybrids, incomplete, languages, random_tables, relations
 from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
@@ -120,7 +120,7 @@ def test_random_tables(small_random):
 
 def printed(rows):
     """Return what is printed of rows, cell by cell."""
-    tables = [table for table in reproducing_pdg._told(rows) if table]
+    tables = [table for table in _reproduce_pdg._told(rows) if table]
     columns = [column._cells for table in tables for column in table.columns]
     return "".join(f"| {cell} " for cells in columns for cell in cells)
 
@@ -218,7 +218,7 @@ def test_who_wins_is_told():
     assert (found.winner, found.smallest) == ("BN", "PDG")
     assert found.ahead == pytest.approx(0.1)
     assert found.best["PDG"].method == "PDG, from BN"
-    told, table, _ = reproducing_pdg._contest([found])
+    told, table, _ = _reproduce_pdg._contest([found])
     assert "in 0 of 1 comparisons, networks in 1, naive Bayes in 0" in told
     assert [column._cells for column in table.columns][:3] == [
         ["votes"],

@@ -7,7 +7,8 @@ from math import exp, inf
 import numpy as np
 import pytest
 
-from exactlearn.commands.listing import Listing
+from exactlearn.commands._k_best import k_best_record, k_best_tables
+from exactlearn.commands.solve import KBest
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import pattern
@@ -178,8 +179,9 @@ def test_what_is_known_is_listed_before_anything_is_proven(
     assert [network.parents for network in found.networks] == [found.best.parents]
     record = {"status": "interrupted", "score": found.best.score, "bound": found.bound}
     record |= {"gap": 0.1, "seconds": 0.0, "parents": {}}
-    listing = Listing(best=3)
-    assert listing.tables(record | listing.record(problem, found, from_data=True))
+    wanted = KBest(best=3)
+    record |= k_best_record(wanted, problem, found, from_data=True)
+    assert k_best_tables(wanted, record)
 
 
 def test_the_first_is_the_optimum_under_constraints() -> None:

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exactlearn.commands.learned import leave
 from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.contest import LANGUAGES, Match, matches

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from exactlearn.commands.findings import Findings, write_figures, write_findings, write_incumbent
+from exactlearn.commands.artifacts import Findings, write_figures, write_findings, write_incumbent
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.progress import Incumbent, Narration
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError

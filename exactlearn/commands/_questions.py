@@ -1,15 +1,15 @@
-"""What ``exactlearn query`` can ask beyond posterior marginals; each answer is a key of the record.
+"""Queries beyond posterior marginals; each answer is a key of the record.
 
 An answer is a record for JSON and tables for people.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from exactlearn.commands.query import Questions
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import read_model
 from exactlearn.pdg.compile.compile import compile_network
@@ -31,42 +31,6 @@ MOST_SLOPES = 20
 
 LEAST_SLOPE = 1e-12
 """What is less is rounding: the posterior does not depend on the parameter."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Questions:
-    """What is asked besides posterior marginals; what is empty is not asked.
-
-    Parameters
-    ----------
-    joint, map_of, entropy_of
-        Variables ``A,B``.
-    best, draws
-        How many explanations, or rows to draw.
-    seed
-        Of the rows drawn.
-    information
-        ``A,B;C`` or ``A,B;C|D``.
-    divergence
-        File of a decision graph to compare with.
-    sensitivity
-        ``NAME=STATE``.
-    """
-
-    joint: str | None = None
-    best: int | None = None
-    map_of: str | None = None
-    draws: int | None = None
-    seed: int = 0
-    entropy_of: str | None = None
-    information: str | None = None
-    divergence: Path | None = None
-    sensitivity: tuple[str, str] | None = None
-
-    @property
-    def any(self) -> bool:
-        """Whether anything is asked."""
-        return self != Questions(seed=self.seed)
 
 
 Answered = tuple[str, Any, Any]

@@ -1,0 +1,209 @@
+"""What comes next to the best completion: the k best pairs, and the loss by other values."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.augmentation.result import Augmentation
+from exactlearn.commands.augment import Alternatives
+from exactlearn.commands.pipeline import incomplete_options, load
+from exactlearn.commands.runs import Criterion, Reading, Search
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError
+from exactlearn.reporting.report import (
+    completion_record,
+    named_parents,
+    number,
+    plain_table,
+    shown_cells,
+)
+from exactlearn.solvers.result import OnEvent
+
+if TYPE_CHECKING:
+    from exactlearn.augmentation.profile import Profile
+    from exactlearn.augmentation.ranking import Ranking
+
+
+def worst_end(status: str, record: Mapping[str, Any]) -> str:
+    """Return how the search for the best pair ended, or one that :class:`Alternatives` wanted."""
+    ends = (status, record.get("profile_status"), record.get("best_status"))
+    return next((end for end in ("interrupted", "feasible") if end in ends), status)
+
+
+def _profiled(data: Dataset, found: Augmentation, options: Mapping[str, Any]) -> dict[str, Any]:
+    from exactlearn.augmentation.profile import profile
+
+    known = profile(data, best=found, **options)
+    return {"profile": _profile_record(data, known), "profile_status": known.status}
+
+
+def _profile_record(data: Dataset, known: "Profile") -> list[dict[str, Any]]:
+    """Return the other values of each cell, those that lose least first."""
+    cells = completion_record(data, known.best.values.tolist())
+    for cell, own, loss, least in zip(
+        cells, known.best.values, known.loss, known.least_loss, strict=True
+    ):
+        names = data.states[data.names.index(cell["variable"])]
+        others = sorted((s for s in range(len(names)) if s != own), key=lambda s: loss[s])
+        cell["others"] = [
+            {"value": names[s], "loss": float(loss[s]), "at_least": float(least[s])} for s in others
+        ]
+    return cells
+
+
+def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
+    """Return the pairs, and where their completions differ from that of the first."""
+    if not ranking.pairs:
+        return []
+    best = ranking.pairs[0]
+    return [
+        {
+            "score": pair.score,
+            "loss": best.score - pair.score,
+            "parents": named_parents(data.names, pair.parents),
+            "differs": [
+                cell
+                for cell, same in zip(
+                    completion_record(data, pair.values.tolist()),
+                    pair.values == best.values,
+                    strict=True,
+                )
+                if not same
+            ],
+        }
+        for pair in ranking.pairs
+    ]
+
+
+def alternatives_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return what is printed of the lists."""
+    tables: list[Any] = []
+    if "best" in record:
+        tables += ["", _ranking_table(record["best"])]
+    tables += _claim("the best pairs", record.get("best_status"))
+    if "profile" in record:
+        cells, left = shown_cells(sorted(record["profile"], key=_next_loss))
+        tables += ["", _profile_table(cells), *left]
+    return tables + _claim("the profile", record.get("profile_status"))
+
+
+def _ranking_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
+    heads = ("rank", "score", "loss", "other values than the best")
+    rows = (
+        (str(rank), number(pair["score"]), number(pair["loss"]), _told(pair["differs"]))
+        for rank, pair in enumerate(pairs, start=1)
+    )
+    return plain_table(heads, rows, right=heads[:3])
+
+
+def _profile_table(cells: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the next best value of each cell, and what it loses."""
+    heads = ("row", "variable", "value", "next", "loses", "at least")
+    rows = (
+        (
+            str(cell["row"]),
+            cell["variable"],
+            cell["value"],
+            cell["others"][0]["value"],
+            number(cell["others"][0]["loss"]),
+            number(cell["others"][0]["at_least"]),
+        )
+        for cell in cells
+    )
+    return plain_table(heads, rows, right=("row", "loses", "at least"))
+
+
+def _claim(what: str, status: str | None) -> list[str]:
+    proven = status in (None, "optimal")
+    return [] if proven else [f"not proven: the search for {what} ended as '{status}'"]
+
+
+def _told(cells: Sequence[Mapping[str, Any]]) -> str:
+    told = [f"row {c['row']} {c['variable']} = {c['value']}" for c in cells[:3]]
+    return ", ".join(told) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "") or "-"
+
+
+def _next_loss(cell: Mapping[str, Any]) -> float:
+    return float(cell["others"][0]["loss"])
+
+
+def starting_values(
+    start: Path | None, data: Dataset, reading: Reading
+) -> NDArray[np.int64] | None:
+    """Read the start.
+
+    Raises
+    ------
+    DataError
+        When it is not a completion of the table.
+    """
+    if start is None:
+        return None
+    states = dict(zip(data.names, data.states, strict=True))
+    table = load(start, Reading(header=reading.header, states=states))
+    if table.names != data.names or table.codes.shape != data.codes.shape:
+        raise DataError(
+            f"--start {start}: {table.n_rows} rows of {table.n_variables} columns, but "
+            f"the table has {data.n_rows} rows of {data.n_variables}; give the same table, "
+            "completed"
+        )
+    other = np.argwhere((table.codes != data.codes) & (data.codes >= 0) | (table.codes < 0))
+    if len(other):
+        row, variable = other[0]
+        raise DataError(
+            f"--start {start}, row {row}, column {data.names[variable]!r}: the cell is "
+            "missing, or differs from the table's own; give the same table, completed"
+        )
+    rows, variables = data.missing_cells.T
+    values: NDArray[np.int64] = table.codes[rows, variables].astype(np.int64)
+    return values
+
+
+def alternatives_record(
+    wanted: Alternatives,
+    data: Dataset,
+    criterion: Criterion,
+    search: Search,
+    found: Augmentation,
+    on_event: OnEvent,
+) -> dict[str, Any]:
+    """Search for what is wanted; return what it adds to the answer's record.
+
+    Ctrl-C, or SIGTERM, ends that: what is not found by then is left out.
+    """
+    options: dict[str, Any] = dict(incomplete_options(data, criterion, search))
+    del options["starts"]
+    options["on_event"] = on_event
+    record: dict[str, Any] = {}
+    try:
+        with interruptible():
+            if wanted.profile:
+                record["profile_status"] = "interrupted"
+                record |= _profiled(data, found, options)
+            if wanted.k is not None and record.get("profile_status") != "interrupted":
+                record["best_status"] = "interrupted"
+                del options["t"]
+                record |= _ranked(wanted, data, found, wanted.k, options)
+    except KeyboardInterrupt:
+        pass
+    return record
+
+
+def _ranked(
+    wanted: Alternatives, data: Dataset, found: Augmentation, k: int, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    from exactlearn.augmentation.ranking import best_pairs
+
+    ranking = best_pairs(
+        data,
+        k=k,
+        distinct="pairs" if wanted.best else "completions",
+        best=found if found.status == "optimal" else None,
+        **options,
+    )
+    return {"best": _ranking_record(data, ranking), "best_status": ranking.status}

@@ -1,0 +1,113 @@
+"""What ``exactlearn augment`` does."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from exactlearn.augmentation import gadget_problem
+from exactlearn.commands._alternatives import (
+    alternatives_record,
+    alternatives_tables,
+    starting_values,
+    worst_end,
+)
+from exactlearn.commands.artifacts import Findings, require_table_names, writable, write_trace_to
+from exactlearn.commands.augment import Alternatives
+from exactlearn.commands.output import Output, require_records
+from exactlearn.commands.pipeline import arc_constraints, learn_incomplete, load, score_of
+from exactlearn.commands.runs import Criterion, MethodName, Reading, Search
+from exactlearn.commands.search import conclude, searched
+from exactlearn.data.dataset import Dataset
+from exactlearn.instances import locate
+from exactlearn.reporting.report import (
+    Learned,
+    completion_record,
+    completion_table,
+    learning_record,
+    learning_tables,
+    shown_cells,
+    size_told,
+)
+
+
+def run(
+    source: str,
+    output: Output,
+    reading: Reading,
+    alternatives: Alternatives,
+    trace: Path | None,
+    criterion: Criterion,
+    search: Search,
+    method: MethodName,
+    smoothing: float,
+) -> None:
+    """Run the command with its options, of which :mod:`exactlearn.commands.augment` tells."""
+    writable(output, with_data=True, completes=True)
+    require_records(trace, "--trace")
+    data = load(locate(source, ".csv"), reading)
+    require_table_names(output, data)
+    search = replace(search, method=method)
+    output.detail(size_told(data))
+    _note_few_cells(output, data, search)
+    reduction = partial(
+        gadget_problem,
+        data,
+        score_of(criterion),
+        max_parents=criterion.most_parents_among(data.n_variables),
+        **arc_constraints(search, data.names),
+    )
+
+    more: dict[str, Any] = {}
+
+    def findings(learned: Learned) -> Findings:
+        assert learned.parents is not None
+        record = {**learning_record(data.names, learned), **more}
+        record["completion"] = completion_record(data, learned.values)
+        completed = data.complete(learned.values)
+        return Findings(data.names, learned.parents, record, completed, reduction, smoothing)
+
+    start = starting_values(alternatives.start, data, reading)
+    result = searched(
+        output,
+        method,
+        lambda told: learn_incomplete(data, criterion, search, told, start=start),
+        findings,
+    )
+    if result.unproven is not None:
+        more["unproven"] = asdict(result.unproven)
+    if result.parents is not None and result.status != "interrupted":
+        with output.narration("alternatives") as narration:
+            more |= alternatives_record(alternatives, data, criterion, search, result, narration)
+    also = [] if trace is None else [partial(write_trace_to, result, trace, output)]
+    conclude(
+        output,
+        data.names,
+        result,
+        findings,
+        completed=True,
+        tables=_tables,
+        also=also,
+        ended=worst_end(result.status, more),
+    )
+
+
+def _note_few_cells(output: Output, data: Dataset, search: Search) -> None:
+    """Tell where there is less to complete than was asked for."""
+    cells = len(data.missing_cells)
+    if not cells:
+        output.note("No cell is missing: what is learned is the best network of the table")
+    elif search.method == "t-local" and search.t > cells:
+        output.note(
+            f"--t {search.t}: only {cells} cells are missing, so that all completions are searched"
+        )
+
+
+def _tables(record: Mapping[str, Any]) -> list[Any]:
+    completion = record.get("completion", [])
+    if not completion:
+        return [*learning_tables(record), *alternatives_tables(record)]
+    cells, left = shown_cells(completion)
+    completed = ["", completion_table(cells), *left]
+    return [*learning_tables(record), *completed, *alternatives_tables(record)]

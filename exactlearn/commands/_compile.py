@@ -1,0 +1,175 @@
+"""What ``exactlearn compile`` does."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.output import Output, require_records, require_suffix, write_json
+from exactlearn.commands.pipeline import load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.runs import Reading
+from exactlearn.errors import ExitStatus, OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.instances import locate
+from exactlearn.pdg.compile.approximation import MergeSequence
+from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_error
+from exactlearn.pdg.compile.rational import compile_exactly
+from exactlearn.pdg.learn.hybrid import data_merges
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import rate_of
+from exactlearn.reporting.drawing import decision_graph_drawing
+from exactlearn.reporting.frontier import write_frontier
+from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.report import compilation_record, compilation_table
+
+
+def run(
+    source: str,
+    output: Output,
+    reading: Reading,
+    root: str | None,
+    time_limit: float | None,
+    max_size: int,
+    exact: bool,
+    merge_budget: float | None,
+    lambda_: float | None,
+    data: str | None,
+    frontier: Path | None,
+    seed: int,
+) -> None:
+    """Run the command with its options, of which :mod:`exactlearn.commands.compile` tells."""
+    require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
+    require_records(frontier, "--frontier")
+    merges = merge_budget is not None or lambda_ is not None or data is not None
+    if exact and (merges or frontier):
+        raise OptionError("--exact compiles without loss: leave out the options of merging")
+    network = read_bif(locate(source, ".bif"))
+    compiled = _compiled(network, root, time_limit, max_size, seed, output)
+    added: dict[str, Any] = {}
+    if exact:
+        rational = compile_exactly(network, compiled.graph.forest)
+        compiled = _changed(compiled, network, rational.graph, seed, compiled.message)
+        added["exact_parameters"] = [str(x) for x in rational.parameters]
+    if merges or frontier:
+        sequence = _sequence(network, compiled.graph, data, reading)
+        merged = sequence.merge_until(**_limits(merge_budget, lambda_))
+        if merges:
+            message = "\n".join([compiled.message, *_merges_told(compiled.graph, sequence)])
+            compiled = _changed(compiled, network, sequence.merged(), seed, message)
+            added["loss"] = sequence.loss
+        if frontier is not None:
+            write_frontier(merged.followed_by(sequence.merge_until()), frontier)
+            output.wrote(frontier)
+    record = compilation_record(compiled)
+    if output.path is not None:
+        _write(compiled, added, output.path)
+        output.wrote(output.path)
+    meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
+    loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
+    output.answer(record | added, compilation_table(record, **loss))
+    output.note(compiled.message)
+    if not compiled.finished:
+        click.get_current_context().exit(ExitStatus.INTERRUPTED)
+
+
+def _compiled(
+    network: BayesianNetwork,
+    root: str | None,
+    time_limit: float | None,
+    max_size: int,
+    seed: int,
+    output: Output,
+) -> Compilation:
+    """Compile, telling each smaller graph."""
+    with output.narration("compiling") as narration:
+        checkpoint, path = Checkpoint(narration.warn), output.path
+
+        def keep(size: int, compiled: Callable[[], Compilation]) -> None:
+            if path is not None:
+                checkpoint.keep(-size, lambda: _write(compiled(), {}, path))
+
+        return compile_and_check(
+            network,
+            root=root,
+            max_size=max_size,
+            time_limit=time_limit,
+            seed=seed,
+            on_event=lambda size: narration.tell(f"effective size {size:,}"),
+            on_graph=keep,
+        )
+
+
+def _limits(merge_budget: float | None, lambda_: float | None) -> dict[str, float]:
+    """Return how far to merge: without any limit told, only what loses nothing."""
+    limits = {}
+    if merge_budget is not None:
+        limits["loss"] = merge_budget
+    if lambda_ is not None:
+        limits["rate"] = rate_of(lambda_)
+    return limits or {"loss": 0.0}
+
+
+def _sequence(
+    network: BayesianNetwork, graph: DecisionGraph, data: str | None, reading: Reading
+) -> MergeSequence:
+    """Return the merges of a graph, weighed by its own distribution or by rows."""
+    if data is None:
+        return MergeSequence(graph)
+    return data_merges(graph, load_for(locate(data, ".csv"), reading, network))
+
+
+def _merges_told(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:
+    """Return in words what the rows collapsed and what was merged, from which size to which."""
+    before, lines = sequence.graph, []
+    if before.n_nodes < exact.n_nodes:
+        change = _change(exact.n_nodes, before.n_nodes, exact.effective_size, before.effective_size)
+        lines.append(f"collapsed the nodes that no row reaches: {change}")
+    if sequence.nodes < before.n_nodes:
+        merges = before.n_nodes - sequence.nodes
+        change = _change(
+            before.n_nodes, sequence.nodes, before.effective_size, sequence.effective_size
+        )
+        lines.append(f"{merges:,} merges of nodes that are nearly alike: {change}")
+    else:
+        following = sequence.next_loss()[0]
+        cheapest = f"the cheapest merge would lose {following:.6g} nats"
+        reason = cheapest if isfinite(following) else "no two nodes have the same successors"
+        lines.append(f"no merge of nodes that are nearly alike: {reason}")
+    return lines
+
+
+def _change(nodes: int, then_nodes: int, size: int, then_size: int) -> str:
+    return f"{nodes:,} -> {then_nodes:,} nodes, effective size {size:,} -> {then_size:,} cells"
+
+
+def _changed(
+    compiled: Compilation, network: BayesianNetwork, graph: DecisionGraph, seed: int, message: str
+) -> Compilation:
+    """Return the record of another graph of the same network, with its message."""
+    return replace(
+        compiled,
+        graph=graph,
+        nodes=graph.n_nodes,
+        effective_size=graph.effective_size,
+        representational_size=graph.representational_size,
+        max_error=max_error(network, graph, np.random.default_rng(seed)),
+        message=message,
+    )
+
+
+def _write(compiled: Compilation, added: dict[str, Any], path: Path) -> None:
+    """Write the graph, its record with what is added to it, or its figure."""
+    if suffix_of(path) == ".pdg.json":
+        write_pdg(compiled.graph, path)
+    elif suffix_of(path) == ".json":
+        write_json(compilation_record(compiled) | added, path)
+    else:
+        write_figure(decision_graph_drawing(compiled.graph), path)

@@ -1,0 +1,163 @@
+"""The k best networks or equivalence classes: enumeration, record, tables, support of the arcs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from exactlearn.commands.output import Output, is_folder
+from exactlearn.commands.runs import Search
+from exactlearn.commands.solve import KBest
+from exactlearn.errors import MissingExtraError, OptionError
+from exactlearn.graphs.equivalence import pattern
+from exactlearn.reporting.arc_support import arc_support, support_record, write_support
+from exactlearn.reporting.report import facts, learning_tables, named_parents, number, plain_table
+from exactlearn.solvers import Problem
+from exactlearn.solvers.enumeration.networks import (
+    Enumeration,
+    enumerate_classes,
+    enumerate_networks,
+)
+from exactlearn.solvers.result import OnEvent
+
+SHOWN_NETWORKS, SHOWN_ARCS = 20, 30
+"""Most networks and arcs that the printed tables show."""
+
+
+_SHARES = ("support", "weight", "adjacency_support", "adjacency_weight")
+
+_CANDIDATES = {
+    True: "all parent sets of the allowed sizes",
+    False: "the candidates of the file: if it leaves out dominated ones, so does the list",
+}
+
+
+def enumerated(
+    wanted: KBest, problem: Problem, search: Search, on_event: OnEvent, **more: Any
+) -> Enumeration:
+    """List the networks, or classes.
+
+    Raises
+    ------
+    OptionError
+        When the solver or another option does not go with a list.
+    """
+    for option in ("gap", "certify"):
+        if more.pop(option, None):
+            name = {"gap": "--gap", "certify": "--certificate"}[option]
+            raise OptionError(f"{name} is for one network only: leave it out, or the list")
+    classes = wanted.best_classes is not None
+    return (enumerate_classes if classes else enumerate_networks)(
+        problem,
+        k=wanted.best_classes if classes else wanted.best,
+        factor=wanted.within,
+        solver=search.solver,
+        time_limit=search.time_limit,
+        seed=search.seed,
+        on_event=on_event,
+        **more,
+    )
+
+
+def k_best_record(
+    wanted: KBest, problem: Problem, found: Enumeration, *, from_data: bool
+) -> dict[str, Any]:
+    """Return the keys that the list adds to the record of the best network."""
+    names, listed = problem.names, found.networks
+    networks = []
+    for network in listed:
+        entry = {"score": network.score, "parents": named_parents(names, network.parents)}
+        if wanted.best_classes is not None:
+            entry |= _class_record(names, network.parents)
+        networks.append(entry)
+    return {
+        "networks": networks,
+        "complete": found.complete,
+        "next_bound": found.bound,
+        "ties": found.ties,
+        "candidates": _CANDIDATES[from_data],
+        "support": support_record(names, arc_support(listed)),
+    }
+
+
+def k_best_tables(wanted: KBest, record: Mapping[str, Any]) -> list[Any]:
+    """Return the tables of a record for people."""
+    if "networks" not in record:
+        return learning_tables(record)
+    networks, arcs = record["networks"], record["support"]
+    what = "classes" if wanted.best_classes is not None else "networks"
+    best = networks[0]["score"]
+    rows = [
+        (
+            str(rank),
+            number(network["score"]),
+            number(network["score"] - best),
+            str(sum(map(len, network["parents"].values()))),
+            *([str(network["size"])] if "size" in network else []),
+        )
+        for rank, network in enumerate(networks[:SHOWN_NETWORKS], 1)
+    ]
+    head = ("rank", "score", "difference", "arcs", *(["members"] * (what == "classes")))
+    shown = [
+        (arc["parent"], arc["child"], *(f"{arc[key]:.3f}" for key in _SHARES))
+        for arc in arcs[:SHOWN_ARCS]
+    ]
+    found: list[Any] = [
+        *learning_tables(record),
+        "",
+        facts(
+            **{what: f"{len(networks)}{'' if record['complete'] else ' (not all: a limit)'}"},
+            ties=str(record["ties"]),
+            no_other_above=number(record["next_bound"]),
+            over=record["candidates"],
+        ),
+        plain_table(head, rows, right=head),
+    ]
+    if len(networks) > SHOWN_NETWORKS:
+        found.append(f"... and {len(networks) - SHOWN_NETWORKS} more; -o or --json has all")
+    found += ["", plain_table(("parent", "child", *_SHARES), shown, right=_SHARES)]
+    if len(arcs) > SHOWN_ARCS:
+        found.append(f"... and {len(arcs) - SHOWN_ARCS} more arcs; --support FILE has all")
+    return found
+
+
+def support_writers(
+    wanted: KBest, problem: Problem, found: Enumeration, output: Output
+) -> list[Callable[[], None]]:
+    """Return functions that write the support of the arcs to the files asked for."""
+    records = support_record(problem.names, arc_support(found.networks))
+    steps: list[Callable[[], None]] = []
+    if wanted.support is not None:
+        steps.append(partial(_write, records, problem.names, wanted.support, output))
+    if output.path is not None and is_folder(output.path):
+        steps.append(partial(_write_in, records, problem.names, output.path, output))
+    return steps
+
+
+def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return the completed pattern of a network's class, and how many networks are in it."""
+    found = pattern(parents)
+    return {
+        "directed": [[names[a], names[b]] for a, b in sorted(found.directed)],
+        "undirected": [[names[a], names[b]] for a, b in sorted(found.undirected)],
+        "size": found.size,
+    }
+
+
+def _write(
+    records: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path, output: Output
+) -> None:
+    write_support(records, names, path)
+    output.wrote(path)
+
+
+def _write_in(
+    records: Sequence[Mapping[str, Any]], names: Sequence[str], folder: Path, output: Output
+) -> None:
+    """Write table and figure into a folder; the figure only where it can be drawn."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_support(records, names, folder / "support.csv")
+    try:
+        write_support(records, names, folder / "support.svg")
+    except MissingExtraError as error:
+        output.note(f"No figure support: {error}")

@@ -1,0 +1,205 @@
+"""What ``exactlearn learn-pdg`` does."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+
+from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.pipeline import load, load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.runs import Reading
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import ExitStatus, OptionError
+from exactlearn.formats.bif import read_bif
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.instances import locate
+from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import Size
+from exactlearn.reporting.drawing import decision_graph_drawing
+from exactlearn.reporting.frontier import write_frontier
+from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.records_file import RECORDS
+from exactlearn.reporting.report import facts, number, plain_table
+
+LEARNT = "learnt"
+"""In place of a network's file."""
+
+METHODS = ("direct", "hybrid", "em", "available", "complete")
+"""How graphs are learnt; the last three are structural EM and its stand-ins."""
+
+
+def run(
+    source: str,
+    output: Output,
+    reading: Reading,
+    method: str | None,
+    network: str | None,
+    lambdas: tuple[float, ...],
+    validation: str | None,
+    size: Size,
+    significances: tuple[float, ...],
+    tree: bool,
+    smoothing: float | None,
+    frontier: Path | None,
+    seed: int,
+) -> None:
+    """Run the command with its options, of which :mod:`exactlearn.commands.learn_pdg` tells."""
+    require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
+    require_suffix(frontier, RECORDS, "--frontier")
+    if len(lambdas) > 1 and validation is None:
+        raise OptionError("several --lambda need --validation, a table to choose the model by")
+    begun = monotonic()
+    dataset = load(locate(source, ".csv"), reading)
+    chosen = method or ("direct" if dataset.is_complete else "em")
+    _refuse_unused(chosen, significances, tree, frontier, size)
+    given = _given(network, dataset)
+    test = None
+    if validation is not None:
+        test = load_for(locate(validation, ".csv"), reading, given or dataset)
+    request = Request(
+        dataset=dataset,
+        method=chosen,
+        network=given,
+        lambdas=lambdas or None,
+        size=size,
+        significances=significances or None,
+        tree=tree,
+        alpha=smoothing,
+        seed=seed,
+    )
+    with output.narration(f"learning ({chosen})") as narration:
+        keep = _keeping(request, test, output.path, Checkpoint(narration.warn))
+        if output.path is not None and (chosen in ("direct", "hybrid") or network == LEARNT):
+            keep_first(request, keep)
+        if network == LEARNT:
+            narration.tell("network")
+            request = replace(request, network=learnt_network(dataset, seed))
+        found = learn_by(request, narration.tell, keep)
+    if frontier is not None and found.frontier is not None:
+        write_frontier(found.frontier, frontier)
+        output.wrote(frontier)
+    rows = [model_row(x, graph, dataset, test) for x, graph in found.models]
+    key = "log_likelihood" if test is None else "validation_log_likelihood"
+    best = max(range(len(rows)), key=lambda k: rows[k][key])
+    record = {
+        "method": chosen,
+        **rows[best],
+        "seconds": monotonic() - begun,
+        "finished": found.finished,
+        "models": rows,
+    }
+    if output.path is not None:
+        write_model(found.models[best][1], record, output.path)
+        output.wrote(output.path)
+    output.answer(record, *models_tables(record))
+    if not found.finished:
+        click.get_current_context().exit(ExitStatus.INTERRUPTED)
+
+
+def _keeping(
+    request: Request, test: Dataset | None, path: Path | None, checkpoint: Checkpoint
+) -> Keep:
+    """Return what writes each better model to a file while the search goes on."""
+    begun = monotonic()
+
+    def write(lambda_: float, graph: DecisionGraph) -> None:
+        assert path is not None
+        row = model_row(lambda_, graph, request.dataset, test)
+        seconds = monotonic() - begun
+        record = {"method": request.method, **row, "seconds": seconds, "finished": False}
+        write_model(graph, {**record, "models": [row]}, path)
+
+    def keep(score: float, lambda_: float, smoothed: Callable[[], DecisionGraph]) -> None:
+        if path is None or not checkpoint.is_due:
+            return
+        graph = smoothed()
+        if test is not None and len(request.lambdas or ()) > 1:
+            score = log_likelihood(graph, test)
+        checkpoint.keep(score, lambda: write(lambda_, graph))
+
+    return keep
+
+
+def _refuse_unused(
+    method: str,
+    significances: tuple[float, ...],
+    tree: bool,
+    frontier: Path | None,
+    size: Size,
+) -> None:
+    """Refuse options that the method would not heed."""
+    if significances and method != "direct":
+        raise OptionError(f"--significance is for --method direct, not {method}")
+    if tree and method in ("direct", "hybrid"):
+        raise OptionError(f"--tree is for --method em, available and complete, not {method}")
+    if frontier is not None and method != "hybrid":
+        raise OptionError(f"--frontier is for --method hybrid, not {method}")
+    if size != "effective" and method == "hybrid":
+        raise OptionError("--method hybrid merges by effective size: leave out --size")
+
+
+def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
+    """Read a network of the table's variables, if a file of one is given."""
+    if source is None or source == LEARNT:
+        return None
+    network = read_bif(locate(source, ".bif"))
+    if set(network.names) != set(dataset.names):
+        different = sorted(set(network.names) ^ set(dataset.names))
+        raise OptionError(
+            f"{source}: the network and the table must have the same variables; not in both:"
+            f" {', '.join(different)}"
+        )
+    return network
+
+
+def model_row(
+    lambda_: float, graph: DecisionGraph, dataset: Dataset, test: Dataset | None
+) -> dict[str, Any]:
+    """Return what is told of a model."""
+    row = {
+        "lambda": lambda_,
+        "effective_size": graph.effective_size,
+        "representational_size": graph.representational_size,
+        "nodes": graph.n_nodes,
+        "trees": int((graph.forest < 0).sum()),
+        "log_likelihood": log_likelihood(graph, dataset),
+    }
+    if test is not None:
+        row["validation_log_likelihood"] = log_likelihood(graph, test)
+    return row
+
+
+def models_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the chosen model's facts, and all models where there are several."""
+    told = {
+        key: number(value) if "likelihood" in key or key in ("lambda", "seconds") else str(value)
+        for key, value in record.items()
+        if key not in ("models", "finished")
+    }
+    models = record["models"]
+    if len(models) < 2:
+        return [facts(**told)]
+    columns = tuple(models[0])
+    rows = (
+        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
+    )
+    return [facts(**told), plain_table(columns, rows)]
+
+
+def write_model(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
+    """Write the graph, its record or its figure."""
+    if suffix_of(path) == ".pdg.json":
+        write_pdg(graph, path)
+    elif suffix_of(path) == ".json":
+        write_json(record, path)
+    else:
+        write_figure(decision_graph_drawing(graph), path)
