@@ -16,7 +16,7 @@ from benchmarks.belief_updates import updates
 from benchmarks.measuring import least_seconds, machine
 from exactlearn._runtime.threads import n_threads
 from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork, normalised, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
 from exactlearn.data.missingness import hide
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
@@ -84,7 +84,7 @@ def compilation(name: str, network: BayesianNetwork, time_limit: float) -> tuple
         short = compile_network(network)
         seconds = clock() - started
     except TooLargeError:
-        size = clique_tree(relevant(network)).size(network.cardinalities)
+        size = clique_tree(without_irrelevant_parents(network)).size(network.cardinalities)
         return [f"{size:,}", *["too large"] * 2, "-", *["-"] * 4], network
     fixed = least_seconds(lambda: compile_network(network, forest=short.forest), 3, clock)
     found = compile_and_check(network, time_limit=time_limit)

@@ -1,4 +1,4 @@
-"""The loop of every expectation maximisation: step until what never falls stops rising."""
+"""The loop of every expectation maximisation: steps until the objective stops rising."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -6,14 +6,14 @@ from typing import Protocol, TypeVar
 from exactlearn.errors import CheckError
 
 FALL = 1e-9
-"""Relative fall of what is maximised that passes for rounding."""
+"""Largest relative fall of the objective that counts as rounding."""
 
 STARTS = 5
 """Starts where the first one is symmetric in the states of a variable."""
 
 
 class AscentState(Protocol):
-    """Where an ascent stands: steps done so far, and what never falls."""
+    """State of an ascent: the steps done so far, and the objective."""
 
     @property
     def iteration(self) -> int:
@@ -22,7 +22,7 @@ class AscentState(Protocol):
 
     @property
     def objective(self) -> float:
-        """What never falls."""
+        """The maximised objective, which no step lowers."""
         ...
 
 

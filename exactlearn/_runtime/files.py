@@ -74,7 +74,7 @@ def read_lines(path: Path) -> bytes:
 
 
 def place(source: str | os.PathLike[str], text: str, at: int) -> str:
-    r"""Tell where a position of a text is: source, line and column.
+    r"""Return the source, line and column of a position of a text.
 
     Examples
     --------

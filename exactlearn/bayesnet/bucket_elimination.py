@@ -65,6 +65,7 @@ def expect_families(
         if logs[i] == -np.inf or (counts.size == 0 and posterior.size == 0):
             continue
         distribute(layout, m, space)
+        # Marginals and family counts from the posterior of each bucket.
         for b in range(m):
             v = space.missing[b]
             start, stop = space.cell_first[b], space.cell_first[b + 1]
@@ -74,7 +75,7 @@ def expect_families(
                     posterior[i, first + h] += space.cells[c + h]
             for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
                 family = layout.holder[t]
-                if counts.size > 0 and is_home(layout, row, family, v):
+                if counts.size > 0 and is_assigned(layout, row, family, v):
                     outer, inner = index_family(layout, row, family, b, space)
                     add_up(space.cells, start, outer, inner, space.places, weights[i], counts)
 
@@ -254,14 +255,16 @@ def collect(
         Logarithm of the sum (or maximum), over the missing variables, of the product of all
         families that hold one; ``-inf`` when that is zero, and then nothing else is of use.
     """
+    # Tables of ones over the buckets of the row.
     m = lay_out(layout, row, space)
     for c in range(space.cell_first[m]):
         space.cells[c] = 1.0
+    # First eliminated first: the families of each bucket, then its message.
     total = 0.0
     for i in range(m):
         v, start = space.missing[i], space.cell_first[i]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
-            if is_home(layout, row, layout.holder[t], v):
+            if is_assigned(layout, row, layout.holder[t], v):
                 outer, inner = index_family(layout, row, layout.holder[t], i, space)
                 multiply(space.cells, start, outer, inner, space.places, tables)
         scale = _send(layout, i, maximise, space)
@@ -275,14 +278,14 @@ def collect(
 def distribute(layout: Buckets, m: int, space: Space) -> None:
     """Turn the tables of all buckets, after summing messages, into posterior distributions."""
     for i in range(m - 1, -1, -1):
-        start, heir = space.cell_first[i], space.heir[i]
+        start, parent = space.cell_first[i], space.parent[i]
         first, last = space.message_first[i], space.message_first[i + 1]
         r = layout.cardinality[space.missing[i]]
         for t in range(first, last):
-            space.passed[t] = 1.0 if heir < 0 else 0.0
-        if heir >= 0:
+            space.passed[t] = 1.0 if parent < 0 else 0.0
+        if parent >= 0:
             outer, inner = index_message(layout, i, space)
-            above = space.cell_first[heir]
+            above = space.cell_first[parent]
             add_up(space.cells, above, outer, inner, space.places, 1.0, space.passed)
         for t in range(last - first):
             sent = space.messages[first + t] * space.scale[i]
@@ -292,8 +295,8 @@ def distribute(layout: Buckets, m: int, space: Space) -> None:
 
 
 @kernel
-def is_home(layout: Buckets, row: NDArray[np.int16], family: int, variable: int) -> bool:
-    """Tell whether a variable is the one of a family's missing ones that is eliminated first."""
+def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: int) -> bool:
+    """Return whether a family is in the bucket of a variable, its first missing one eliminated."""
     for t in range(layout.family_first[family], layout.family_first[family + 1]):
         u = layout.family[t]
         if row[u] < 0 and layout.position[u] < layout.position[variable]:
@@ -307,9 +310,10 @@ def _send(layout: Buckets, bucket: int, maximise: bool, space: Space) -> float:
 
     Returns what was divided by: without it, long products would underflow.
     """
-    start, heir = space.cell_first[bucket], space.heir[bucket]
+    start, parent = space.cell_first[bucket], space.parent[bucket]
     first, last = space.message_first[bucket], space.message_first[bucket + 1]
     r = layout.cardinality[space.missing[bucket]]
+    # Sum or maximum over the bucket's own variable.
     largest = 0.0
     for t in range(last - first):
         sent = 0.0
@@ -320,11 +324,13 @@ def _send(layout: Buckets, bucket: int, maximise: bool, space: Space) -> float:
         largest = max(largest, sent)
     if largest <= 0.0:
         return 0.0
+    # Scaling.
     for t in range(first, last):
         space.messages[t] /= largest
     space.scale[bucket] = largest
-    if heir >= 0:
+    # Product into the parent's table.
+    if parent >= 0:
         outer, inner = index_message(layout, bucket, space)
-        above = space.cell_first[heir]
+        above = space.cell_first[parent]
         multiply(space.cells, above, outer, inner, space.places, space.messages)
     return largest

@@ -141,12 +141,12 @@ class Space(NamedTuple):
     ----------
     missing, rank
         The missing variables in elimination order; and where each variable is among them, or -1.
-    heir
-        The bucket to which each one sends its message, or -1.
+    parent
+        The bucket that receives each one's message, or -1.
     member_first, members, cell_first, cells, message_first, messages
         Members, table and message of each bucket.
     passed
-        What a bucket hands back to those that sent to it, laid out as ``messages``.
+        The message that each bucket gets back from its parent, laid out as ``messages``.
     scale
         By how much the numbers of each bucket's message were divided.
     places, stride
@@ -157,7 +157,7 @@ class Space(NamedTuple):
 
     missing: NDArray[np.int64]
     rank: NDArray[np.int64]
-    heir: NDArray[np.int64]
+    parent: NDArray[np.int64]
     member_first: NDArray[np.int64]
     members: NDArray[np.int64]
     cell_first: NDArray[np.int64]
@@ -190,7 +190,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
     return Space(
         missing=np.zeros(n, np.int64),
         rank=np.zeros(n, np.int64),
-        heir=np.zeros(n, np.int64),
+        parent=np.zeros(n, np.int64),
         member_first=np.zeros(n + 1, np.int64),
         members=np.zeros(n + len(layout.separator), np.int64),
         cell_first=np.zeros(n + 1, np.int64),
@@ -206,7 +206,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
 
 @kernel
 def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, float, float]:
-    """Measure the tables of some rows' buckets, in floats: they do not overflow.
+    """Return the sizes of the tables of some rows' buckets, as floats, which do not overflow.
 
     Returns
     -------
@@ -233,7 +233,8 @@ def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, f
 
 @kernel
 def lay_out(layout: Buckets, row: NDArray[np.int16], space: Space) -> int:
-    """Set the buckets of a row, all but their numbers; return how many there are."""
+    """Set the buckets of a row, all but their cells; return how many there are."""
+    # The missing variables in elimination order.
     m = 0
     for v in layout.order:
         space.rank[v] = -1
@@ -241,16 +242,17 @@ def lay_out(layout: Buckets, row: NDArray[np.int16], space: Space) -> int:
             space.rank[v] = m
             space.missing[m] = v
             m += 1
+    # The members of each bucket: what is missing of the separator, then its own variable.
     for i in range(m):
         v, size, member = space.missing[i], 1, space.member_first[i]
-        space.heir[i] = -1
+        space.parent[i] = -1
         for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
             u = layout.separator[t]
             if row[u] < 0:
                 space.members[member] = u
                 member += 1
                 size *= layout.cardinality[u]
-                space.heir[i] = space.rank[u]
+                space.parent[i] = space.rank[u]
         space.members[member] = v
         space.member_first[i + 1] = member + 1
         space.message_first[i + 1] = space.message_first[i] + size
@@ -280,13 +282,13 @@ def index_family(
 
 @kernel
 def index_message(layout: Buckets, bucket: int, space: Space) -> tuple[int, int]:
-    """Write where the cells of a bucket's heir are in its message; return as `fill_places`."""
+    """Write where the cells of a bucket's parent are in its message; return as `fill_places`."""
     stride = 1
     first, last = space.member_first[bucket], space.member_first[bucket + 1] - 1
     for t in range(last - 1, first - 1, -1):
         space.stride[space.members[t]] = stride
         stride *= layout.cardinality[space.members[t]]
-    parts = fill_places(layout, space.heir[bucket], space.message_first[bucket], space)
+    parts = fill_places(layout, space.parent[bucket], space.message_first[bucket], space)
     for t in range(first, last):
         space.stride[space.members[t]] = 0
     return parts

@@ -1,6 +1,6 @@
-"""Posteriors under a network without compiling it: by elimination along its clique tree.
+"""Posteriors of rows under a network, by bucket elimination instead of compilation.
 
-This is what a network is asked by where the clique tree is small, or the decision graph is not.
+The method for queries of networks whose clique tree is small, or whose decision graph is large.
 """
 
 from weakref import WeakKeyDictionary
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, most_cells, space_for
-from exactlearn.bayesnet.network import BayesianNetwork, normalised, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
 
 CELLS_A_TRIAL = 50
 """Trying an order takes as long as so many table cells, times the variables, times them again."""
@@ -32,7 +32,7 @@ def prepared(network: BayesianNetwork) -> BayesianNetwork:
     It is made once, as long as the network is in use.
     """
     if network not in _PREPARED:
-        _PREPARED[network] = relevant(normalised(network))
+        _PREPARED[network] = without_irrelevant_parents(normalised(network))
     return _PREPARED[network]
 
 

@@ -39,7 +39,7 @@ EQUAL = 1e-9
 
 
 class EMState(NamedTuple):
-    """Where EM stands: parameters and what the E-step found under them.
+    """State of EM: the parameters, and the expected counts under them.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class EMState(NamedTuple):
         Log-likelihood of the observed cells under ``parameters``, natural logarithm, total over
         rows.
     objective
-        What never falls: ``log_likelihood`` plus ``alpha`` times the sum of all log parameters.
+        What EM maximises: ``log_likelihood`` plus ``alpha`` times the sum of all log parameters.
     """
 
     iteration: int
@@ -88,7 +88,7 @@ class NetworkEM:
         self._shapes = [table.shape for table in counts]
         self._ends = np.cumsum([table.size for table in counts])[:-1]
         self.available = np.concatenate([table.ravel() for table in counts])
-        # Refuses directed cycles, and parents that stand twice, before anything is inferred.
+        # Checks for directed cycles and repeated parents before the first inference.
         self.network(self.maximise(np.ones_like(self.available)))
         self._cells = dataset.missing_cells[weights[dataset.missing_cells[:, 0]] > 0]
         missing = set(self._cells[:, 1].tolist())
@@ -177,7 +177,7 @@ class NetworkEM:
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
     def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
-        """Raise and tell where the observed cells have probability zero."""
+        """Raise an error that names an impossible row."""
         names, dead = self.dataset.names, np.isneginf(logs)[self._parts.of_cell]
         if dead.any():
             row, variable = self._cells[dead.argmax()].tolist()

@@ -1,4 +1,4 @@
-"""Bayesian networks: a DAG with one conditional probability table per variable.
+"""Bayesian networks: a DAG with one conditional probability table per variable, and its pruning.
 
 The joint distribution is the product over the variables of P(X | parents of X)
 (Nielsen, thesis, section 3.2).
@@ -270,8 +270,8 @@ def normalised(network: BayesianNetwork) -> BayesianNetwork:
     return replace(network, tables=tables)
 
 
-def relevant(network: BayesianNetwork) -> BayesianNetwork:
-    """Return the same distribution without arcs from parents that do not matter.
+def without_irrelevant_parents(network: BayesianNetwork) -> BayesianNetwork:
+    """Return the network without arcs from parents that the variable does not depend on.
 
     Rows are compared as if normalised, and stay as they are.
 
@@ -280,7 +280,7 @@ def relevant(network: BayesianNetwork) -> BayesianNetwork:
     >>> import numpy as np
     >>> tables = (np.array([0.5, 0.5]), np.array([[0.2, 0.8], [0.2, 0.8]]))
     >>> network = BayesianNetwork(("a", "b"), (("0", "1"),) * 2, ((), (0,)), tables)
-    >>> relevant(network).parents
+    >>> without_irrelevant_parents(network).parents
     ((), ())
     """
     families = [
@@ -294,11 +294,11 @@ def relevant(network: BayesianNetwork) -> BayesianNetwork:
     )
 
 
-def part_of(network: BayesianNetwork, variables: Sequence[int]) -> BayesianNetwork:
-    """Return the distribution of some variables, in increasing order, all their parents among them.
+def subnetwork(network: BayesianNetwork, variables: Sequence[int]) -> BayesianNetwork:
+    """Return the network of some variables, in increasing order, all their parents among them.
 
-    Variables without descendants that are asked or told of change nothing (Shachter 1986,
-    "Evaluating influence diagrams": barren nodes).
+    Barren variables, which have no descendant among the targets and the evidence, can be left out
+    (Shachter 1986, "Evaluating influence diagrams").
     """
     number = {v: k for k, v in enumerate(variables)}
     return BayesianNetwork(
@@ -312,7 +312,7 @@ def part_of(network: BayesianNetwork, variables: Sequence[int]) -> BayesianNetwo
 def _reduced(
     parents: tuple[int, ...], table: NDArray[np.float64]
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Drop the parents that do not matter, the last first."""
+    """Return the parents that the variable depends on, and the table over them."""
     rows = table / table.sum(axis=-1, keepdims=True) if parents else table
     for axis in reversed(range(len(parents))):
         highest, lowest = rows.max(axis=axis), rows.min(axis=axis)

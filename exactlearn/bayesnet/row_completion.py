@@ -62,7 +62,7 @@ def posterior_cells(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.fl
     >>> posterior_cells(network, table)
     array([[0.5, 0.5]])
     """
-    task = _Completing(network, dataset)
+    task = _IncompleteRows(network, dataset)
     parts, states = task.parts, task.states
     found = np.zeros((len(parts.codes), int(task.layout.state_first[-1])))
     logs = np.empty(len(parts.codes))
@@ -106,7 +106,7 @@ def most_probable_completion(network: BayesianNetwork, dataset: Dataset) -> NDAr
     >>> most_probable_completion(network, Dataset(np.array([[-1]]), ("a",), network.states))
     array([1])
     """
-    task = _Completing(network, dataset)
+    task = _IncompleteRows(network, dataset)
     parts = task.parts
     return task.fill(parts.codes, parts.of_cell, np.empty((0, 0)))
 
@@ -141,7 +141,7 @@ def draw_completions(
     """
     if draws < 0:
         raise OptionError(f"{draws} completions to draw: give a number that is 0 or more")
-    task = _Completing(network, dataset)
+    task = _IncompleteRows(network, dataset)
     values = np.empty((draws, len(task.columns)), np.int64)
     for k in range(draws):
         values[k] = task.fill(task.codes, task.source, rng.random(task.codes.shape))
@@ -244,7 +244,7 @@ def _gather(
                     height += 1
 
 
-class _Completing:
+class _IncompleteRows:
     """A network, the incomplete rows of a table, and the way between their codes."""
 
     def __init__(self, network: BayesianNetwork, dataset: Dataset) -> None:

@@ -17,12 +17,12 @@ from exactlearn.data.labels import (
     Column,
     Place,
     check_repetition,
-    drop_it,
+    constant_message,
+    drop_hint,
     find_states,
     label_of,
     ordered,
     summary,
-    too_few,
 )
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
@@ -58,7 +58,7 @@ def code_columns(
     place: Place,
     weights: NDArray[np.float64] | None = None,
 ) -> CodedTable:
-    """Code every column, and refuse all unusable ones in one message.
+    """Return the coded columns; one error names all unusable ones.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def code_columns(
 
 
 def check_known(what: str, asked: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
-    """Raise an :class:`OptionError` when something is asked of a column that does not exist."""
+    """Raise an :class:`OptionError` when an option names an unknown column."""
     for name in asked:
         if name not in names:
             raise OptionError(
@@ -151,7 +151,7 @@ def _code(
     if declared is not None:
         return _as_declared(column, tuple(declared), place)
     if len(column.labels) < 2:
-        raise DataError(too_few(column, place))
+        raise DataError(constant_message(column, place))
     if rule is not None:
         return _binned(column, rule, place)
     if len(column.labels) > MANY and "*" in rules and not np.isnan(column.numbers()).any():
@@ -184,7 +184,7 @@ def _binned(column: Column, rule: str, place: Place) -> Coded:
         )
     if len(set(values)) < 2:
         raise DataError(
-            f"{place(column.name, None)}: all values are {values[0]:g}; {drop_it(column)}"
+            f"{place(column.name, None)}: all values are {values[0]:g}; {drop_hint(column)}"
         )
     codes, edges, names = discretise(np.append(values, np.nan)[column.codes], *parse_rule(rule))
     return Coded(names, codes, edges)

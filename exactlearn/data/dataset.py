@@ -307,7 +307,7 @@ def aligned_codes(
     return codes
 
 
-def check_complete(codes: NDArray[np.integer], names: Sequence[str], instead: str) -> None:
+def check_complete(codes: NDArray[np.integer], names: Sequence[str], why: str) -> None:
     """Raise when a cell is missing.
 
     Parameters
@@ -316,20 +316,20 @@ def check_complete(codes: NDArray[np.integer], names: Sequence[str], instead: st
         Shape (rows, variables).
     names
         The variables.
-    instead
-        What the message ends with: why rows must be complete and what to do.
+    why
+        End of the message: why rows must be complete, and what to do.
 
     Raises
     ------
     DataError
         When a code is -1; names the first such cell and how many there are.
     """
-    holes = np.argwhere(codes == MISSING)
-    if len(holes):
-        row, variable = (int(k) for k in holes[0])
+    missing = np.argwhere(codes == MISSING)
+    if len(missing):
+        row, variable = (int(k) for k in missing[0])
         raise DataError(
             f"column {names[variable]!r}, row {row}: the cell is missing "
-            f"({len(holes)} missing cells in all), {instead}"
+            f"({len(missing)} missing cells in all), {why}"
         )
 
 

@@ -1,8 +1,8 @@
 """Labels, which are the texts of cells: columns of them, and the states they name.
 
 States are ordered as numbers or bins if all are such, else as text. Columns without two states,
-and columns whose values do not repeat, cannot be scored; the messages of :func:`too_few` and
-:func:`check_repetition` say what their owner may do.
+and columns whose values do not repeat, cannot be scored: see :func:`constant_message` and
+:func:`check_repetition`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -144,21 +144,21 @@ _SHOWN = 10
 _NEXT_LINE = "\n  "
 
 Place = Callable[[str, int | None], str]
-"""Tells a reader where a column, or one of its cells, stands."""
+"""Returns the location of a column, or of one of its cells, for messages."""
 
 
-def too_few(column: Column, place: Place) -> str:
-    """Return why a column without two labels is refused."""
+def constant_message(column: Column, place: Place) -> str:
+    """Return the message about a column with fewer than two labels."""
     where = place(column.name, None)
     if not column.labels:
         return (
-            f"{where}: all cells are missing; {drop_it(column)}, or declare its states "
+            f"{where}: all cells are missing; {drop_hint(column)}, or declare its states "
             f"(--states '{column.name}=A,B')"
         )
     label = column.labels[0]
     return (
         f"{where}: constant, every {'observed ' if (column.codes < 0).any() else ''}cell is "
-        f"{label!r}; {drop_it(column)}, or declare its other states"
+        f"{label!r}; {drop_hint(column)}, or declare its other states"
     )
 
 
@@ -186,7 +186,7 @@ def check_repetition(column: Column, place: Place) -> None:
     if not len(strange) and count == rows:
         raise DataError(
             f"{where}: all {count} numbers are different; if they number the rows, "
-            f"{drop_it(column)}; if they measure, discretise them (--discretise "
+            f"{drop_hint(column)}; if they measure, discretise them (--discretise "
             f"'{column.name}=frequency:5')"
         )
     if not len(strange):
@@ -196,17 +196,17 @@ def check_repetition(column: Column, place: Place) -> None:
         raise DataError(
             f"{place(column.name, column.first_row(label))}: {label!r} stands among "
             f"{count - len(strange)} different numbers; if it means missing, say so "
-            f"(--missing {label!r}) and discretise the column; or {drop_it(column)}"
+            f"(--missing {label!r}) and discretise the column; or {drop_hint(column)}"
         )
     if count > rows // 2 or count > LARGEST:
         raise DataError(
             f"{where}: {count} different texts in {rows} cells, so it names rows rather than "
-            f"groups them; {drop_it(column)}, or declare its states"
+            f"groups them; {drop_hint(column)}, or declare its states"
         )
 
 
-def drop_it(column: Column) -> str:
-    """Return the offer to leave a column out."""
+def drop_hint(column: Column) -> str:
+    """Return the advice to leave a column out."""
     return f"drop it (--drop {column.name!r})"
 
 

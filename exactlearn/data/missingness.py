@@ -1,4 +1,4 @@
-"""What cells to hide, written in a line such as ``mcar:0.1``, ``mar:0.1`` or ``mnar:2``.
+"""Missingness mechanisms, written in a line such as ``mcar:0.1``, ``mar:0.1`` or ``mnar:2``.
 
 A cell's amount P is a share with a decimal point or exponent (``0.1``, ``1e-2``), strictly between
 0 and 1; an amount K is a whole number of cells. Cells missing before stay so, and a share counts
@@ -75,7 +75,7 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Read a specification, as the module explains them.
+    """Return the specification that a text writes, in the grammar of this module.
 
     Raises
     ------
@@ -127,7 +127,7 @@ _STEEPNESS = 3.0
     spec=instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
 )
 def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Dataset:
-    """Hide cells of a table; :mod:`exactlearn.data.missingness` explains the mechanisms.
+    """Hide cells of a table; the module explains the mechanisms.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Datase
     >>> hide(table, "mnar:2:1", np.random.default_rng(0)).codes.ravel().tolist().count(-1)
     2
     """
-    told = parse_spec(spec) if isinstance(spec, str) else spec
-    hidden = _MECHANISMS[told.mechanism](dataset, told, rng)
+    parsed = parse_spec(spec) if isinstance(spec, str) else spec
+    hidden = _MECHANISMS[parsed.mechanism](dataset, parsed, rng)
     codes = dataset.codes.copy()
     codes[hidden] = MISSING
     return replace(dataset, codes=codes)

@@ -141,7 +141,7 @@ def elimination_cost(
     variable: int,
     neighbours: NDArray[np.int64],
 ) -> float:
-    """Return what a rule of :data:`RULES` charges for eliminating a variable now.
+    """Return the cost of eliminating a variable now, by a rule of :data:`RULES`.
 
     Costs are sums and products of whole numbers, so equal costs compare equal.
     """
@@ -195,6 +195,7 @@ def greedy_elimination(
     left = np.ones(n, np.bool_)
     order = np.empty(n, np.int64)
     for step in range(n):
+        # The cheapest variable; costs are computed anew where a neighbour changed.
         best = -1
         for v in range(n):
             if not left[v]:
@@ -206,6 +207,7 @@ def greedy_elimination(
                 stale[v] = False
             if best < 0 or costs[v] < costs[best]:
                 best = v
+        # Its elimination.
         neighbours = np.flatnonzero(graph[best])
         eliminate(graph, best, neighbours)
         left[best] = False
@@ -233,7 +235,7 @@ def total_clique_size(
     position = np.empty(n, np.int64)
     for i in range(n):
         position[order[i]] = i
-    # The most members beside itself that an earlier cluster handed on to each variable.
+    # The most members beside itself that an earlier cluster left to each variable.
     handed = np.full(n, -1)
     total = 0.0
     for v in order:
@@ -244,8 +246,8 @@ def total_clique_size(
         if handed[v] < len(neighbours):
             total += size
         if len(neighbours):
-            heir = neighbours[position[neighbours].argmin()]
-            handed[heir] = max(handed[heir], len(neighbours) - 1)
+            parent = neighbours[position[neighbours].argmin()]
+            handed[parent] = max(handed[parent], len(neighbours) - 1)
         eliminate(graph, v, neighbours)
     return total
 
@@ -284,9 +286,9 @@ def maximal_cliques(adjacency: Adjacency, order: Sequence[int]) -> tuple[tuple[i
     for v, cluster in clusters.items():
         rest = cluster - {v}
         if rest:
-            heir = min(rest, key=position.__getitem__)
-            if len(clusters[heir]) == len(rest):
-                inside.add(heir)
+            parent = min(rest, key=position.__getitem__)
+            if len(clusters[parent]) == len(rest):
+                inside.add(parent)
     return tuple(sorted(tuple(sorted(c)) for v, c in clusters.items() if v not in inside))
 
 

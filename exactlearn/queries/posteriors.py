@@ -12,7 +12,7 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork, part_of
+from exactlearn.bayesnet.network import BayesianNetwork, subnetwork
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.graphs.d_separation import ancestors
 from exactlearn.pdg.inference.condition import condition
@@ -192,7 +192,7 @@ def _of_part(
     """Return the posterior of an ancestral subset of the variables, and 0 for the others."""
     soft = {k: found.soft[v] for k, v in enumerate(part) if v in found.soft}
     inner = Findings(found.codes[list(part)], soft)
-    marginals, log_probability = _posterior(part_of(model, part), inner, range(len(part)))
+    marginals, log_probability = _posterior(subnetwork(model, part), inner, range(len(part)))
     variable = np.repeat(np.arange(model.n_variables), model.cardinalities)
     posterior = np.zeros(len(variable))
     posterior[np.isin(variable, part)] = marginals

@@ -13,7 +13,7 @@ from exactlearn._runtime.threads import in_order
 from exactlearn.data.counts import distinct_rows, total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
-from exactlearn.scoring.candidate_lattice import Bench, Found, Joined, Lattice, Rules, score_sets
+from exactlearn.scoring.candidate_lattice import Found, Joined, Lattice, Rules, Scratch, score_sets
 from exactlearn.scoring.candidate_level import (
     Kept,
     Level,
@@ -131,15 +131,15 @@ class Enumeration:
         n_blocks = len(spans.start)
         terms = self._terms(size, int(spans.unions.sum()))
 
-        def bench() -> Bench:
-            return Bench(
+        def scratch() -> Scratch:
+            return Scratch(
                 new_stack(self.rows, size + 1),
                 new_stack(self.rows, max(1, size)),
                 np.full(REMEMBERED, -1, np.int64),
                 np.zeros(REMEMBERED),
             )
 
-        def score(block: int, own: Bench) -> _Block:
+        def score(block: int, own: Scratch) -> _Block:
             joined = self._join(spans, block, lattice.level)
             found = self._found(len(joined.families), size, lattice.last)
             score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
@@ -147,7 +147,7 @@ class Enumeration:
             n_open, counted = int(found.numbers[2]), int(found.numbers[3])
             return _Block(self._table(found), kept, n_open, counted, (block + 1) / n_blocks)
 
-        yield from in_order(score, n_blocks, bench, self.threads)
+        yield from in_order(score, n_blocks, scratch, self.threads)
 
     def _join(self, spans: _Spans, block: int, level: Level) -> Joined:
         """Return the sets to score that come of one block of the level below."""

@@ -45,7 +45,7 @@ class Joined(NamedTuple):
     families: NDArray[np.int64]
 
 
-class Bench(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch space of one thread: stacks for sets and for parent sets, and some sets' terms."""
 
     stack: Stack
@@ -131,9 +131,9 @@ def _entropy_closes(
     lower: Level,
     ranks: NDArray[np.int64],
 ) -> bool:
-    """Tell whether one of the parents has too little entropy given the others.
+    """Return whether one of the parents has too little entropy given the others.
 
-    ``own`` is the parents' term, ``required`` tells which variables are required parents, and
+    ``own`` is the parents' term, ``required`` says which variables are required parents, and
     ``ranks`` is scratch space.
     """
     ranks_without_one(others, choose, ranks)
@@ -185,7 +185,7 @@ def score_sets(
     rules: Rules,
     lattice: Lattice,
     rows: Rows,
-    bench: Bench,
+    scratch: Scratch,
     terms: Terms,
     found: Found,
 ) -> None:
@@ -193,7 +193,7 @@ def score_sets(
 
     Parameters
     ----------
-    joined, rules, lattice, rows, bench, terms
+    joined, rules, lattice, rows, scratch, terms
         See the classes.
     found
         Receives the candidates that no subset dominates, and the sets of the next level.
@@ -208,6 +208,7 @@ def score_sets(
     subset, others = np.empty(size, np.int64), np.empty(size - 1, np.int64)
     lower_ranks = np.zeros(size, np.int64)
     for row in range(len(joined.families)):
+        # The families of the set that no smaller set closes.
         overwrite(subset, joined.sets[row])
         ranks_without_one(subset, choose, ranks)
         families = _find_smaller(
@@ -220,6 +221,7 @@ def score_sets(
         for u in range(size):
             if nodes[u] >= 0:
                 cells = max(cells, float(level.cells[nodes[u]]))
+        # Bounds: which of these families need the table of the set.
         wanted = 0
         for t in range(size):
             if families >> t & 1 == 0:
@@ -239,12 +241,12 @@ def score_sets(
             node = nodes[t]
             own[t] = level.terms[node] if node >= 0 else np.nan
             if np.isnan(own[t]):
-                slot = ranks[t] & (len(bench.keys) - 1)
-                if bench.keys[slot] != ranks[t]:
-                    bench.terms[slot] = set_term(others, rows, bench.parent_stack, terms)[0]
-                    bench.keys[slot] = ranks[t]
+                slot = ranks[t] & (len(scratch.keys) - 1)
+                if scratch.keys[slot] != ranks[t]:
+                    scratch.terms[slot] = set_term(others, rows, scratch.parent_stack, terms)[0]
+                    scratch.keys[slot] = ranks[t]
                     numbers[3] += 1
-                own[t] = bench.terms[slot]
+                own[t] = scratch.terms[slot]
             if prune and kind == 1:
                 cost = b * (space / r) * (r - 1)
                 if _entropy_closes(
@@ -261,9 +263,10 @@ def score_sets(
                     families &= ~(1 << t)
                     continue
             wanted |= 1 << t
+        # Scores of those, from one table.
         term, cells = np.nan, 0.0
         if wanted:
-            term, cells = set_term(subset, rows, bench.stack, terms)
+            term, cells = set_term(subset, rows, scratch.stack, terms)
             numbers[3] += 1
         for t in range(size):
             if wanted >> t & 1 == 0:
@@ -277,5 +280,6 @@ def score_sets(
             best[t] = max(best[t], score)
             if prune and ceiling(kind, b, fewest * space / r, r, cells) + slack <= best[t]:
                 families &= ~(1 << t)
+        # The set stays for the next level while some family is open.
         if not last and (families or wanted):
             _keep(subset, term, cells, families, best, choose, found.kept, numbers)

@@ -139,7 +139,7 @@ def _enqueue(
 
 @kernel
 def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) -> bool:
-    """Tell whether no superset of a node's parents is wanted."""
+    """Return whether all supersets of a node's parents are dominated or too large."""
     if tree.depth[node] + len(child.required) >= child.max_parents:
         return True
     r = rows.cardinalities[child.child]
@@ -298,6 +298,7 @@ def search(
     """
     nodes, places = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
     for _ in range(batches):
+        # New nodes enter the queue.
         while numbers[EXPANDED] < numbers[NODES] and numbers[QUEUED] < len(queue.node):
             node = numbers[EXPANDED]
             if not _is_closed(child, tree, node, rows, terms):
@@ -307,6 +308,7 @@ def search(
         stuck = is_crowded(child, queue, numbers) or numbers[NODES] + BATCH > len(tree.score)
         if stuck or numbers[QUEUED] == 0 or numbers[SCORED] >= effort:
             return
+        # The best entries leave it, sorted by node, so that sets next to each other share tables.
         count = min(BATCH, numbers[QUEUED])
         for i in range(count):
             pop(queue, numbers[QUEUED])
@@ -317,6 +319,7 @@ def search(
                 nodes[at], places[at] = nodes[at - 1], places[at - 1]
                 at -= 1
             nodes[at], places[at] = node, place
+        # Neighbours of scored sets are estimated; estimated sets are scored.
         for i in range(count):
             if places[i] == EXPAND:
                 _expand(child, tree, nodes[i], rows, terms, queue, numbers)
@@ -326,7 +329,7 @@ def search(
 
 @kernel
 def is_crowded(child: Child, queue: Queue, numbers: NDArray[np.int64]) -> bool:
-    """Tell whether another batch may not fit into the queue."""
+    """Return whether another batch may not fit into the queue."""
     return bool(numbers[QUEUED] + BATCH * len(child.parents) > len(queue.node))
 
 
@@ -338,7 +341,7 @@ def undominated(
     n: int,
     sets: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    """Tell which parent sets no other of the given ones dominates.
+    """Return which parent sets no other of the given ones dominates.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def _add(total: float, error: float, value: float) -> tuple[float, float]:
 
 @kernel
 def _find(sizes: NDArray[np.float64], cells: float) -> int:
-    """Return where a table size stands, or -1."""
+    """Return the place of a table size, or -1."""
     low, high = 0, len(sizes)
     while low < high:
         middle = (low + high) // 2
@@ -260,7 +260,7 @@ def ceiling(kind: int, b: float, q: float, r: int, cells: float) -> float:
 
 @kernel
 def lacks_entropy(gain: float, cost: float, r: int, slack: float) -> bool:
-    """Tell whether a parent with ``r`` states has too little entropy given the others.
+    """Return whether a parent with ``r`` states has too little entropy given the others.
 
     ``gain`` is that entropy, over all rows and as the score weighs it; ``cost`` is the penalty of
     the family with the parent.

@@ -83,14 +83,14 @@ def expand(
         raise OptionError("the network must have the table's variables and states, in its order")
     weights = dataset.row_weights
     codes = dataset.codes.astype(np.int16)
-    holes = (codes < 0).any(axis=1)
-    labels, first = group_rows(codes[holes].astype(np.int32))
-    task = _Expanding(network, codes[holes][first])
-    masses = np.bincount(labels, weights[holes], len(first)).astype(np.float64)
+    incomplete = (codes < 0).any(axis=1)
+    labels, first = group_rows(codes[incomplete].astype(np.int32))
+    task = _IncompleteRows(network, codes[incomplete][first])
+    masses = np.bincount(labels, weights[incomplete], len(first)).astype(np.float64)
     most = _fitting(task.n_completions, completions)
     many = task.n_completions > most
     parts = [
-        (codes[~holes], weights[~holes]),
+        (codes[~incomplete], weights[~incomplete]),
         task.listed(np.flatnonzero(~many), masses),
         task.drawn(np.flatnonzero(many), masses, min(most, DRAWS), np.random.default_rng(seed)),
     ]
@@ -112,7 +112,7 @@ def _fitting(n_completions: NDArray[np.float64], most: int) -> int:
     return most
 
 
-class _Expanding:
+class _IncompleteRows:
     """The distinct incomplete rows of a table, and what inference in a network needs."""
 
     def __init__(self, network: BayesianNetwork, codes: NDArray[np.int16]) -> None:

@@ -1,4 +1,4 @@
-"""Structural EM: complete the table by a network, learn the best network, and so on.
+"""Structural EM: completion of the table by a network and learning of the best DAG, in turns.
 
 ``expected`` (Friedman 1997, "Learning belief networks in the presence of missing values and hidden
 variables"; 1998, "The Bayesian structural EM algorithm"): the E-step weights the completions of
@@ -139,8 +139,8 @@ def structural_em(
         )
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed)
-    climb = Climb(task, chosen, alpha, completions, Incumbent(time_limit, on_event))
-    result = climb.run(starts)
+    alternation = _Alternation(task, chosen, alpha, completions, Incumbent(time_limit, on_event))
+    result = alternation.run(starts)
     result.check(dataset, score)
     return result
 
@@ -152,7 +152,7 @@ NO_VALUES = np.zeros(0, np.int64)
 
 
 @dataclass(eq=False)
-class Climb:
+class _Alternation:
     """The state over all starts: the networks met, and what was done.
 
     Parameters
@@ -176,12 +176,12 @@ class Climb:
     remarks: list[str] = field(default_factory=list)
 
     def run(self, starts: int) -> StructuralEM:
-        """Climb from every start, within the limits."""
+        """Alternate E- and M-steps from every start, within the limits."""
         status: StructuralStatus = "converged"
         try:
             with interruptible():
                 for start in range(1 if self.task.dataset.is_complete else starts):
-                    if not self._climb(self._first_table(start)):
+                    if not self._alternate(self._first_table(start)):
                         status = "feasible"
                         self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
         except LimitReachedError as limit:
@@ -201,8 +201,8 @@ class Climb:
         rng = np.random.default_rng((self.task.seed, start))
         return dataset.complete(rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]]))
 
-    def _climb(self, table: Dataset) -> bool:
-        """Alternate from a complete table; tell whether that converged."""
+    def _alternate(self, table: Dataset) -> bool:
+        """Alternate M- and E-steps from a complete table; return whether they converged."""
         current: Parents | None = None
         seen: set[Parents | bytes] = set()
         for _ in range(MOST_ITERATIONS):
@@ -251,7 +251,7 @@ class Climb:
         self.incumbent.tick(0)
 
     def _is_best(self, parents: Parents | None, table: Dataset, result: Result) -> bool:
-        """Tell whether no DAG scores more than the current one on its own expected counts."""
+        """Return whether the current DAG has the best score of its own expected counts."""
         if parents is None:
             return False
         score = complete_score(table, parents, self.task.score)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.network import BayesianNetwork, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, without_irrelevant_parents
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_and_check
 from exactlearn.queries.posteriors import query
@@ -31,7 +31,7 @@ def test_idle_parents_go_and_the_joint_stays(seed, n):
     rng = np.random.default_rng(seed)
     network = random_network(rng, n)
     wider = with_idle_parents(rng, network)
-    reduced = relevant(wider)
+    reduced = without_irrelevant_parents(wider)
     assert all(
         set(few) <= set(many) for few, many in zip(reduced.parents, network.parents, strict=True)
     )
@@ -46,13 +46,13 @@ def test_a_parent_that_matters_in_one_row_only_stays():
     root = np.array([0.5, 0.5])
     states = (("0", "1"),) * 3
     network = BayesianNetwork(("a", "b", "c"), states, ((), (), (0, 1)), (root, root, table))
-    assert relevant(network).parents == ((), (), (0, 1))
+    assert without_irrelevant_parents(network).parents == ((), (), (0, 1))
 
 
 @pytest.mark.parametrize(("name", "dropped"), [("insurance", 2), ("barley", 7)])
 def test_known_networks_have_idle_parents(data_dir, name, dropped):
     network = read_bif(data_dir / "bif" / f"{name}.bif.gz")
-    assert len(network.arcs) - len(relevant(network).arcs) == dropped
+    assert len(network.arcs) - len(without_irrelevant_parents(network).arcs) == dropped
 
 
 def test_queries_do_not_feel_the_difference():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
-from exactlearn.bayesnet.network import BayesianNetwork, normalised, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
@@ -155,7 +155,9 @@ def compile_and_check(
     """
     effort = Effort(steps, time_limit, seed, on_event)
     if tree is None:
-        tree = clique_tree(relevant(network), deadline=effort.triangulation_deadline)
+        tree = clique_tree(
+            without_irrelevant_parents(network), deadline=effort.triangulation_deadline
+        )
     else:
         tree.check(network)
     clique_size = tree.size(network.cardinalities)
@@ -205,7 +207,10 @@ def _compile(
     """Compile each connected part over its own best tree, or over the only one given."""
     if network.n_variables == 0:
         raise DataError("the network has no variables: nothing to compile")
-    first, reduced = -1 if root is None else network.index(root), relevant(network)
+    first, reduced = (
+        -1 if root is None else network.index(root),
+        without_irrelevant_parents(network),
+    )
     if (effort.steps or 0) < 0 or (effort.time_limit or 0) < 0:
         raise OptionError(
             f"steps {effort.steps} and time limit {effort.time_limit}: give numbers that are 0"

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.network import BayesianNetwork, relevant
+from exactlearn.bayesnet.network import BayesianNetwork, without_irrelevant_parents
 from exactlearn.errors import CheckError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.merge import prune_unreached
@@ -101,7 +101,7 @@ def compile_exactly(network: BayesianNetwork, forest: NDArray[np.int32]) -> Rati
         table that count as equal in floating-point numbers are not.
     """
     joined = moral_graph([() if p < 0 else (int(p),) for p in forest])
-    reduced = relevant(network)
+    reduced = without_irrelevant_parents(network)
     adjacency = moral_graph(reduced.parents)
     trees = [forest_over(adjacency, forest.tolist(), part) for part in components(joined)]
     cells = sum(tree.expanded_size(network.cardinalities.tolist()) for tree in trees)
