@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation, augment, gadget_problem
     from exactlearn.augmentation.profile import Profile, profile
-    from exactlearn.augmentation.ranking import Ranking, best_pairs
+    from exactlearn.augmentation.ranking import Ranking, best_solutions
     from exactlearn.bayesnet.complete_data import fit_complete
     from exactlearn.bayesnet.em import EMResult, fit_em
     from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
@@ -78,7 +78,7 @@ _HOME = {
     "Result": "exactlearn.solvers",
     "StructuralEM": "exactlearn.structure.result",
     "augment": "exactlearn.augmentation",
-    "best_pairs": "exactlearn.augmentation.ranking",
+    "best_solutions": "exactlearn.augmentation.ranking",
     "candidate_parent_sets": "exactlearn.scoring.candidates",
     "classify": "exactlearn.queries.table_queries",
     "compile_network": "exactlearn.pdg.compile.compile",
@@ -149,7 +149,7 @@ __all__ = [
     "Result",
     "StructuralEM",
     "augment",
-    "best_pairs",
+    "best_solutions",
     "candidate_parent_sets",
     "classify",
     "compile_network",

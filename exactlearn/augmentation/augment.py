@@ -13,9 +13,9 @@ from exactlearn.augmentation.exact import (
     reduction,
 )
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Incumbent, Pair
+from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
-from exactlearn.augmentation.local_search.neighbourhood import better_pair
+from exactlearn.augmentation.local_search.neighbourhood import better_solution
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
@@ -76,7 +76,7 @@ def augment(
         Solver inside: ``auto``, ``scip``, ``dynamic``, or ``ordering`` (``t-local`` only, and
         nothing is proven then).
     time_limit
-        Seconds; when they are over, the best pair so far is returned.
+        Seconds; when they are over, the best solution so far is returned.
     seed
         Seed of the random starts.
     required, forbidden
@@ -169,20 +169,20 @@ def check(augmentation: Augmentation, dataset: Dataset, score: Score, rules: Fam
     augmentation
         The answer.
     dataset, score, rules
-        What was asked.
+        The table, the score and the rules of the search.
 
     Raises
     ------
     CheckError
-        When :meth:`Augmentation.check_score` does, or when ``t-local`` is claimed and a better pair
-        lies within distance ``t``.
+        When :meth:`Augmentation.check_score` does, or when ``t-local`` is claimed and a better
+        solution lies within distance ``t``.
     """
     augmentation.check_score(dataset, score, rules)
     if augmentation.status != "t-local" or augmentation.parents is None:
         return
     assert augmentation.t is not None
-    pair = Pair(augmentation.parents, augmentation.values, augmentation.score)
-    better = better_pair(Task(dataset, score, rules), Incumbent(), pair, augmentation.t)
+    solution = Solution(augmentation.parents, augmentation.values, augmentation.score)
+    better = better_solution(Task(dataset, score, rules), Incumbent(), solution, augmentation.t)
     if better is not None:
         raise CheckError(
             f"a pair within distance {augmentation.t} scores {better.score!r}, more than "

@@ -15,10 +15,10 @@ from exactlearn.augmentation.branch_and_bound.incomplete_families import require
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.enumeration.gadget import (
     artificial_names,
+    by_cell_choices,
     chosen_values,
     gadget_selection,
     penalty,
-    read_by_cell,
     without_choices,
 )
 from exactlearn.augmentation.enumeration.linked_program import (
@@ -28,7 +28,7 @@ from exactlearn.augmentation.enumeration.linked_program import (
     place_values,
     require_enumerable,
 )
-from exactlearn.augmentation.incumbent import Answers, Incumbent
+from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
 from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, merge_rows, pause
@@ -56,7 +56,7 @@ def augment_exact(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentat
     task
         The table, the score, the rules and the solver inside.
     incumbent
-        Where the best pair, the bound and the clock are kept.
+        Where the best solution, the bound and the clock are kept.
     starts
         Number of starts of the climber that finds the first incumbent.
 
@@ -103,7 +103,7 @@ def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augme
 def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
     try:
         with interruptible():
-            branch(task, Answers(incumbent))
+            branch(task, SolutionPool(incumbent))
     except LimitReachedError as limit:
         return limit.status, "stopped before all branches were closed"
     except KeyboardInterrupt:
@@ -116,7 +116,7 @@ def reduction(task: Task) -> tuple[Problem, Problem]:
     require_enumerable(task.dataset, task.rules.max_parents)
     columns = all_completions(task.dataset)
     linked = completion_problem(task.dataset, columns, task.score, task.rules)
-    by_cell = read_by_cell(linked, columns, task.dataset)
+    by_cell = by_cell_choices(linked, columns, task.dataset)
     return by_cell, without_choices(by_cell, artificial_names(task.dataset, task.dataset.names))
 
 
@@ -144,7 +144,7 @@ def _run(
 
 
 def _begin(task: Task, incumbent: Incumbent, starts: int) -> None:
-    """Find a bound that costs little, then a good pair; the limit leaves time for better bounds."""
+    """Find a bound that costs little, then a good solution in a share of the time limit."""
     incumbent.prove_families(bounds_without_rows(task))
     incumbent.prove_families(bounds_by_complete_rows(task, between_blocks(incumbent)))
     try:
@@ -162,7 +162,7 @@ def _solve_linked(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus,
 
     def take(parents: tuple[tuple[int, ...], ...], options: tuple[int, ...]) -> None:
         values = at_missing(columns.fill(options), task.dataset)
-        incumbent.offer(task.pair(parents, values))
+        incumbent.offer(task.solution(parents, values))
 
     start = Result(
         parents=incumbent.parents,
@@ -182,7 +182,7 @@ def _solve_gadget(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus,
 
     def take(parents: tuple[tuple[int, ...], ...], _: tuple[int, ...]) -> None:
         dag = tuple(tuple(p for p in ps if p < n) for ps in parents[:n])
-        incumbent.offer(task.pair(dag, chosen_values(by_cell, parents)))
+        incumbent.offer(task.solution(dag, chosen_values(by_cell, parents)))
 
     start = Result(
         parents=gadget_selection(by_cell, _dag(incumbent), incumbent.working_values),

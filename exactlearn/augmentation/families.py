@@ -110,7 +110,7 @@ MOST_TERMS = 2**25
 """Tabulated terms, 8 bytes each, beyond which all are evaluated when needed."""
 
 
-class Growth(NamedTuple):
+class ScoreIncrements(NamedTuple):
     """A compiled score with ``f`` and ``g`` tabulated where counts are whole numbers.
 
     Attributes
@@ -131,13 +131,13 @@ class Growth(NamedTuple):
     rows: NDArray[np.int64]
 
 
-def growth(
+def tabulate_increments(
     compiled: tuple[int, float, float],
     n_configurations: NDArray[np.float64],
     states: int | NDArray[np.int64],
     weights: NDArray[np.float64],
-) -> Growth:
-    """Tabulate the growth of families.
+) -> ScoreIncrements:
+    """Tabulate the score increments of families.
 
     Parameters
     ----------
@@ -153,18 +153,18 @@ def growth(
     kind, a, _ = compiled
     rows = np.zeros((len(n_configurations), 2), np.int64)
     if (weights != np.round(weights)).any():
-        return Growth(*compiled, np.zeros((1, 0)), rows)
+        return ScoreIncrements(*compiled, np.zeros((1, 0)), rows)
     counts = np.arange(int(weights.sum()) + 1, dtype=np.float64)
     if kind != BAYESIAN:
         tables = np.asarray(a * xlogy(counts, counts), np.float64)[None, :]
-        return Growth(*compiled, tables, rows)
+        return ScoreIncrements(*compiled, tables, rows)
     alphas = np.concatenate([a / (n_configurations * states), a / n_configurations])
     distinct, inverse = np.unique(alphas, return_inverse=True)
     if len(distinct) * len(counts) > MOST_TERMS:
-        return Growth(*compiled, np.zeros((1, 0)), rows)
+        return ScoreIncrements(*compiled, np.zeros((1, 0)), rows)
     tables = gammaln(counts + distinct[:, None]) - gammaln(distinct[:, None])
     rows = inverse.reshape(2, -1).T.astype(np.int64)
-    return Growth(*compiled, np.asarray(tables, np.float64), np.ascontiguousarray(rows))
+    return ScoreIncrements(*compiled, np.asarray(tables, np.float64), np.ascontiguousarray(rows))
 
 
 @kernel

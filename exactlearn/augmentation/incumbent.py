@@ -19,7 +19,7 @@ IMPROVEMENT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class Solution:
     """A DAG and a completion with their score."""
 
     parents: tuple[tuple[int, ...], ...]
@@ -28,7 +28,7 @@ class Pair:
 
     @property
     def target(self) -> float:
-        """What a pair must score more than to count as better."""
+        """Score that a solution must exceed to count as better."""
         return self.score + IMPROVEMENT * max(1.0, abs(self.score))
 
 
@@ -39,19 +39,19 @@ def total_score(dataset: Dataset, parents: Sequence[Sequence[int]], score: Score
 
 @dataclass(frozen=True)
 class Unproven:
-    """Changes of cells after which a better pair is not excluded.
+    """Moves after which a better solution is not excluded.
 
     Parameters
     ----------
     changes
-        How many; changes that lead to the same table but for the order of its rows count once.
+        Their number; moves that lead to the same table but for the order of its rows count once.
     of
-        How many there are up to the distance asked for.
+        Number of moves up to the distance asked for.
     dag
         Whether the DAG is not proven the best one for the completion as it is, either.
     gain
-        No pair after any of them, nor with another DAG alone, scores more than this above the pair;
-        ``inf`` while some are not bounded.
+        No solution after any of them, nor with another DAG alone, scores more than this above the
+        current one; ``inf`` while some are not bounded.
     """
 
     changes: int
@@ -61,15 +61,15 @@ class Unproven:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the pair is proven to be t-local optimal."""
+        """Whether the solution is proven to be t-local optimal."""
         return not self.changes and not self.dag
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """The same in words."""
         if self.is_nothing:
-            return f"the best pair is t-local optimal, all of its {self.of} changes being excluded"
-        left = f"{self.changes} of {self.of} changes"
+            return f"the best solution is t-local optimal: all of its {self.of} moves are excluded"
+        left = f"{self.changes} of {self.of} moves"
         left += " and the DAG are unproven" if self.dag else " are unproven"
         if not isfinite(self.gain):
             return f"{left}, and not all are bounded yet"
@@ -77,48 +77,48 @@ class Unproven:
 
 
 class Ledger:
-    """The changes around a pair that are open at the moment.
+    """The moves around a solution that are open at the moment.
 
     Attributes
     ----------
     left
-        What pairs after those that have been bounded score at most, in pieces.
+        Bounds on the solutions after the moves that have been bounded, in pieces.
     unseen
-        How many have not been bounded.
+        Number of moves that have not been bounded.
     dag
-        What the pair's own completion allows at most; the pair's score once its DAG is proven.
+        Bound of the DAGs for the solution's own completion; its score once its DAG is proven.
 
     Parameters
     ----------
-    pair
-        The pair.
+    solution
+        The solution.
     total
-        How many changes there are.
+        Number of moves.
     """
 
-    def __init__(self, pair: Pair, total: int) -> None:
-        self.pair, self.total = pair, total
+    def __init__(self, solution: Solution, total: int) -> None:
+        self.solution, self.total = solution, total
         self.left: list[NDArray[np.float64]] = []
         self.unseen = total
         self.dag = inf
 
     @property
     def unproven(self) -> Unproven:
-        """What is open now."""
-        is_dag_open = self.dag > self.pair.target
+        """The moves that are open now."""
+        is_dag_open = self.dag > self.solution.target
         bounds = np.concatenate([np.zeros(0), *self.left])
         open_bounds = [*bounds.tolist(), *([self.dag] if is_dag_open else [])]
-        highest = inf if self.unseen else max(open_bounds, default=self.pair.score)
+        highest = inf if self.unseen else max(open_bounds, default=self.solution.score)
         return Unproven(
             changes=len(bounds) + self.unseen,
             of=self.total,
             dag=is_dag_open,
-            gain=max(0.0, highest - self.pair.score),
+            gain=max(0.0, highest - self.solution.score),
         )
 
 
 GRACE = 1.0
-"""Seconds beyond the time limit in which a first pair may still be found."""
+"""Seconds beyond the time limit in which a first solution may still be found."""
 
 STEADY = 0.2
 """Seconds after which the listener hears of a search again between two blocks of its work."""
@@ -158,12 +158,12 @@ class Incumbent:
     stopped: bool = False
     hurry: float = inf
     ledger: Ledger | None = None
-    _told: float = -inf
+    _reported: float = -inf
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def values(self) -> NDArray[np.int64]:
-        """State of each missing cell of the user's table; none before there is any pair."""
+        """State of each missing cell of the user's table; none before there is any solution."""
         if self.restore is None or self.parents is None:
             return self.working_values
         return self.working_values[self.restore]
@@ -185,7 +185,7 @@ class Incumbent:
 
     @property
     def is_over(self) -> bool:
-        """Whether a search is to end: while there is no pair, a grace beyond the limit."""
+        """Whether a search is to end: while there is no solution, a grace beyond the limit."""
         limit = inf if self.time_limit is None else self.time_limit
         if self.parents is None:
             return self.seconds >= limit + GRACE
@@ -193,7 +193,7 @@ class Incumbent:
 
     @contextmanager
     def hurried(self, share: float) -> Iterator[None]:
-        """Let what is inside end, once there is a pair, after a share of the time that is left."""
+        """End what is inside, once there is a solution, after a share of the time that is left."""
         if self.remaining is not None:
             self.hurry = self.seconds + share * self.remaining
         try:
@@ -202,7 +202,7 @@ class Incumbent:
             self.hurry = inf
 
     def stop(self) -> None:
-        """Tell the searches in all threads to stop at their next look at the clock."""
+        """Stop the searches in all threads at their next look at the clock."""
         self.stopped = True
 
     def resume(self) -> None:
@@ -214,38 +214,38 @@ class Incumbent:
         with self._lock:
             self.nodes += nodes
 
-    def offer(self, pair: Pair) -> None:
-        """Keep a pair if it is the best so far, by more than rounding."""
+    def offer(self, solution: Solution) -> None:
+        """Keep a solution if it is the best so far, by more than rounding."""
         with self._lock:
-            if pair.score > self.score + ROUNDING * max(1.0, abs(pair.score)):
-                self.parents, self.working_values = pair.parents, pair.values
-                self.score = pair.score
+            if solution.score > self.score + ROUNDING * max(1.0, abs(solution.score)):
+                self.parents, self.working_values = solution.parents, solution.values
+                self.score = solution.score
                 self._report()
 
-    def confirm(self, pair: Pair) -> None:
-        """Prefer a pair that is proven to be locally optimal to another of the same score."""
+    def confirm(self, solution: Solution) -> None:
+        """Prefer a solution that is proven to be locally optimal to another of the same score."""
         with self._lock:
-            if self._is_best(pair):
-                self.parents, self.working_values = pair.parents, pair.values
-                self.score = pair.score
+            if self._is_best(solution):
+                self.parents, self.working_values = solution.parents, solution.values
+                self.score = solution.score
 
     def examine(self, ledger: Ledger) -> None:
-        """Remember what keeps account of the changes around the best pair."""
+        """Keep the account of the moves around the best solution."""
         with self._lock:
-            if self._is_best(ledger.pair):
+            if self._is_best(ledger.solution):
                 self.ledger = ledger
 
     @property
     def unproven(self) -> Unproven | None:
-        """Which changes around the best pair are open, if it has been looked at."""
-        known = self.ledger is not None and self._is_best(self.ledger.pair)
+        """Which moves around the best solution are open, if it has been looked at."""
+        known = self.ledger is not None and self._is_best(self.ledger.solution)
         return self.ledger.unproven if self.ledger is not None and known else None
 
-    def _is_best(self, pair: Pair) -> bool:
-        return pair.score >= self.score - ROUNDING * max(1.0, abs(pair.score))
+    def _is_best(self, solution: Solution) -> bool:
+        return solution.score >= self.score - ROUNDING * max(1.0, abs(solution.score))
 
     def prove(self, bound: float) -> None:
-        """Keep a bound if it is the tightest so far; it is told once there is a pair."""
+        """Keep a bound if it is the tightest so far; it is reported once there is a solution."""
         if bound < self.bound:
             self.bound = bound
             if self.parents is not None:
@@ -278,7 +278,7 @@ class Incumbent:
         KeyboardInterrupt
             As :meth:`tick`.
         """
-        if self.stopped or time.monotonic() - self._told >= STEADY:
+        if self.stopped or time.monotonic() - self._reported >= STEADY:
             self.tick(0)
 
     def _report(self) -> None:
@@ -287,7 +287,7 @@ class Incumbent:
             self.on_event(self._event(self.nodes))
 
     def _event(self, nodes: int) -> Event:
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         values = () if self.parents is None else tuple(self.values.tolist())
         return Event(self.seconds, self.score, self.bound, nodes, self.parents, values)
 
@@ -299,15 +299,15 @@ _Key = tuple[tuple[tuple[int, ...], ...] | None, bytes]
 
 
 @dataclass
-class Answers:
-    """The best pairs so far.
+class SolutionPool:
+    """The best solutions so far, of which ``k`` are kept.
 
     Parameters
     ----------
     incumbent
         Holds the best one, and the clock.
     k
-        How many are looked for.
+        Number of solutions looked for.
     by_completion
         Whether each completion is wanted once only, with its best DAG.
     """
@@ -315,37 +315,37 @@ class Answers:
     incumbent: Incumbent
     k: int = 1
     by_completion: bool = False
-    _found: dict[_Key, Pair] = field(default_factory=dict, repr=False)
+    _found: dict[_Key, Solution] = field(default_factory=dict, repr=False)
 
-    def take(self, pair: Pair) -> None:
-        """Keep a pair if it is among the best."""
-        self.incumbent.offer(pair)
+    def take(self, solution: Solution) -> None:
+        """Keep a solution if it is among the best."""
+        self.incumbent.offer(solution)
         if self.k == 1:
             return
-        key = (None if self.by_completion else pair.parents, pair.values.tobytes())
+        key = (None if self.by_completion else solution.parents, solution.values.tobytes())
         known = self._found.get(key)
-        if known is None or pair.score > known.score:
-            self._found[key] = pair
+        if known is None or solution.score > known.score:
+            self._found[key] = solution
         if len(self._found) > self.k:
             del self._found[min(self._found, key=lambda key: self._found[key].score)]
 
     @property
-    def ranked(self) -> tuple[Pair, ...]:
-        """The pairs, the best first; equal scores in the order of parents and values."""
+    def ranked(self) -> tuple[Solution, ...]:
+        """The solutions, the best first; equal scores in the order of parents and values."""
         best = self.incumbent
         if self.k == 1:
             assert best.parents is not None
-            return (Pair(best.parents, best.working_values, best.score),)
+            return (Solution(best.parents, best.working_values, best.score),)
         order = sorted(self._found.values(), key=lambda p: (p.parents, p.values.tolist()))
         return tuple(sorted(order, key=lambda p: -round(p.score, 9)))
 
     @property
     def target(self) -> float:
-        """What another pair must score more than to be among the answers."""
+        """Score that another solution must exceed to be among the best."""
         if self.k == 1:
             floor = self.incumbent.score
         elif len(self._found) == self.k:
-            floor = min(pair.score for pair in self._found.values())
+            floor = min(solution.score for solution in self._found.values())
         else:
             return -inf
         return floor + TOLERANCE * max(1.0, abs(floor))

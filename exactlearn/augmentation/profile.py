@@ -1,10 +1,11 @@
 """How much the score loses by each other value of a missing cell: how sure a completion is.
 
-One search answers for one state of one cell, and every answer makes the later ones easier. *If no
-pair in which a hole has another state than the best pair's scores more than L, every pair that
-scores more than L has that state in it.* So the states that lose most are asked first, and the
-search for a state that is known to lose less has all those holes filled already: the last ones have
-few left. Equal rows have the same answers.
+One search answers for one state of one cell, and every outcome makes the later ones easier. *If no
+solution in which a cell has another state than in the best solution scores more than L, every
+solution that scores more than L has that state in it* (theorem *Profiles*,
+docs/theory/augmentation.md). So the states that lose most come first, and the search for a state
+that is known to lose less has all those cells filled already: the last ones have few left. Equal
+rows have the same losses.
 """
 
 from collections.abc import Iterable
@@ -38,15 +39,15 @@ class Profile:
     Parameters
     ----------
     best
-        The best pair without holding any cell.
+        The best solution without holding any cell.
     scores, bounds
-        Best score found, and bound on what any pair scores, shapes (cells, most states); not a
+        Best score found, and bound on what any solution scores, shapes (cells, most states); not a
         number for states a variable does not have.
     status
         ``optimal`` when all are proven, else the weakest claim of a method, ``feasible`` after a
         limit and ``interrupted`` after Ctrl-C.
     seconds
-        Wall time without the search for the best pair.
+        Wall time without the search for the best solution.
     """
 
     best: Augmentation
@@ -57,12 +58,12 @@ class Profile:
 
     @property
     def loss(self) -> NDArray[np.float64]:
-        """What each state loses at most, shape (cells, most states); ``inf`` if not reached."""
+        """Loss of each state at most, shape (cells, most states); ``inf`` if not reached."""
         return self.best.score - self.scores
 
     @property
     def least_loss(self) -> NDArray[np.float64]:
-        """What each state loses at least, by the bounds; the same as ``loss`` where proven."""
+        """Loss of each state at least, by the bounds; the same as ``loss`` where proven."""
         return np.maximum(0.0, self.best.score - self.bounds)
 
 
@@ -86,9 +87,9 @@ def profile(
     Parameters
     ----------
     dataset, score, max_parents, t, solver, seed, required, forbidden
-        As they were for the best pair.
+        As they were for the best solution.
     best
-        The best pair: its method augments the rest, beginning with its completion.
+        The best solution: its method augments the rest, beginning with its completion.
     time_limit
         Seconds for all; what is left is shared out evenly before each search.
     on_event
@@ -97,8 +98,8 @@ def profile(
     Raises
     ------
     OptionError
-        When there is no best pair, it belongs to another table, or its method is ``mode``, which
-        never changes its mind.
+        When there is no best solution, it belongs to another table, or its method is ``mode``,
+        which never changes its mind.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def profile(
             "missing: pass the table that it was found for"
         )
     begun = monotonic()
-    asked = {
+    options = {
         "method": best.method,
         "max_parents": max_parents,
         "t": t,
@@ -143,7 +144,7 @@ def profile(
                     claims.append("feasible")
                     break
                 share = None if left is None else left / int(known.is_open.sum())
-                claims.append(known.ask(score, {**asked, "time_limit": share}))
+                claims.append(known.search(score, {**options, "time_limit": share}))
     except LimitReachedError as limit:
         claims.append(limit.status)
     except KeyboardInterrupt:
@@ -168,16 +169,16 @@ _WEAKER: tuple[AugmentationStatus, ...] = (
 
 @dataclass(eq=False)
 class Known:
-    """What is known of the best pairs with each state of each hole.
+    """Bounds and scores of the best solutions with each state of each missing cell.
 
     Parameters
     ----------
     dataset, best
-        The table, and its best pair.
+        The table, and its best solution.
     scores, bounds
         As for :class:`Profile`.
     is_open
-        Which states no search has answered for, shape (cells, most states).
+        Which states no search has decided, shape (cells, most states).
     completions
         The best completion known with each state, shape (cells, most states, cells).
     equal
@@ -194,34 +195,34 @@ class Known:
 
     @classmethod
     def without_search(cls, dataset: Dataset, best: Augmentation) -> Self:
-        """Return what the best pair alone tells."""
+        """Return the scores and bounds that follow from the best solution alone."""
         rows, variables = dataset.missing_cells.T
-        states, holes = dataset.cardinalities[variables], len(rows)
+        states, n_cells = dataset.cardinalities[variables], len(rows)
         within = np.arange(int(states.max(initial=0))) < states[:, None]
-        own = np.arange(holes), best.values
+        own = np.arange(n_cells), best.values
         scores, bounds = np.where(within, -inf, np.nan), np.where(within, inf, np.nan)
         scores[own], bounds[own] = best.score, min(best.bound, inf)
         is_open = within.copy()
         is_open[own] = False
-        completions = np.broadcast_to(best.values, (*within.shape, holes)).copy()
-        told = np.column_stack([dataset.codes[rows], dataset.row_weights[rows], variables])
-        equal = np.unique(told, axis=0, return_inverse=True)[1].reshape(-1)
+        completions = np.broadcast_to(best.values, (*within.shape, n_cells)).copy()
+        row_keys = np.column_stack([dataset.codes[rows], dataset.row_weights[rows], variables])
+        equal = np.unique(row_keys, axis=0, return_inverse=True)[1].reshape(-1)
         return cls(dataset, best, scores, bounds, is_open, completions, equal)
 
     def climb(self, score: Score, rules: FamilyRules, solver: str, limit: float | None) -> None:
-        """Climb once with each hole at each state, so that searches come in a good order."""
+        """Climb once with each missing cell at each state, to order the searches."""
         clock = Incumbent(limit)
         for cell, state in np.argwhere(self.is_open):
             held = np.arange(len(self.equal)) == cell
             values = np.where(held, state, self.best.values)
             table = _filled(self.dataset, held, values)
             task = Task(table, score, rules, solver, start=values[~held])
-            pair = best_climb(task, Incumbent(clock.remaining), 1, None)
-            values[~held] = pair.values
-            self._take(values, pair.score)
+            solution = best_climb(task, Incumbent(clock.remaining), 1, None)
+            values[~held] = solution.values
+            self._take(values, solution.score)
 
-    def ask(self, score: Score, asked: dict[str, Any]) -> AugmentationStatus:
-        """Search for the best pair with the state that loses most, of those that are open."""
+    def search(self, score: Score, options: dict[str, Any]) -> AugmentationStatus:
+        """Search for the best solution with the open state that loses most."""
         lowest = np.where(self.is_open, self.scores, inf).argmin()
         cell, state = np.unravel_index(int(lowest), self.scores.shape)
         floor = self.scores[cell, state]
@@ -231,7 +232,7 @@ class Known:
         values = np.where(held, self.best.values, self.completions[cell, state])
         held[cell], values[cell] = True, state
         table = _filled(self.dataset, held, values)
-        found = augment(table, score, start=values[~held], **asked)
+        found = augment(table, score, start=values[~held], **options)
         if found.parents is not None:
             values[~held] = found.values
             self._take(values, found.score)

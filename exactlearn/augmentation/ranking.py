@@ -1,4 +1,4 @@
-"""The k best pairs of DAG and completion, proven."""
+"""The k best solutions of DAG and completion, proven."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Answers, Incumbent, Pair
+from exactlearn.augmentation.incumbent import Incumbent, Solution, SolutionPool
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import LimitReachedError, Task, merge_rows
 from exactlearn.data.dataset import Dataset
@@ -19,37 +19,37 @@ from exactlearn.solvers.enumeration.networks import enumerate_networks
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 
-Distinct = Literal["pairs", "completions"]
+Distinct = Literal["solutions", "completions"]
 """What two answers must differ in."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """The best pairs, in the order of their scores.
+    """The best solutions, in the order of their scores.
 
     Parameters
     ----------
-    pairs
+    solutions
         The best first; equal scores in the order of parents and values.
     status
-        ``optimal`` when no other pair scores more than the last one, ``feasible`` after a limit
+        ``optimal`` when no other solution scores more than the last one, ``feasible`` after a limit
         and ``interrupted`` after Ctrl-C: there may be better ones then.
     seconds
         Wall time.
     """
 
-    pairs: tuple[Pair, ...]
+    solutions: tuple[Solution, ...]
     status: AugmentationStatus
     seconds: float
 
 
 @checked_arguments()
-def best_pairs(
+def best_solutions(
     dataset: Dataset,
     score: Score,
     k: int,
     *,
-    distinct: Distinct = "pairs",
+    distinct: Distinct = "solutions",
     max_parents: int = 3,
     starts: int = 3,
     solver: str = "auto",
@@ -60,11 +60,11 @@ def best_pairs(
     best: Augmentation | None = None,
     on_event: OnEvent | None = None,
 ) -> Ranking:
-    """Return the k best pairs of a DAG and a completion of the missing cells.
+    """Return the k best solutions of a DAG and a completion of the missing cells.
 
     The search is that of the method ``branching``, closing only what cannot score more than the
-    k-th best pair, and listing the best networks of each completion that is left. Rows with missing
-    cells are not merged: what is merged loses no optimum, but pairs below it.
+    k-th best solution, and listing the best networks of each completion that is left. Rows with
+    missing cells are not merged: what is merged loses no optimum, but solutions below it.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ def best_pairs(
     k
         How many; fewer are returned where there are not as many.
     distinct
-        ``pairs`` (two may have the same completion, or equivalent DAGs) or ``completions`` (each
-        completion once, with its best DAG).
+        ``solutions`` (two may have the same completion, or equivalent DAGs) or ``completions``
+        (each completion once, with its best DAG).
     best
-        The best pair, where it is known already and proven.
+        The best solution, where it is known already and proven.
 
     Raises
     ------
@@ -92,16 +92,16 @@ def best_pairs(
     >>> import numpy as np
     >>> from exactlearn.scoring.scores import BDeu
     >>> table = Dataset(np.array([[0, 0], [1, 1], [1, -1]]), ("a", "b"), (("no", "yes"),) * 2)
-    >>> ranked = best_pairs(table, BDeu(1.0), 2, distinct="completions")
-    >>> [(round(pair.score, 3), pair.values.tolist()) for pair in ranked.pairs]
+    >>> ranked = best_solutions(table, BDeu(1.0), 2, distinct="completions")
+    >>> [(round(solution.score, 3), solution.values.tolist()) for solution in ranked.solutions]
     [(-4.341, [1]), (-5.545, [0])]
     """
     if k < 1:
         raise OptionError(f"k must be at least 1, found {k}")
-    if distinct not in ("pairs", "completions"):
+    if distinct not in ("solutions", "completions"):
         raise OptionError(
-            f"distinct must be 'pairs' or 'completions', found {distinct!r}"
-            f"{did_you_mean(distinct, ('pairs', 'completions'))}"
+            f"distinct must be 'solutions' or 'completions', found {distinct!r}"
+            f"{did_you_mean(distinct, ('solutions', 'completions'))}"
         )
     spent = 0.0
     if best is None:
@@ -122,20 +122,20 @@ def best_pairs(
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(merge_rows(dataset, incomplete=False).dataset, score, rules, solver, seed)
     left = None if time_limit is None else max(0.0, time_limit - spent)
-    answers = Answers(Incumbent(left, on_event), k, distinct == "completions")
+    pool = SolutionPool(Incumbent(left, on_event), k, distinct == "completions")
     if best.parents is not None:
-        answers.take(task.pair(best.parents, best.values))
+        pool.take(task.solution(best.parents, best.values))
     status = best.status
     if status == "optimal":
-        status = _rank(task, answers)
-    return Ranking(pairs=answers.ranked, status=status, seconds=spent + answers.incumbent.seconds)
+        status = _rank(task, pool)
+    return Ranking(solutions=pool.ranked, status=status, seconds=spent + pool.incumbent.seconds)
 
 
-def _rank(task: Task, answers: Answers) -> AugmentationStatus:
+def _rank(task: Task, pool: SolutionPool) -> AugmentationStatus:
     try:
         with interruptible():
-            _take_neighbours(task, answers)
-            branch(task, answers)
+            _take_neighbours(task, pool)
+            branch(task, pool)
     except LimitReachedError as limit:
         return limit.status
     except KeyboardInterrupt:
@@ -143,20 +143,20 @@ def _rank(task: Task, answers: Answers) -> AugmentationStatus:
     return "optimal"
 
 
-def _take_neighbours(task: Task, answers: Answers) -> None:
-    """Take pairs near the best one, so that the search has something to beat."""
-    incumbent = answers.incumbent
+def _take_neighbours(task: Task, pool: SolutionPool) -> None:
+    """Take solutions near the best one, so that the search has something to beat."""
+    incumbent = pool.incumbent
     values = incumbent.working_values.copy()
-    if not answers.by_completion:
+    if not pool.by_completion:
         found = enumerate_networks(
             task.families(values),
-            k=answers.k,
+            k=pool.k,
             solver=task.solver,
             time_limit=incumbent.remaining,
             seed=task.seed,
         )
         for network in found.networks:
-            answers.take(task.pair(network.parents, values))
+            pool.take(task.solution(network.parents, values))
         return
     states = task.dataset.cardinalities[task.dataset.missing_cells[:, 1]]
     for cell, r in enumerate(states):
@@ -167,4 +167,4 @@ def _take_neighbours(task: Task, answers: Answers) -> None:
             changed[cell] = state
             result = task.solve(task.families(changed), incumbent)
             assert result.parents is not None
-            answers.take(task.pair(result.parents, changed))
+            pool.take(task.solution(result.parents, changed))

@@ -27,7 +27,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Augmentation:
-    """A DAG and a completion of all missing cells, with the proof state of the pair.
+    """A DAG and a completion of all missing cells, with the proof state of the solution.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Augmentation:
         message: str = "",
         unproven: Unproven | None = None,
     ) -> "Augmentation":
-        """Turn the best pair of a finished search into the answer."""
+        """Turn the best solution of a finished search into the answer."""
         return cls(
             parents=incumbent.parents,
             values=incumbent.values,

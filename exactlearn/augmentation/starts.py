@@ -28,16 +28,16 @@ Dag = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
 
-def good_network(
+def heuristic_network(
     problem: Problem,
     start: Sequence[Sequence[int]] | None,
     *,
-    effort: int,
-    shakes: int,
+    budget: int,
+    perturbations: int,
     seed: int,
     pause: Pause = no_pause,
 ) -> tuple[Dag, float]:
-    """Search among the orders of the variables; proves nothing.
+    """Primal heuristic: search among the orders of the variables; proves nothing.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def good_network(
     start
         Parents of each variable in a network to begin with; its order is what counts. Without it,
         the search begins with a greedy order.
-    effort
+    budget
         About how many candidates to look at, in all components together.
-    shakes
-        How often, for each variable, the search continues from a shaken copy of its best order.
+    perturbations
+        How often, for each variable, the search continues from a perturbed copy of its best order.
     seed
         Seed of all randomness.
     pause
@@ -63,9 +63,9 @@ def good_network(
     chosen = np.zeros(problem.n_variables, np.int64)
     position = None if start is None else positions(start)
     for component in split(problem):
-        share = effort * component.n_candidates // problem.n_candidates
+        share = budget * component.n_candidates // problem.n_candidates
         found = good_selection(
-            component, position, effort=share, shakes=shakes, seed=seed, pause=pause
+            component, position, effort=share, shakes=perturbations, seed=seed, pause=pause
         )
         chosen[component.variables] = component.candidate[found]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
@@ -79,8 +79,8 @@ def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     return position
 
 
-EFFORT = 10**6
-"""Candidates that the search for a first DAG looks at, about."""
+BUDGET = 10**6
+"""Iteration budget of the search for a first DAG: candidates looked at, about."""
 
 ROUNDS = 20
 """Most networks that a start is fitted to; nearly all completions stay earlier."""
@@ -103,7 +103,7 @@ class Start:
 
     def completion(self, task: Task, incumbent: Incumbent) -> NDArray[np.int64]:
         """Return the completion that the climb begins with."""
-        return settled_completion(task, self.values, incumbent) if self.fitted else self.values
+        return hard_em_completion(task, self.values, incumbent) if self.fitted else self.values
 
 
 def starting_completions(task: Task, starts: int, *, fitted: bool = False) -> Iterator[Start]:
@@ -148,13 +148,13 @@ def fitted_completion(
     """
     problem = task.families(values, pause=pause)
     problem.require_feasible()
-    parents, _ = good_network(problem, None, effort=EFFORT, shakes=1, seed=task.seed)
+    parents, _ = heuristic_network(problem, None, budget=BUDGET, perturbations=1, seed=task.seed)
     pause()
     network = fit_complete(task.dataset.complete(values), parents)
     return most_probable_completion(network, task.dataset)
 
 
-def settled_completion(
+def hard_em_completion(
     task: Task, values: NDArray[np.int64], incumbent: Incumbent
 ) -> NDArray[np.int64]:
     """Fit networks until the completion stays or comes back, or the time is up.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Incumbent, Pair, total_score
+from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
 from exactlearn.augmentation.result import AugmentationStatus
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
@@ -77,7 +77,7 @@ class Task:
             on_progress=lambda done, of: pause(),
         )
 
-    def sparsest(self, values: NDArray[np.int64]) -> Pair:
+    def sparsest(self, values: NDArray[np.int64]) -> Solution:
         """Return a completion with the network of the required arcs alone.
 
         Raises
@@ -89,15 +89,17 @@ class Task:
         parents = tuple(tuple(sorted(p for p, c in required if c == v)) for v in range(n))
         alone = Problem.from_candidates(self.dataset.names, [{own: 0.0} for own in parents])
         replace(alone, required=required).require_feasible()
-        return self.pair(parents, values)
+        return self.solution(parents, values)
 
-    def pair(self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]) -> Pair:
+    def solution(self, parents: tuple[tuple[int, ...], ...], values: NDArray[np.int64]) -> Solution:
         """Score a DAG with a completion."""
-        return Pair(
+        return Solution(
             parents, values, total_score(self.dataset.complete(values), parents, self.score)
         )
 
-    def solve(self, problem: Problem, incumbent: Incumbent, start: Pair | None = None) -> Result:
+    def solve(
+        self, problem: Problem, incumbent: Incumbent, start: Solution | None = None
+    ) -> Result:
         """Solve a problem inside within the time that is left.
 
         Raises
@@ -148,7 +150,7 @@ def between_blocks(incumbent: Incumbent) -> Pause:
 
 
 def pause(incumbent: Incumbent) -> None:
-    """Let the listener hear of us; stop at the time limit, a little later without any pair.
+    """Let the listener hear of us; stop at the time limit, a little later without any solution.
 
     Raises
     ------
@@ -181,8 +183,8 @@ def merge_rows(dataset: Dataset, *, incomplete: bool) -> Rows:
     codes = dataset.codes
     key = codes.astype(np.int32)
     if not incomplete:
-        hole = (codes == MISSING).any(axis=1)
-        tag = np.where(hole, np.arange(1, len(codes) + 1), 0).astype(np.int32)
+        incomplete_row = (codes == MISSING).any(axis=1)
+        tag = np.where(incomplete_row, np.arange(1, len(codes) + 1), 0).astype(np.int32)
         key = np.column_stack([key, tag])
     _, first, origin = np.unique(key, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # keep the order of first appearance

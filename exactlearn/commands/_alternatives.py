@@ -58,9 +58,9 @@ def _profile_record(data: Dataset, known: "Profile") -> list[dict[str, Any]]:
 
 def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
     """Return the pairs, and where their completions differ from that of the first."""
-    if not ranking.pairs:
+    if not ranking.solutions:
         return []
-    best = ranking.pairs[0]
+    best = ranking.solutions[0]
     return [
         {
             "score": pair.score,
@@ -76,7 +76,7 @@ def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
                 if not same
             ],
         }
-        for pair in ranking.pairs
+        for pair in ranking.solutions
     ]
 
 
@@ -197,12 +197,12 @@ def alternatives_record(
 def _ranked(
     wanted: Alternatives, data: Dataset, found: Augmentation, k: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    from exactlearn.augmentation.ranking import best_pairs
+    from exactlearn.augmentation.ranking import best_solutions
 
-    ranking = best_pairs(
+    ranking = best_solutions(
         data,
         k=k,
-        distinct="pairs" if wanted.best else "completions",
+        distinct="solutions" if wanted.best else "completions",
         best=found if found.status == "optimal" else None,
         **options,
     )

@@ -106,7 +106,7 @@ def learning_tables(record: Mapping[str, Any]) -> list[Any]:
             score=number(record["score"]),
             bound=number(record["bound"]),
             gap=percent(record["gap"]),
-            unproven="" if left is None else f"{left['changes']} of {left['of']} changes",
+            unproven="" if left is None else f"{left['changes']} of {left['of']} moves",
             seconds=number(record["seconds"], 2),
         )
     ]

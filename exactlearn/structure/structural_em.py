@@ -26,7 +26,7 @@ import numpy as np
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Pair
+from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
@@ -220,7 +220,7 @@ class _Alternation:
                 )
             met = parents if self.variant == "expected" else fitted.values.tobytes()
             if met in seen:
-                self.incumbent.confirm(self._pair(fitted))
+                self.incumbent.confirm(self._solution(fitted))
                 return True
             seen.add(met)
             current, table = parents, self._completed(network)
@@ -237,8 +237,8 @@ class _Alternation:
             forbidden=rules.forbidden,
             on_progress=self._look_at_the_clock,
         )
-        pair = None if start is None else Pair(start, NO_VALUES, -inf)
-        result = self.task.solve(problem, self.incumbent, pair)
+        solution = None if start is None else Solution(start, NO_VALUES, -inf)
+        result = self.task.solve(problem, self.incumbent, solution)
         self.iterations += 1
         if result.status == "feasible" and not self.incumbent.out_of_time:
             self._remark(f"the M-step of '{result.solver}' is not proven optimal")
@@ -279,11 +279,11 @@ class _Alternation:
     def _offer(self, fitted: FittedNetwork) -> None:
         """Keep a network if it is the best so far."""
         self.offered.append(fitted)
-        self.incumbent.offer(self._pair(fitted))
+        self.incumbent.offer(self._solution(fitted))
 
-    def _pair(self, fitted: FittedNetwork) -> Pair:
+    def _solution(self, fitted: FittedNetwork) -> Solution:
         value = fitted.observed_score if self.variant == "expected" else fitted.score
-        return Pair(fitted.network.parents, fitted.values, value)
+        return Solution(fitted.network.parents, fitted.values, value)
 
     def _remark(self, remark: str) -> None:
         if remark not in self.remarks:

@@ -8,7 +8,7 @@ import pytest
 from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget_problem
 from exactlearn.augmentation.branch_and_bound import search as branching
 from exactlearn.augmentation.enumeration.gadget import penalty
-from exactlearn.augmentation.incumbent import Incumbent, Pair, total_score
+from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
 from exactlearn.augmentation.local_search.hill_climber import best_climb, climb
 from exactlearn.augmentation.starts import fitted_completion, mode_completion, starting_completions
 from exactlearn.augmentation.task import Task
@@ -58,9 +58,9 @@ def test_exact_methods_equal_brute_force_on_many_tables(seed, monkeypatch):
 
 
 def descend_on_every_third(seed, monkeypatch):
-    """Let the tables of some seeds be solved as tables with many holes are."""
+    """Let the tables of some seeds be solved as tables with many missing cells are."""
     if seed % 3 == 0:
-        monkeypatch.setattr(branching, "MANY_HOLES", 1)
+        monkeypatch.setattr(branching, "MANY_CELLS", 1)
 
 
 def require_brute_force(seed):
@@ -78,7 +78,7 @@ def require_brute_force(seed):
 
 @pytest.mark.parametrize("seed", range(200, 240))
 @pytest.mark.parametrize("t", [1, 2])
-def test_t_local_optima_have_no_better_pair_within_t(seed, t):
+def test_t_local_optima_have_no_better_solution_within_t(seed, t):
     data, score, rules = random_case(seed)
     per_completion = best_per_completion(data, score, rules)
     scores = []
@@ -104,7 +104,7 @@ def test_t_of_all_cells_is_exact(seed, solver):
     assert result.score == pytest.approx(best, abs=1e-6 * abs(best))
 
 
-def test_a_check_finds_a_pair_that_is_not_locally_optimal():
+def test_a_check_finds_a_solution_that_is_not_locally_optimal():
     data, score, rules = random_case(203)
     result = run(data, score, rules, "t-local", t=1)
     per_completion = best_per_completion(data, score, rules)
@@ -208,15 +208,15 @@ def test_permuting_rows_and_renaming_variables_keeps_the_optimum():
     assert augment(moved, score).score == pytest.approx(score_before, abs=1e-8)
 
 
-def test_a_proven_pair_is_preferred_to_another_of_the_same_score():
+def test_a_proven_solution_is_preferred_to_another_of_the_same_score():
     unproven, proven = np.array([0]), np.array([1])
     incumbent = Incumbent()
-    incumbent.offer(Pair(((),), unproven, -5.0))
-    incumbent.offer(Pair(((),), proven, -5.0))
+    incumbent.offer(Solution(((),), unproven, -5.0))
+    incumbent.offer(Solution(((),), proven, -5.0))
     assert incumbent.values is unproven
-    incumbent.confirm(Pair(((),), proven, -5.0))
+    incumbent.confirm(Solution(((),), proven, -5.0))
     assert incumbent.values is proven
-    incumbent.confirm(Pair(((),), unproven, -5.1))
+    incumbent.confirm(Solution(((),), unproven, -5.1))
     assert incumbent.values is proven
 
 

@@ -43,7 +43,7 @@ def stop_at(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_complete_rows_bound_every_pair(seed):
+def test_complete_rows_bound_every_solution(seed):
     data, score = table_of(seed), SCORES[seed % len(SCORES)]
     if seed % 3 == 0:
         weights = np.random.default_rng(seed).random(len(data.codes)) + 0.5
@@ -57,7 +57,7 @@ def test_complete_rows_bound_every_pair(seed):
 
 
 @pytest.mark.parametrize("method", [*EXACT, "t-local", "mode"])
-def test_a_search_stopped_at_any_look_has_a_pair_and_a_valid_bound(method, stop_at):
+def test_a_search_stopped_at_any_look_has_a_solution_and_a_valid_bound(method, stop_at):
     data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
     best = max(best_per_completion(data, score, rules).values())
     for last in (*range(6), *range(6, 60, 9)):
@@ -81,7 +81,7 @@ def test_a_stopped_search_keeps_required_arcs_or_says_why_it_cannot(stop_at):
 
 
 @pytest.mark.parametrize("method", EXACT)
-def test_no_time_at_all_still_gives_a_pair_and_a_bound(method):
+def test_no_time_at_all_still_gives_a_solution_and_a_bound(method):
     data = table_of(2)
     limited = augment(data, BIC(), method=method, max_parents=2, time_limit=0)
     assert limited.status == "feasible"
@@ -89,7 +89,7 @@ def test_no_time_at_all_still_gives_a_pair_and_a_bound(method):
     assert limited.score <= proven.score + 1e-9 <= limited.bound + 2e-9
 
 
-def test_a_first_pair_has_a_grace_and_climbs_a_share_of_the_limit():
+def test_a_first_solution_has_a_grace_and_climbs_a_share_of_the_limit():
     late = Incumbent(time_limit=10.0)
     late.started -= 10.0
     assert not late.is_over
@@ -114,8 +114,8 @@ def test_blocks_of_any_size_give_the_same_and_pause_after_each(seed, monkeypatch
     def work():
         looks = []
         store = FamilyStore.of_all(data, values, score, rules, lambda: looks.append(1))
-        singles = store.single_changes(distinct=True)
-        tops, close = store.bound_changes(store.scores, singles, store.scores.min())
+        singles = store.single_moves(distinct=True)
+        tops, close = store.bound_moves(store.scores, singles, store.scores.min())
         dags = list(store.ascend(dag))
         return len(looks), (store.envelope(singles), tops, close, store.values, store.scores), dags
 

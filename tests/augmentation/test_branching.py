@@ -1,4 +1,4 @@
-"""Bounds of families over all completions, prices of holes, and the search built on them."""
+"""Bounds of families over all completions, Lagrange multipliers, and the search built on them."""
 
 from itertools import product
 
@@ -7,11 +7,15 @@ import pytest
 
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, place_rows
-from exactlearn.augmentation.branch_and_bound.incomplete_families import OpenFamilies
-from exactlearn.augmentation.branch_and_bound.lagrangian_dual import agree, descend
-from exactlearn.augmentation.branch_and_bound.multipliers import Holes, Prices, others_members
-from exactlearn.augmentation.branch_and_bound.node_relaxation import Optimism
-from exactlearn.augmentation.branch_and_bound.restricted_master import Agreement
+from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
+from exactlearn.augmentation.branch_and_bound.lagrangian_dual import solve_dual, subgradient_method
+from exactlearn.augmentation.branch_and_bound.multipliers import (
+    CellMultipliers,
+    MissingCells,
+    set_members,
+)
+from exactlearn.augmentation.branch_and_bound.node_relaxation import NodeRelaxation
+from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -36,20 +40,22 @@ def completions(data):
         yield np.array(values, np.int64), data.complete(np.array(values, np.int64))
 
 
-def priced(holes, rng, scale):
-    return holes._replace(prices=random_prices(holes, rng, scale))
+def multiplied(cells, rng, scale):
+    return cells._replace(multipliers=random_prices(cells, rng, scale))
 
 
-def random_prices(holes, rng, scale):
-    return Prices(*(scale * rng.random(prices.shape) for prices in holes.prices))
+def random_prices(cells, rng, scale):
+    return CellMultipliers(
+        *(scale * rng.random(cell_multipliers.shape) for cell_multipliers in cells.multipliers)
+    )
 
 
-def charged_as_sink(child, parents, variable, prices):
+def sink_terms_of(child, parents, variable, cell_multipliers):
     """Return what is charged for each set of the variable, and one or two others, with this sink.
 
-    The prices are those of all sets of others, one after the other.
+    The multipliers are those of all sets of others, one after the other.
     """
-    sets = others_members(len(prices.read))
+    sets = set_members(len(cell_multipliers.child))
     together = sets.copy()
     together[:, variable] = True
     rest = [set(np.flatnonzero(members)) - {child} for members in together]
@@ -60,16 +66,16 @@ def charged_as_sink(child, parents, variable, prices):
     ]
 
 
-def best_by_enumeration(task, child, parents, holes):
-    """Return the best score of a family over all completions, its prices paid."""
+def best_by_enumeration(task, child, parents, missing):
+    """Return the best score of a family over all completions, less its multipliers."""
     cells = task.dataset.missing_cells
     own = [h for h, (_, v) in enumerate(cells) if v in (child, *parents)]
-    paying = {h: charged_as_sink(child, parents, cells[h, 1], holes.prices) for h in own}
+    terms = {h: sink_terms_of(child, parents, cells[h, 1], missing.multipliers) for h in own}
     return max(
         score_family(complete, child, parents, task.score)
         - sum(
-            holes.prices.read[child, h, values[h]]
-            + holes.prices.sink[paying[h], h, values[h]].sum()
+            missing.multipliers.child[child, h, values[h]]
+            + missing.multipliers.sink[terms[h], h, values[h]].sum()
             for h in own
         )
         for values, complete in completions(task.dataset)
@@ -79,17 +85,17 @@ def best_by_enumeration(task, child, parents, holes):
 @pytest.mark.parametrize("seed", range(30))
 def test_rows_are_placed_as_the_best_completion_does(seed):
     task, rng = random_task(seed, most_parents=3)
-    families = OpenFamilies.of(task)
-    holes = Holes.of(task.dataset)
-    for table in (holes, priced(holes, rng, 1.0)):
+    families = IncompleteFamilies.of(task)
+    cells = MissingCells.of(task.dataset)
+    for table in (cells, multiplied(cells, rng, 1.0)):
         for i in rng.permutation(len(families))[:8]:
             child, members = int(families.child[i]), families.members[i]
             parents = tuple(int(p) for p in members if p >= 0)
             best = best_by_enumeration(task, child, parents, table)
             for most_nodes in (0, 2, 10**6):
-                placed = place_rows(i, child, members, table, families.growth, most_nodes, True)
+                placed = place_rows(i, child, members, table, families.increments, most_nodes, True)
                 assert placed.best <= best + 1e-9 <= placed.bound + 2e-9
-                bound = place_rows(i, child, members, table, families.growth, most_nodes, False)
+                bound = place_rows(i, child, members, table, families.increments, most_nodes, False)
                 assert best <= bound.bound + 1e-9
             assert placed.bound == pytest.approx(best, abs=1e-9)
 
@@ -100,9 +106,9 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
     codes[rng.random(codes.shape) < 0.3] = -1
     table = Dataset(codes, ("a", "b", "c"), (tuple("wxyz"),) * 3)
     task, nodes = Task(table, BDeu(1.0), FamilyRules.of(2)), 100
-    families, holes = OpenFamilies.of(task), Holes.of(table)
+    families, cells = IncompleteFamilies.of(task), MissingCells.of(table)
     i = len(families) - 1
-    family = i, int(families.child[i]), families.members[i], holes, families.growth, nodes
+    family = i, int(families.child[i]), families.members[i], cells, families.increments, nodes
     placed, bounded = place_rows(*family, True), place_rows(*family, False)
     assert placed.looked < 1.5 * WORK * nodes
     assert bounded.looked < WORK * nodes
@@ -111,17 +117,17 @@ def test_the_bound_of_a_family_takes_no_longer_for_many_incomplete_rows():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_bounds_stay_valid_at_other_prices_and_in_filled_holes(seed):
+def test_bounds_stay_valid_at_other_multipliers_and_in_fixed_missing_cells(seed):
     task, rng = random_task(seed)
-    families = OpenFamilies.of(task)
-    node = Optimism.of(families, Holes.of(task.dataset), 1000)
+    families = IncompleteFamilies.of(task)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
     for _ in range(4):
-        node.price(random_prices(node.holes, rng, rng.integers(0, 3)))
-        if rng.random() < 0.5 and len(node.still_open):
-            hole = int(node.still_open[0])
-            node = node.fixed(hole, int(rng.integers(node.holes.states[hole])))
+        node.set_multipliers(random_prices(node.cells, rng, rng.integers(0, 3)))
+        if rng.random() < 0.5 and len(node.open_cells):
+            cell = int(node.open_cells[0])
+            node = node.fixed(cell, int(rng.integers(node.cells.states[cell])))
         some = rng.permutation(len(families))[:5]
-        exact = families.bounds(some, node.holes, 10**6)
+        exact = families.bounds(some, node.cells, 10**6)
         assert (node.upper[some] >= exact - 1e-9).all()
         assert np.isclose(node.upper[some], exact)[node.fresh[some]].all()
         node.refresh(some)
@@ -133,9 +139,9 @@ def test_families_left_out_are_in_no_better_network(seed):
     rng = np.random.default_rng(seed)
     rules, score = FamilyRules.of(2), SCORES[seed % 3]
     task = Task(random_table(rng, 3, 12, 3), score, rules)
-    families = OpenFamilies.of(task)
-    node = Optimism.of(families, Holes.of(task.dataset), 1000)
-    node.price(random_prices(node.holes, rng, 0.1))
+    families = IncompleteFamilies.of(task)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
+    node.set_multipliers(random_prices(node.cells, rng, 0.1))
     triple = np.ones((1, 3), bool)
     adjusted = node.adjusted(Multipliers(triple, rng.random(1)))
     reached = adjusted.total - (adjusted.best[families.child] - adjusted.scores)
@@ -159,34 +165,34 @@ def listed(families):
 
 @pytest.mark.parametrize("steps", [0, 100])
 @pytest.mark.parametrize("seed", range(15))
-def test_prices_bound_every_pair_and_close_much_of_the_gap(seed, steps):
+def test_multipliers_bound_every_solution_and_close_much_of_the_gap(seed, steps):
     task, _ = random_task(seed)
     best = max(best_per_completion(task.dataset, task.score, task.rules).values())
     found = augment(task.dataset, task.score, method="t-local", starts=1, max_parents=2)
-    families = OpenFamilies.of(task)
-    node = Optimism.of(families, Holes.of(task.dataset), 1000)
+    families = IncompleteFamilies.of(task)
+    node = NodeRelaxation.of(families, MissingCells.of(task.dataset), 1000)
     anchor = [families.number(i, ps) for i, ps in enumerate(found.parents)]
-    program = Agreement(families, node.holes, anchor, found.values)
+    master = RestrictedMaster(families, node.cells, anchor, found.values)
     none = Multipliers.none(families.n_variables)
     before = node.adjusted(none).total
-    told = []
-    descended = descend(program, node, none, best, told.append, steps)
+    message = []
+    descended = subgradient_method(master, node, none, best, message.append, steps)
     after = node.adjusted(descended).total
-    assert min(told, default=before) == pytest.approx(after, abs=1e-6)
+    assert min(message, default=before) == pytest.approx(after, abs=1e-6)
     assert best - 1e-6 <= after <= before + 1e-9
-    assert all((prices >= 0.0).all() for prices in node.holes.prices)
+    assert all((cell_multipliers >= 0.0).all() for cell_multipliers in node.cells.multipliers)
     if steps and before - best > 1.0:
         assert after - best < 0.8 * (before - best)
-    agreed = agree(program, node, descended, best, lambda _: None)
-    assert best - 1e-6 <= agreed.bound <= after + 1e-9
-    assert agreed.bound == pytest.approx(node.adjusted(agreed.multipliers).total, abs=1e-6)
+    dual = solve_dual(master, node, descended, best, lambda _: None)
+    assert best - 1e-6 <= dual.bound <= after + 1e-9
+    assert dual.bound == pytest.approx(node.adjusted(dual.multipliers).total, abs=1e-6)
     if before - best > 1.0:
-        assert agreed.bound - best < 0.8 * (before - best)
-    hole_states = agreed.shares.sum(axis=1)
+        assert dual.bound - best < 0.8 * (before - best)
+    hole_states = dual.shares.sum(axis=1)
     np.testing.assert_allclose(hole_states, 1.0, atol=1e-6)
 
 
-def test_fourteen_holes_in_one_column_are_no_obstacle():
+def test_fourteen_missing_cells_in_one_column_are_no_obstacle():
     rng = np.random.default_rng(3)
     data = random_table(rng, 8, 60, 1, 3)
     codes = data.codes.copy()

@@ -10,7 +10,7 @@ from exactlearn.augmentation.enumeration.linked_program import (
 )
 from exactlearn.augmentation.families import FamilyRules, parent_sets
 from exactlearn.augmentation.incumbent import total_score
-from exactlearn.augmentation.local_search.coordinate_ascent import settle
+from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.task import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -28,7 +28,7 @@ def options_read(problem, candidate):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_candidate_scores_are_those_of_the_filled_table(seed):
+def test_candidate_scores_are_those_of_the_fixed_table(seed):
     rng = np.random.default_rng(seed)
     data = random_table(rng, 4, 12, 5)
     score = SCORES[seed % 4]
@@ -129,17 +129,17 @@ def test_parent_sets_are_all_subsets():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_settling_climbs_to_a_single_cell_optimum(seed):
+def test_coordinate_ascent_climbs_to_a_single_cell_optimum(seed):
     rng = np.random.default_rng(seed)
     data = random_table(rng, 4, 15, 6)
     states = data.cardinalities[data.missing_cells[:, 1]]
     start = rng.integers(states)
     parents, score = ((), (0,), (0, 1), (2,)), SCORES[seed % 4]
-    settled = settle(data, start, parents, score)
-    value = total_score(data.complete(settled), parents, score)
+    ascended = coordinate_ascent(data, start, parents, score)
+    value = total_score(data.complete(ascended), parents, score)
     assert value >= total_score(data.complete(start), parents, score) - 1e-9
     for cell, r in enumerate(states):
         for state in range(r):
-            other = settled.copy()
+            other = ascended.copy()
             other[cell] = state
             assert total_score(data.complete(other), parents, score) <= value + 1e-8

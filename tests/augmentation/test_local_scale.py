@@ -8,23 +8,23 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.augmentation import FamilyRules, augment
-from exactlearn.augmentation.incumbent import Incumbent, Pair, total_score
-from exactlearn.augmentation.local_search import move_search as change_search
+from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
+from exactlearn.augmentation.local_search import move_search as move_search
 from exactlearn.augmentation.local_search import neighbourhood
 from exactlearn.augmentation.local_search.coordinate_ascent import in_order
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits, require_tabulated
 from exactlearn.augmentation.local_search.move_search import (
-    Changes,
-    ChangeSearch,
+    Moves,
+    MoveSearch,
     gathered,
-    n_changes,
+    n_moves,
     prefixes,
 )
-from exactlearn.augmentation.local_search.pruning import better_in_groups
+from exactlearn.augmentation.local_search.pruning import prune_groups
 from exactlearn.augmentation.local_search.set_families import envelope, listed_families, rewarded
 from exactlearn.augmentation.local_search.tabulation import table_cells
 from exactlearn.augmentation.local_search.threshold_query import WEIGHTS, refuting_weight, tightened
-from exactlearn.augmentation.starts import fitted_completion, good_network, mode_completion
+from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
 from exactlearn.augmentation.task import LimitReachedError, Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
@@ -63,7 +63,7 @@ def recounted(store, score):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**20), weighted=st.booleans())
-def test_scores_after_changes_of_cells_equal_recounted_ones(seed, weighted):
+def test_scores_after_moves_of_cells_equal_recounted_ones(seed, weighted):
     rng, data, values, score, rules = case(seed, weighted=weighted)
     store = FamilyStore.of_all(data, values, score, rules)
     moved = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
@@ -71,7 +71,7 @@ def test_scores_after_changes_of_cells_equal_recounted_ones(seed, weighted):
     assert store.values.tolist() == moved.tolist()
     np.testing.assert_allclose(store.scores, recounted(store, score), atol=1e-9)
     before = store.scores
-    singles = store.single_changes(distinct=False)
+    singles = store.single_moves(distinct=False)
     with store.changed(singles[:: max(1, len(singles) // 2)][:2]):
         np.testing.assert_allclose(store.scores, recounted(store, score), atol=1e-9)
     assert (store.scores == before).all()
@@ -93,18 +93,18 @@ def test_all_allowed_families_are_there_once():
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**20))
-def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_network(seed):
+def test_bounds_of_moves_are_sums_of_the_best_families_and_exceed_every_network(seed):
     _, data, values, score, rules = case(seed)
     store = FamilyStore.of_all(data, values, score, rules)
     multipliers = cluster_multipliers(Task(data, score, rules).families(values))
     rewards = rewarded(multipliers, store.sets.members, store.families)
     scores = store.scores + rewards
-    changes = store.single_changes(distinct=True)
-    totals = store.bound_changes(scores, changes, np.inf)[0].sum(axis=1)
+    moves = store.single_moves(distinct=True)
+    totals = store.bound_moves(scores, moves, np.inf)[0].sum(axis=1)
     limit = float(np.median(totals))
-    _, close = store.bound_changes(scores, changes, limit)
+    _, close = store.bound_moves(scores, moves, limit)
     best = best_per_completion(data, score, rules)
-    for change, total in zip(changes, totals, strict=True):
+    for change, total in zip(moves, totals, strict=True):
         with store.changed(change[None]):
             adjusted = np.array(recounted(store, score)) + rewards
             plain = np.maximum.reduceat(adjusted, store.families.first[:-1]).sum()
@@ -117,7 +117,7 @@ def test_bounds_of_changes_are_sums_of_the_best_families_and_exceed_every_networ
 
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**20))
-def test_some_families_have_their_scores_before_and_after_changes(seed):
+def test_some_families_have_their_scores_before_and_after_moves(seed):
     rng, data, values, score, rules = case(seed)
     store = FamilyStore.of_all(data, values, score, rules)
     keep = rng.random(len(store.scores)) < 0.5
@@ -135,18 +135,18 @@ def test_some_families_have_their_scores_before_and_after_changes(seed):
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**20))
 @example(seed=187)
-def test_an_envelope_is_each_familys_best_score_after_one_of_the_changes(seed):
+def test_an_envelope_is_each_familys_best_score_after_one_of_the_moves(seed):
     rng, data, values, score, rules = case(seed)
     store = FamilyStore.of_all(data, values, score, rules)
-    singles = store.single_changes(distinct=True)
+    singles = store.single_moves(distinct=True)
     assume(len(singles))
     size = min(len(singles), int(rng.integers(1, 5)))
-    changes = singles[np.sort(rng.choice(len(singles), size, replace=False))]
+    moves = singles[np.sort(rng.choice(len(singles), size, replace=False))]
     expected = np.full(len(store.scores), -np.inf)
-    for change in changes:
+    for change in moves:
         with store.changed(change[None]):
             expected = np.maximum(expected, store.scores)
-    found = envelope(store.sets, store.rows, store.families, store.scores, changes)
+    found = envelope(store.sets, store.rows, store.families, store.scores, moves)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -155,13 +155,13 @@ def test_a_groups_bound_is_the_sum_of_the_highest_values(seed):
     rng, data, values, score, rules = case(seed)
     task = Task(data, score, rules)
     store = FamilyStore.of_all(data, values, score, rules)
-    pair = Pair(((),) * 4, values, -1e6)
+    solution = Solution(((),) * 4, values, -1e6)
     multipliers = cluster_multipliers(task.families(values))
-    search = ChangeSearch(task, Incumbent(), pair, store, multipliers)
-    singles = store.single_changes(distinct=True)
+    search = MoveSearch(task, Incumbent(), solution, store, multipliers)
+    singles = store.single_moves(distinct=True)
     chosen = np.sort(rng.choice(len(singles), min(3, len(singles)), replace=False))
     tops, _ = search.bounds(singles[chosen])
-    problem, *_ = search.promising(search.after((Changes(singles[:0], singles[chosen]),)))
+    problem, *_ = search.promising(search.after((Moves(singles[:0], singles[chosen]),)))
     bound = tops.max(axis=0).sum() - multipliers.total
     assert multipliers.bound(problem) == pytest.approx(bound, abs=1e-8)
 
@@ -173,17 +173,17 @@ def test_cells_are_counted_without_listing_the_sets(largest):
     assert table_cells(states, largest) == sum(np.prod(states[list(s)]) for s in sets)
 
 
-def test_one_change_stands_for_those_in_equal_rows():
+def test_one_move_stands_for_those_in_equal_rows():
     codes = np.array([[0, -1], [0, -1], [1, -1], [1, 1], [0, 0]], np.int8)
     data = Dataset(codes, ("a", "b"), (("0", "1"), ("0", "1", "2")))
     store = FamilyStore.of_all(data, np.array([0, 0, 0]), BDeu(), FamilyRules(1))
-    distinct = store.single_changes(distinct=True)
+    distinct = store.single_moves(distinct=True)
     assert distinct.tolist() == [[0, 1, 1], [0, 1, 2], [2, 1, 1], [2, 1, 2]]
-    assert len(store.single_changes(distinct=False)) == 6
+    assert len(store.single_moves(distinct=False)) == 6
 
 
 @pytest.mark.parametrize("size", [0, 1, 2])
-def test_changes_of_several_cells_are_enumerated_once(size):
+def test_moves_of_several_cells_are_enumerated_once(size):
     singles = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1], [1, 2, 0], [2, 2, 0]])
     found = [
         [tuple(c) for c in (*fixed.tolist(), last)]
@@ -193,12 +193,12 @@ def test_changes_of_several_cells_are_enumerated_once(size):
     cells = [frozenset((u, v) for u, v, _ in change) for change in found]
     assert all(len(c) == size + 1 for c in cells)
     assert len({frozenset(change) for change in found}) == len(found)
-    assert len(found) == {0: 5, 1: 9, 2: 7}[size] == n_changes(singles, size + 1)
+    assert len(found) == {0: 5, 1: 9, 2: 7}[size] == n_moves(singles, size + 1)
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**20))
-def test_groups_take_each_change_once_and_stay_below_their_limit(seed):
+def test_groups_take_each_move_once_and_stay_below_their_limit(seed):
     rng = np.random.default_rng(seed)
     tops = rng.integers(0, 4, (int(rng.integers(1, 20)), 3)).astype(float)
     limit, slack = float(rng.integers(0, 10)), float(rng.integers(0, 3))
@@ -227,10 +227,10 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
 
     def prove(*args):  # once nothing is found without proof
         with monkeypatch.context() as during:
-            during.setattr(ChangeSearch, "promising", stop)
+            during.setattr(MoveSearch, "promising", stop)
             return proven(*args)
 
-    promising, proven = ChangeSearch.promising, neighbourhood.Neighbourhood._proven
+    promising, proven = MoveSearch.promising, neighbourhood.Neighbourhood._proven
     monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", prove)
     _, data, _, score, rules = case(seed, rows=14, cells=5)
     options = {"max_parents": rules.max_parents, "forbidden": rules.forbidden}
@@ -245,7 +245,7 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
     assert left.changes + left.dag > 0
     assert left.changes <= left.of
     assert max(near) <= result.score + left.gain + 1e-6
-    assert left.told in result.message
+    assert left.message in result.message
     assert ("nats" in result.message) == np.isfinite(left.gain)
     if t == 1:
         assert np.isfinite(left.gain)
@@ -264,11 +264,11 @@ def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatc
     assert left.of > 0
     assert left.changes <= left.of
     assert 0.0 <= left.gain < np.inf
-    assert left.told in result.message
+    assert left.message in result.message
 
 
 def loosen(monkeypatch):
-    """Let relaxations be loose: many changes are looked at together, not one after the other."""
+    """Let relaxations be loose: many moves are looked at together, not one after the other."""
     monkeypatch.setattr(neighbourhood, "ROUNDS", 0)
     monkeypatch.setattr(neighbourhood, "MOST_ROUNDS", 0)
 
@@ -291,67 +291,67 @@ def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("distance", [1, 2])
-def test_an_envelope_leaves_room_for_every_pair_after_one_of_its_changes(seed, distance):
+def test_an_envelope_leaves_room_for_every_solution_after_one_of_its_moves(seed, distance):
     _, data, values, score, rules = case(seed, cells=4)
     task = Task(data, score, rules)
     store = FamilyStore.of_all(data, values, score, rules)
     best = best_per_completion(data, score, rules)
     found = cluster_multipliers(task.families(values))
     target = float(np.median(list(best.values())))
-    pair = Pair(((),) * 4, values, target)
-    search = ChangeSearch(task, Incumbent(), pair, store, found)
-    singles = store.single_changes(distinct=False)
-    group = tuple(Changes(*c) for c in prefixes(singles, distance - 1))
+    solution = Solution(((),) * 4, values, target)
+    search = MoveSearch(task, Incumbent(), solution, store, found)
+    singles = store.single_moves(distinct=False)
+    group = tuple(Moves(*c) for c in prefixes(singles, distance - 1))
     after = []
     for fixed, last, _ in group:
         for change in last:
             with store.changed(np.concatenate([fixed, change[None]])):
                 after.append(best[tuple(store.values.tolist())])
-    question = search.promising(search.after(group))
-    if question is None:
-        assert max(after) <= pair.target
+    query = search.promising(search.after(group))
+    if query is None:
+        assert max(after) <= solution.target
     else:
-        assert max(after) <= max(pair.target, solve(question.problem).score) + 1e-8
-    better = better_in_groups(search, [group])
-    assert (better is None) == (max(after) <= pair.target)
+        assert max(after) <= max(solution.target, solve(query.problem).score) + 1e-8
+    better = prune_groups(search, [group])
+    assert (better is None) == (max(after) <= solution.target)
     if better is not None:
         differ = (better.values != values).sum()
         assert 1 <= differ <= distance
-        assert pair.target < better.score <= max(after) + 1e-8
+        assert solution.target < better.score <= max(after) + 1e-8
 
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("distance", [1, 2])
-def test_a_proven_dag_leaves_every_better_pair_whatever_its_weight(seed, distance, monkeypatch):
+def test_a_proven_dag_leaves_every_better_solution_whatever_its_weight(seed, distance, monkeypatch):
     def lowest(gains, losses, first, gap, beyond):
         return min((w for w in WEIGHTS if w > beyond), default=1.0)
 
-    monkeypatch.setattr(change_search, "best_weight", lowest)
+    monkeypatch.setattr(move_search, "best_weight", lowest)
     _, data, values, score, rules = case(seed, cells=4, rows=30)
     task = Task(data, score, rules)
     store = FamilyStore.of_all(data, values, score, rules)
     best = best_per_completion(data, score, rules)
     dag = solve(task.families(values)).parents
-    pair = task.pair(dag, values)
-    assert pair.score == pytest.approx(best[tuple(values.tolist())], abs=1e-8)
+    solution = task.solution(dag, values)
+    assert solution.score == pytest.approx(best[tuple(values.tolist())], abs=1e-8)
     found = cluster_multipliers(task.families(values))
-    search = ChangeSearch(task, Incumbent(), pair, store, found).with_best_dag()
-    for changes in prefixes(store.single_changes(distinct=False), distance - 1):
+    search = MoveSearch(task, Incumbent(), solution, store, found).with_best_dag()
+    for moves in prefixes(store.single_moves(distinct=False), distance - 1):
         after = []
-        for change in changes[1]:
-            with store.changed(np.concatenate([changes[0], change[None]])):
+        for change in moves[1]:
+            with store.changed(np.concatenate([moves[0], change[None]])):
                 after.append(best[tuple(store.values.tolist())])
-        group = (Changes(*changes),)
+        group = (Moves(*moves),)
         scores = search.after(group)
-        for weight in WEIGHTS if max(after) > pair.target else ():
-            question = search.promising(scores, weight)
-            assert question is not None
-            assert solve(question.problem).score > question.target
-            goals = [question.target + part for part in (1.0, 0.0)]
-            assert tightened(question, goals, 50).is_open
-        better = better_in_groups(search, [group])
-        assert (better is None) == (max(after) <= pair.target)
-        assert better is None or pair.target < better.score <= max(after) + 1e-8
+        for weight in WEIGHTS if max(after) > solution.target else ():
+            query = search.promising(scores, weight)
+            assert query is not None
+            assert solve(query.problem).score > query.target
+            goals = [query.target + part for part in (1.0, 0.0)]
+            assert tightened(query, goals, 50).is_open
+        better = prune_groups(search, [group])
+        assert (better is None) == (max(after) <= solution.target)
+        assert better is None or solution.target < better.score <= max(after) + 1e-8
 
 
 @given(numbers=st.lists(st.floats(-5.0, 0.0), min_size=2, max_size=2), share=st.floats(0.0, 0.99))
@@ -371,7 +371,7 @@ def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
     _, data, values, score, rules = case(seed)
     store = FamilyStore.of_all(data, values, score, rules)
     problem = Task(data, score, rules).families(values)
-    start, _ = good_network(problem, None, effort=10**4, shakes=1, seed=0)
+    start, _ = heuristic_network(problem, None, budget=10**4, perturbations=1, seed=0)
     *_, dag = store.ascend(start)
     reached = total_score(data.complete(store.values), dag, score)
     position = np.argsort(np.array(topological_order(start)))
@@ -383,7 +383,7 @@ def test_no_cell_improves_the_best_network_of_an_order_after_an_ascent(seed):
 
     assert reached == pytest.approx(best_in_order(), abs=1e-8)
     assert len(topological_order(dag)) == 4
-    for change in store.single_changes(distinct=True):
+    for change in store.single_moves(distinct=True):
         with store.changed(change[None]):
             assert best_in_order() <= reached + 1e-7
 
@@ -406,13 +406,13 @@ def test_a_good_network_is_feasible_and_no_worse_than_its_start(seed):
     _, data, values, score, rules = case(seed, n=5, rows=60)
     problem = Task(data, score, rules).families(values)
     complete = data.complete(values)
-    first, scored = good_network(problem, None, effort=10**4, shakes=1, seed=0)
-    again, improved = good_network(problem, first, effort=10**4, shakes=2, seed=1)
+    first, scored = heuristic_network(problem, None, budget=10**4, perturbations=1, seed=0)
+    again, improved = heuristic_network(problem, first, budget=10**4, perturbations=2, seed=1)
     assert scored == pytest.approx(total_score(complete, first, score), abs=1e-9)
     assert improved == pytest.approx(total_score(complete, again, score), abs=1e-9)
     assert scored <= improved + 1e-9 <= solve(problem).score + 2e-9
     assert len(topological_order(again)) == 5
-    assert good_network(problem, None, effort=10**4, shakes=1, seed=0)[0] == first
+    assert heuristic_network(problem, None, budget=10**4, perturbations=1, seed=0)[0] == first
 
 
 def holed_chain(seed, rows=60, cells=20):
@@ -438,7 +438,7 @@ def test_a_fitted_start_is_the_most_probable_completion_of_a_network():
     task = Task(data, BDeu(), FamilyRules(2))
     values = fitted_completion(task, mode_completion(data))
     problem = task.families(mode_completion(data))
-    parents, _ = good_network(problem, None, effort=10**6, shakes=1, seed=0)
+    parents, _ = heuristic_network(problem, None, budget=10**6, perturbations=1, seed=0)
     network = fit_complete(data.complete(mode_completion(data)), parents)
     assert values.tolist() == most_probable_completion(network, data).tolist()
 
@@ -471,7 +471,7 @@ def test_the_solver_ordering_proves_nothing_and_says_so():
 
 
 @pytest.mark.parametrize("starts", [1, 3])
-def test_an_interrupt_or_a_limit_keeps_the_best_pair(starts):
+def test_an_interrupt_or_a_limit_keeps_the_best_solution(starts):
     data = holed_chain(5)
     seen = []
 

@@ -48,7 +48,7 @@ def test_losses_are_those_of_all_completions(seed, method):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_holes_are_filled_only_where_no_better_pair_is_lost(seed):
+def test_missing_cells_are_fixed_only_where_no_better_solution_is_lost(seed):
     """Searches begin with scores that are too low, and bounds that are too high, by anything."""
     rng = np.random.default_rng(seed)
     data = random_table(rng, 3, 12, 4, 3)
@@ -60,7 +60,7 @@ def test_holes_are_filled_only_where_no_better_pair_is_lost(seed):
     known.scores = np.where(known.is_open, truth - rng.gamma(0.5, size=truth.shape), truth)
     known.bounds = np.where(known.is_open, truth + rng.gamma(0.5, size=truth.shape), truth)
     while known.is_open.any():
-        known.ask(SCORE, {"max_parents": 2, "starts": 1})
+        known.search(SCORE, {"max_parents": 2, "starts": 1})
     np.testing.assert_allclose(known.scores, truth, atol=1e-6)
     np.testing.assert_allclose(known.bounds, truth, atol=1e-6)
 
@@ -83,7 +83,7 @@ def test_the_mode_has_no_profile():
 
 
 @pytest.mark.parametrize("start", [[0], [0, 0, 0], [9, 0], [-1, 0]])
-def test_a_start_must_match_the_holes(start):
+def test_a_start_must_match_the_missing_cells(start):
     data = random_table(np.random.default_rng(0), 3, 8, 2, 2)
     assert len(data.missing_cells) == 2
     with pytest.raises(OptionError, match="start does not match the missing cells"):
@@ -109,7 +109,7 @@ def small(tmp_path):
     return tmp_path / "small.csv"
 
 
-def test_an_interrupted_profile_keeps_the_best_pair(small, tmp_path, monkeypatch):
+def test_an_interrupted_profile_keeps_the_best_solution(small, tmp_path, monkeypatch):
     monkeypatch.setattr(profiling, "augment", interrupted)
     kept = tmp_path / "kept.json"
     words = "augment", small, "--profile", "--best", 2, "-o", kept
@@ -120,7 +120,7 @@ def test_an_interrupted_profile_keeps_the_best_pair(small, tmp_path, monkeypatch
     assert json.loads(kept.read_text()) == record
 
 
-def test_an_interrupt_before_any_pair_is_one(monkeypatch):
+def test_an_interrupt_before_any_solution_is_one(monkeypatch):
     monkeypatch.setattr(exact_methods, "best_climb", interrupted)
     data = random_table(np.random.default_rng(3), 3, 10, 3, 2)
     found = augment(data, SCORE)

@@ -1,4 +1,4 @@
-"""The k best pairs against all DAGs times all completions."""
+"""The k best solutions against all DAGs times all completions."""
 
 from itertools import product
 
@@ -7,7 +7,7 @@ import pytest
 
 from exactlearn.augmentation import FamilyRules
 from exactlearn.augmentation.incumbent import total_score
-from exactlearn.augmentation.ranking import best_pairs
+from exactlearn.augmentation.ranking import best_solutions
 from exactlearn.errors import OptionError
 from exactlearn.scoring.scores import BIC, BDeu
 from tests.augmentation_oracle import allowed_dags, best_per_completion, random_table
@@ -26,7 +26,7 @@ def completions(data):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_the_best_pairs_are_those_of_all(seed):
+def test_the_best_solutions_are_those_of_all(seed):
     data, score = random_case(seed)
     rules = FamilyRules.of(2)
     every = sorted(
@@ -38,15 +38,15 @@ def test_the_best_pairs_are_those_of_all(seed):
         reverse=True,
     )
     k = 1 + seed % 12
-    ranked = best_pairs(data, score, k, max_parents=2)
+    ranked = best_solutions(data, score, k, max_parents=2)
     assert ranked.status == "optimal"
-    assert len(ranked.pairs) == min(k, len(every))
-    assert len({(p.parents, p.values.tobytes()) for p in ranked.pairs}) == len(ranked.pairs)
-    for pair, expected in zip(ranked.pairs, every, strict=False):
-        assert pair.score == pytest.approx(expected)
-        assert total_score(data.complete(pair.values), pair.parents, score) == pytest.approx(
-            pair.score
-        )
+    assert len(ranked.solutions) == min(k, len(every))
+    assert len({(p.parents, p.values.tobytes()) for p in ranked.solutions}) == len(ranked.solutions)
+    for solution, expected in zip(ranked.solutions, every, strict=False):
+        assert solution.score == pytest.approx(expected)
+        assert total_score(
+            data.complete(solution.values), solution.parents, score
+        ) == pytest.approx(solution.score)
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -54,24 +54,24 @@ def test_the_best_completions_are_those_of_all(seed):
     data, score = random_case(seed)
     every = sorted(best_per_completion(data, score, FamilyRules.of(2)).values(), reverse=True)
     k = 2 + seed % 9
-    ranked = best_pairs(data, score, k, distinct="completions", max_parents=2)
+    ranked = best_solutions(data, score, k, distinct="completions", max_parents=2)
     assert ranked.status == "optimal"
-    found = [pair.score for pair in ranked.pairs]
+    found = [solution.score for solution in ranked.solutions]
     assert found == pytest.approx(every[:k])
-    assert len({p.values.tobytes() for p in ranked.pairs}) == len(found)
+    assert len({p.values.tobytes() for p in ranked.solutions}) == len(found)
 
 
 def test_a_limit_keeps_what_was_found():
     rng = np.random.default_rng(1)
     data = random_table(rng, 7, 60, 40, 3)
-    ranked = best_pairs(data, BDeu(1.0), 5, time_limit=0.5)
+    ranked = best_solutions(data, BDeu(1.0), 5, time_limit=0.5)
     assert ranked.status == "feasible"
-    assert ranked.pairs
+    assert ranked.solutions
 
 
 def test_a_number_below_one_is_refused():
     data, score = random_case(0)
     with pytest.raises(OptionError, match="k must be at least 1"):
-        best_pairs(data, score, 0)
-    with pytest.raises(OptionError, match="did you mean 'pairs'"):
-        best_pairs(data, score, 2, distinct="pair")
+        best_solutions(data, score, 0)
+    with pytest.raises(OptionError, match="did you mean 'solutions'"):
+        best_solutions(data, score, 2, distinct="solution")

@@ -1,4 +1,4 @@
-"""All families of a table with holes, and bounds on what each scores under any completion."""
+"""All families of an incomplete table, with bounds on their scores under any completion."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
-from exactlearn.augmentation.branch_and_bound.multipliers import Holes
-from exactlearn.augmentation.families import Growth, growth, parent_sets
+from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
+from exactlearn.augmentation.families import ScoreIncrements, parent_sets, tabulate_increments
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families
@@ -30,7 +30,7 @@ BLOCK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class OpenFamilies:
+class IncompleteFamilies:
     """The families that the rules allow, children in order.
 
     Parameters
@@ -39,8 +39,8 @@ class OpenFamilies:
         Names of the variables.
     child, members
         Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
-    growth
-        How their scores grow with their counts.
+    increments
+        Their score increments.
     pause
         Called between blocks of bounds; what it raises passes through.
     """
@@ -48,11 +48,11 @@ class OpenFamilies:
     names: tuple[str, ...]
     child: NDArray[np.int32]
     members: NDArray[np.int32]
-    growth: Growth
+    increments: ScoreIncrements
     pause: Pause = no_pause
 
     @classmethod
-    def of(cls, task: Task, pause: Pause = no_pause) -> "OpenFamilies":
+    def of(cls, task: Task, pause: Pause = no_pause) -> "IncompleteFamilies":
         """List the families of a task whose table has weights.
 
         Raises
@@ -76,8 +76,8 @@ class OpenFamilies:
         weights = dataset.row_weights
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         compiled = task.score.compiled(float(weights.sum()))
-        grown = growth(compiled, sizes, dataset.cardinalities[children], weights)
-        return cls(dataset.names, children, members, grown, pause)
+        increments = tabulate_increments(compiled, sizes, dataset.cardinalities[children], weights)
+        return cls(dataset.names, children, members, increments, pause)
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)
@@ -101,26 +101,28 @@ class OpenFamilies:
         found[row, self.members[row, column]] = True
         return found
 
-    def charged(self, paid: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum what each family pays for each two of its parents and each one, shape (m,).
+    def sum_over_parents(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of terms over each two parents of each family and each one, shape (m,).
 
         Parameters
         ----------
-        paid
-            That of the family of i for a and b in ``paid[i, a, b]``, shape (n, n, n).
+        terms
+            That of the family of i for a and b in ``terms[i, a, b]``, shape (n, n, n).
         """
         total = np.zeros(len(self))
         for p in range(self.members.shape[1]):
             for q in range(p + 1):
                 a, b = self.members[:, p], self.members[:, q]
-                total += np.where((a >= 0) & (b >= 0), paid[self.child, a, b], 0.0)
+                total += np.where((a >= 0) & (b >= 0), terms[self.child, a, b], 0.0)
         return total
 
-    def take(self, keep: NDArray[np.bool_]) -> "OpenFamilies":
+    def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
         """Return some of the families, shape (m,); every child must keep one."""
-        g = self.growth
-        grown = Growth(g.kind, g.a, g.b, g.tables, g.rows[keep])
-        return OpenFamilies(self.names, self.child[keep], self.members[keep], grown, self.pause)
+        g = self.increments
+        increments = ScoreIncrements(g.kind, g.a, g.b, g.tables, g.rows[keep])
+        return IncompleteFamilies(
+            self.names, self.child[keep], self.members[keep], increments, self.pause
+        )
 
     @cached_property
     def flat(self) -> Families:
@@ -168,16 +170,16 @@ class OpenFamilies:
         return int(start + np.flatnonzero((self.members[start:stop] == wanted).all(axis=1))[0])
 
     def bounds(
-        self, which: NDArray[np.int64], holes: Holes, most_nodes: int
+        self, which: NDArray[np.int64], cells: MissingCells, most_nodes: int
     ) -> NDArray[np.float64]:
-        """Bound what some families score under any completion, prices paid, shape (which,)."""
+        """Bound the scores of some families, less their multipliers, shape (which,)."""
         threads = n_threads(None)
         size = max(LEAST_PIECE, min(PIECE, -(-len(which) // (2 * threads))))
-        size = max(1, min(size, BLOCK // self._looks(holes, most_nodes)))
+        size = max(1, min(size, BLOCK // self._looks(cells, most_nodes)))
 
         def work(piece: int, _: None) -> NDArray[np.float64]:
             own = which[piece * size : (piece + 1) * size]
-            return bound_families(own, self.child, self.members, holes, self.growth, most_nodes)
+            return bound_families(own, self.child, self.members, cells, self.increments, most_nodes)
 
         found = [np.zeros(0)]
         for bounds in in_order(work, -(-len(which) // size), lambda: None, threads):
@@ -185,16 +187,16 @@ class OpenFamilies:
             self.pause()
         return np.concatenate(found)
 
-    def _looks(self, holes: Holes, most_nodes: int) -> int:
-        """Return how many cells the bound of a family looks at, about, and no more than that."""
-        rows, width = len(holes.weights), self.members.shape[1] + 1
-        most = int(holes.cardinalities.max(initial=1))
-        searched = min(WORK, len(holes.rows) * most) * most_nodes
-        return int(rows * width + len(holes.rows) * most**2 + searched)
+    def _looks(self, cells: MissingCells, most_nodes: int) -> int:
+        """Return an upper estimate of the cells that the bound of a family looks at."""
+        rows, width = len(cells.weights), self.members.shape[1] + 1
+        most = int(cells.cardinalities.max(initial=1))
+        searched = min(WORK, len(cells.rows) * most) * most_nodes
+        return int(rows * width + len(cells.rows) * most**2 + searched)
 
 
 def require_few_families(n: int, max_parents: int) -> None:
-    """Refuse more families than can be listed.
+    """Raise where there are more families than can be listed.
 
     Raises
     ------

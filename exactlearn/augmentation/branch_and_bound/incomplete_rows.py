@@ -1,4 +1,4 @@
-"""Which cells of a family's table each row with holes can be placed into, and what that costs."""
+"""The rows with missing cells in a family's columns, and the cells of its table they can be in."""
 
 from typing import NamedTuple
 
@@ -6,19 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.branch_and_bound.multipliers import Holes, price_of
-from exactlearn.augmentation.families import Growth, gain
+from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
+from exactlearn.augmentation.families import ScoreIncrements, gain
 
 
-class OpenRows(NamedTuple):
-    """The rows with holes, those whose place is clearest first.
+class IncompleteRows(NamedTuple):
+    """The rows with missing cells, those whose place is clearest first.
 
     Attributes
     ----------
     rows
         Their numbers, shape (k,).
-    first, cells, prices
-        The cells each can be placed into and what that costs, shapes (k + 1,) and (total,).
+    first, cells, multipliers
+        The cells of the table that each can be placed into, with the sum of its multipliers there,
+        shapes (k + 1,) and (total,).
     alike
         For each row the last one before it that has the same cells and weight, or -1, shape (k,).
     """
@@ -26,12 +27,12 @@ class OpenRows(NamedTuple):
     rows: NDArray[np.int64]
     first: NDArray[np.int64]
     cells: NDArray[np.int64]
-    prices: NDArray[np.float64]
+    multipliers: NDArray[np.float64]
     alike: NDArray[np.int64]
 
 
 class FamilyTable(NamedTuple):
-    """The columns of a family, child first, its growth, and its contingency table so far."""
+    """The columns of a family, child first, its score increments, and its counts so far."""
 
     columns: NDArray[np.int64]
     states: int
@@ -45,8 +46,8 @@ class FamilyTable(NamedTuple):
 
 
 @kernel
-def gain_at(family: FamilyTable, cell: int, w: float, ahead: float) -> float:
-    """Return what weight adds to a cell that has some more in it than counted so far."""
+def increment_at(family: FamilyTable, cell: int, w: float, ahead: float) -> float:
+    """Return the score increment of weight in a cell that has more in it than counted so far."""
     j = cell // family.states
     n, m = family.counts[cell] + ahead, family.sums[j] + ahead
     return gain(n, w, family.f, family.alphas[0], family.kind, family.a) - gain(
@@ -76,23 +77,23 @@ def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
 
 @kernel
 def lay_out(
-    i: int, child: int, members: NDArray[np.int32], table: Holes, growth: Growth
+    i: int, child: int, members: NDArray[np.int32], table: MissingCells, increments: ScoreIncrements
 ) -> tuple[FamilyTable, float]:
     """Return family number ``i`` with an empty table, and the score of no rows at all."""
     columns = columns_of(child, members)
     r, q = table.cardinalities[child], 1
     for p in range(1, len(columns)):
         q *= table.cardinalities[columns[p]]
-    alphas = np.array([growth.a / (q * r), growth.a / q])
-    f, g = growth.tables[growth.rows[i, 0]], growth.tables[growth.rows[i, 1]]
+    alphas = np.array([increments.a / (q * r), increments.a / q])
+    f, g = increments.tables[increments.rows[i, 0]], increments.tables[increments.rows[i, 1]]
     counts, sums = np.zeros(q * r), np.zeros(q)
-    family = FamilyTable(columns, r, f, g, alphas, growth.kind, growth.a, counts, sums)
-    return family, -growth.b * q * (r - 1)
+    family = FamilyTable(columns, r, f, g, alphas, increments.kind, increments.a, counts, sums)
+    return family, -increments.b * q * (r - 1)
 
 
 @kernel
-def count_rows(family: FamilyTable, table: Holes) -> tuple[float, NDArray[np.int64], int]:
-    """Count the complete rows; return what they score, the rows with holes, and their cells."""
+def count_rows(family: FamilyTable, table: MissingCells) -> tuple[float, NDArray[np.int64], int]:
+    """Count the complete rows; return their score, the incomplete rows, and number of places."""
     score, n_rows, n_cells = 0.0, 0, 0
     rows = np.empty(len(table.weights), np.int64)
     for u in range(len(table.weights)):
@@ -104,7 +105,7 @@ def count_rows(family: FamilyTable, table: Holes) -> tuple[float, NDArray[np.int
             cell += state * stride
             stride *= table.cardinalities[v]
         if places == 1:
-            score += gain_at(family, cell, table.weights[u], 0.0)
+            score += increment_at(family, cell, table.weights[u], 0.0)
             add_weight(family, cell, table.weights[u])
         else:
             rows[n_rows] = u
@@ -116,57 +117,59 @@ def count_rows(family: FamilyTable, table: Holes) -> tuple[float, NDArray[np.int
 @kernel
 def _fill(
     family: FamilyTable,
-    table: Holes,
+    table: MissingCells,
     row: int,
     cells: NDArray[np.int64],
-    prices: NDArray[np.float64],
+    multipliers: NDArray[np.float64],
 ) -> int:
-    """Fill in the cells a row can be placed into and what they cost; return their number."""
-    cells[0], prices[0] = 0, 0.0
+    """Fill in the cells a row can be placed into with their multipliers; return their number."""
+    cells[0], multipliers[0] = 0, 0.0
     count, stride = 1, 1
     for v in family.columns:
-        state, hole = table.codes[v, row], table.number[v, row]
+        state, cell = table.codes[v, row], table.number[v, row]
         if state >= 0:
             for k in range(count):
                 cells[k] += state * stride
         else:
             for other in range(table.cardinalities[v] - 1, -1, -1):
-                paid = price_of(family.columns, table.prices, v, hole, other)
+                total = multiplier_sum(family.columns, table.multipliers, v, cell, other)
                 for k in range(count):
                     cells[other * count + k] = cells[k] + other * stride
-                    prices[other * count + k] = prices[k] + paid
+                    multipliers[other * count + k] = multipliers[k] + total
             count *= table.cardinalities[v]
         stride *= table.cardinalities[v]
     return count
 
 
 @kernel
-def open_rows(family: FamilyTable, table: Holes, rows: NDArray[np.int64], n_cells: int) -> OpenRows:
+def list_incomplete_rows(
+    family: FamilyTable, table: MissingCells, rows: NDArray[np.int64], n_cells: int
+) -> IncompleteRows:
     """List where the rows can be placed, the row whose best place is clearest first."""
-    cells, prices = np.empty(n_cells, np.int64), np.empty(n_cells)
+    cells, multipliers = np.empty(n_cells, np.int64), np.empty(n_cells)
     first = np.zeros(len(rows) + 1, np.int64)
     clear = np.empty(len(rows))
     for k in range(len(rows)):
         at = first[k]
-        first[k + 1] = at + _fill(family, table, rows[k], cells[at:], prices[at:])
+        first[k + 1] = at + _fill(family, table, rows[k], cells[at:], multipliers[at:])
         best, second = -np.inf, -np.inf
         for o in range(at, first[k + 1]):
-            gained = gain_at(family, cells[o], table.weights[rows[k]], 0.0) - prices[o]
+            gained = increment_at(family, cells[o], table.weights[rows[k]], 0.0) - multipliers[o]
             second = max(second, min(best, gained))
             best = max(best, gained)
         clear[k] = best - second
     order = np.argsort(-clear, kind="mergesort")
     ordered = rows[order]
     sorted_first = np.zeros(len(rows) + 1, np.int64)
-    sorted_cells, sorted_prices = np.empty(n_cells, np.int64), np.empty(n_cells)
+    sorted_cells, sorted_multipliers = np.empty(n_cells, np.int64), np.empty(n_cells)
     for k in range(len(rows)):
         at, size = first[order[k]], first[order[k] + 1] - first[order[k]]
         to = sorted_first[k]
         sorted_first[k + 1] = to + size
         for o in range(size):
-            sorted_cells[to + o], sorted_prices[to + o] = cells[at + o], prices[at + o]
+            sorted_cells[to + o], sorted_multipliers[to + o] = cells[at + o], multipliers[at + o]
     alike = _last_alike(table.weights[ordered], sorted_first, sorted_cells, len(family.counts))
-    return OpenRows(ordered, sorted_first, sorted_cells, sorted_prices, alike)
+    return IncompleteRows(ordered, sorted_first, sorted_cells, sorted_multipliers, alike)
 
 
 @kernel

@@ -25,9 +25,13 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.branch_and_bound.multipliers import Prices
-from exactlearn.augmentation.branch_and_bound.node_relaxation import Adjusted, Optimism, Reading
-from exactlearn.augmentation.branch_and_bound.restricted_master import Agreement, Solved
+from exactlearn.augmentation.branch_and_bound.multipliers import CellMultipliers
+from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+    Adjusted,
+    LocalCompletion,
+    NodeRelaxation,
+)
+from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster, Solved
 from exactlearn.solvers.lp.multipliers import Meeting, Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates
 
@@ -35,24 +39,24 @@ MOST_ROUNDS = 200
 """Linear programs that are solved for one node."""
 
 ENTERING = 5
-"""Readings of each child that enter between two linear programs."""
+"""Local completions of each child that enter between two linear programs."""
 
-LEAST_PRICE = 1e-7
-"""Reduced cost from which a reading enters."""
+LEAST_REDUCED_COST = 1e-7
+"""Reduced cost from which a local completion enters."""
 
 SMOOTHING = 0.5
-"""Most weight of the best prices so far where the next ones are tried: the last ones jump about."""
+"""Most weight of the best multipliers so far in the next ones: duals alone jump about."""
 
 JOINING = 0.7
-"""Part of the gap below which the linear program's lead must be before sink links are sought."""
+"""Share of the gap below which the linear program's lead must be before sink links are sought."""
 
 LEAST_GAIN = 0.1
-"""Part of the gap that is worth going on for."""
+"""Share of the gap that is worth going on for."""
 
 
 @dataclass(frozen=True, eq=False)
-class Agreed:
-    """What the linear program says of a node.
+class DualBound:
+    """A bound of the Lagrangian dual at a node.
 
     Parameters
     ----------
@@ -61,7 +65,7 @@ class Agreed:
     multipliers
         The clusters' multipliers that go with it.
     shares
-        How far each hole has each state in the last optimum, shape (holes, states).
+        Share of each state of each missing cell in the last optimum, shape (cells, states).
     """
 
     bound: float
@@ -69,22 +73,22 @@ class Agreed:
     shares: NDArray[np.float64]
 
 
-def agree(
-    program: Agreement,
-    optimism: Optimism,
+def solve_dual(
+    master: RestrictedMaster,
+    relaxation: NodeRelaxation,
     multipliers: Multipliers,
     target: float,
     pause: Callable[[float], None],
     *,
-    patience: int = 10,
-) -> Agreed:
-    """Find prices with a low bound, which the optimism then has.
+    stall_limit: int = 10,
+) -> DualBound:
+    """Find multipliers with a low bound by column generation; the relaxation then has them.
 
     Parameters
     ----------
-    program
-        The readings known.
-    optimism
+    master
+        The local completions known.
+    relaxation
         The bounds of the families at a node.
     multipliers
         Clusters with multipliers to begin with.
@@ -92,62 +96,79 @@ def agree(
         Stop when the bound is at most this.
     pause
         Called each round with the bound so far; what it raises passes through.
-    patience
+    stall_limit
         Rounds in which a tenth of the gap must be closed.
     """
-    program.restrict(optimism)
-    best, best_prices = optimism.adjusted(multipliers).total, optimism.holes.prices
+    master.restrict(relaxation)
+    best, best_cell_multipliers = (
+        relaxation.adjusted(multipliers).total,
+        relaxation.cells.multipliers,
+    )
     trace = [best]
     while True:
         pause(best)
-        solved = program.solve(optimism.families.pause)
+        solved = master.solve(relaxation.families.pause)
         entered = False
-        closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_PRICE))
+        closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_REDUCED_COST))
         weight = SMOOTHING * max(0.0, closed)
-        for prices in (best_prices.blend(solved.prices, weight), solved.prices):
-            optimism.price(prices)
-            adjusted = optimism.adjusted(solved.multipliers)
+        for cell_multipliers in (
+            best_cell_multipliers.blend(solved.cell_multipliers, weight),
+            solved.cell_multipliers,
+        ):
+            relaxation.set_multipliers(cell_multipliers)
+            adjusted = relaxation.adjusted(solved.multipliers)
             if adjusted.total < best:
-                best, best_prices, multipliers = adjusted.total, prices, solved.multipliers
-            entered = _enter(program, optimism, adjusted, solved)
+                best, best_cell_multipliers, multipliers = (
+                    adjusted.total,
+                    cell_multipliers,
+                    solved.multipliers,
+                )
+            entered = _enter(master, relaxation, adjusted, solved)
             if entered:
                 break
-        found = program.violated(solved.support)
-        program.add_clusters(found)
+        found = master.violated(solved.support)
+        master.add_clusters(found)
         lead = best - solved.optimum
-        joined = program.join(solved) if lead < JOINING * (best - target) or not entered else 0
+        joined = (
+            master.add_sink_links(solved) if lead < JOINING * (best - target) or not entered else 0
+        )
         trace.append(best)
         if best <= target or not (entered or len(found) or joined) or len(trace) > MOST_ROUNDS:
             break
         if not len(found) and not joined and lead < LEAST_GAIN * (best - target):
             break
-        if len(trace) > patience and trace[-patience] - best < LEAST_GAIN * (best - target):
+        if len(trace) > stall_limit and trace[-stall_limit] - best < LEAST_GAIN * (best - target):
             break
-    optimism.price(best_prices)
-    return Agreed(best, multipliers, solved.shares)
+    relaxation.set_multipliers(best_cell_multipliers)
+    return DualBound(best, multipliers, solved.shares)
 
 
-def _enter(program: Agreement, optimism: Optimism, adjusted: Adjusted, solved: Solved) -> bool:
-    """Let the best readings of each child enter that raise the optimum; tell whether any does."""
+def _enter(
+    master: RestrictedMaster, relaxation: NodeRelaxation, adjusted: Adjusted, solved: Solved
+) -> bool:
+    """Add the best local completions of each child that raise the optimum.
+
+    Return whether there is any.
+    """
     entered = False
-    for number in best_candidates(optimism.families.first, adjusted.scores, ENTERING).tolist():
-        reading = optimism.read(number)
-        if program.gain(reading, solved) > LEAST_PRICE:
-            entered |= program.add(reading)
+    for number in best_candidates(relaxation.families.first, adjusted.scores, ENTERING).tolist():
+        completion = relaxation.best_completion(number)
+        if master.reduced_cost(completion, solved) > LEAST_REDUCED_COST:
+            entered |= master.add(completion)
     return entered
 
 
 FIRST_STEP, LAST_STEP = 0.2, 0.003
-"""Nats that a price moves at most in the first and in the last step."""
+"""Nats that a multiplier moves at most in the first and in the last step."""
 
 MEMORY = 20
-"""Steps over which readings are averaged, and after which violated clusters are sought."""
+"""Steps over which local completions are averaged, and after which clusters are separated."""
 
 NEGLIGIBLE = 1e-3
 """Average below which a family is taken for not chosen."""
 
 
-class _Moved:
+class _Ascent:
     """Multipliers of inequalities that never fall below 0, and Adam's averages of their slopes."""
 
     MEAN, SQUARE, DAMPING = 0.9, 0.98, 0.03
@@ -173,114 +194,129 @@ class _Moved:
         self.at = np.maximum(0.0, self.at + step * mean / spread)
 
 
-class PriceDescent:
-    """Prices and multipliers on their way down.
+class SubgradientMethod:
+    """The state of the subgradient method: cell multipliers and cluster multipliers.
 
     Parameters
     ----------
-    program
-        Gets the clusters that are found, and readings; its clusters are those of the multipliers.
-    optimism
+    master
+        Gets the clusters that are found, and local completions; its clusters are those of the
+        multipliers.
+    relaxation
         The bounds of the families.
     multipliers
         Clusters with multipliers to begin with.
     """
 
-    def __init__(self, program: Agreement, optimism: Optimism, multipliers: Multipliers) -> None:
-        self._program, self._optimism = program, optimism
-        prices, holes = optimism.holes.prices, optimism.holes
-        self._read, self._sink = _Moved(prices.read), _Moved(prices.sink)
-        self._weights = _Moved(multipliers.values)
+    def __init__(
+        self, master: RestrictedMaster, relaxation: NodeRelaxation, multipliers: Multipliers
+    ) -> None:
+        self._master, self._optimism = master, relaxation
+        cell_multipliers, cells = relaxation.cells.multipliers, relaxation.cells
+        self._child, self._sink = _Ascent(cell_multipliers.child), _Ascent(cell_multipliers.sink)
+        self._weights = _Ascent(multipliers.values)
         self._meeting = self._meet()
-        self._scale = holes.weights[holes.rows][:, None]
-        self._chosen = np.zeros(len(optimism.families))
-        self._recent: deque[tuple[Reading, ...]] = deque(maxlen=MEMORY)
-        self._best, self._best_at = inf, (prices, multipliers)
+        self._scale = cells.weights[cells.rows][:, None]
+        self._chosen = np.zeros(len(relaxation.families))
+        self._recent: deque[tuple[LocalCompletion, ...]] = deque(maxlen=MEMORY)
+        self._best, self._best_at = inf, (cell_multipliers, multipliers)
 
     def step(self, size: float) -> float:
-        """Bound at the prices, and move them; return the best bound so far."""
-        program, optimism = self._program, self._optimism
-        prices = Prices(self._read.at, self._sink.at)
-        clusters = program.clusters
+        """Bound at the multipliers, and move them; return the best bound so far."""
+        master, relaxation = self._master, self._optimism
+        cell_multipliers = CellMultipliers(self._child.at, self._sink.at)
+        clusters = master.clusters
         multipliers = Multipliers(clusters.clusters, self._weights.at, clusters.counts)
-        optimism.price(prices)
-        adjusted = optimism.adjusted(multipliers, self._meeting.rewards(self._weights.at))
+        relaxation.set_multipliers(cell_multipliers)
+        adjusted = relaxation.adjusted(multipliers, self._meeting.rewards(self._weights.at))
         if adjusted.total < self._best:
-            self._best, self._best_at = adjusted.total, (prices, multipliers)
-        tops = optimism.families.tops(adjusted.scores)
-        readings = tuple(optimism.read(number) for number in tops.tolist())
-        slopes = self._slopes(readings)
-        optimism.families.pause()
-        self._read.move(slopes.read, size * self._scale)
+            self._best, self._best_at = adjusted.total, (cell_multipliers, multipliers)
+        tops = relaxation.families.tops(adjusted.scores)
+        completions = tuple(relaxation.best_completion(number) for number in tops.tolist())
+        slopes = self._slopes(completions)
+        relaxation.families.pause()
+        self._child.move(slopes.child, size * self._scale)
         self._sink.move(slopes.sink, size * self._scale)
-        self._weights.move(clusters.counts - program.met(tops).sum(axis=1), size)
+        self._weights.move(clusters.counts - master.met(tops).sum(axis=1), size)
         self._chosen *= 1.0 - 1.0 / MEMORY
         self._chosen[tops] += 1.0 / MEMORY
-        self._recent.append(readings)
+        self._recent.append(completions)
         return self._best
 
-    def _slopes(self, readings: tuple[Reading, ...]) -> Prices:
-        """Return by how much each state is read more than it is given back, as steps for prices."""
-        holes, sinks = self._optimism.holes, self._program.sinks
-        back = self._optimism.given_back
-        read = np.zeros_like(holes.prices.read) - back
-        sink = np.zeros_like(holes.prices.sink) - back
-        for reading in readings:
-            read[self._optimism.families.child[reading.number], reading.holes, reading.states] += 1
-            sink[tuple(sinks.charges(reading))] += 1.0
-        filled = holes.filled >= 0
-        read[:, filled] = sink[:, filled] = 0.0
-        return Prices(read, sink)
+    def _slopes(self, completions: tuple[LocalCompletion, ...]) -> CellMultipliers:
+        """Return the subgradient with respect to the cell multipliers.
+
+        Each state counts by how many local completions have it, less its part of the constant.
+        """
+        cells, sinks = self._optimism.cells, self._master.sinks
+        back = self._optimism.constant_states
+        child = np.zeros_like(cells.multipliers.child) - back
+        sink = np.zeros_like(cells.multipliers.sink) - back
+        for completion in completions:
+            child[
+                self._optimism.families.child[completion.number],
+                completion.cells,
+                completion.states,
+            ] += 1
+            sink[tuple(sinks.sink_terms(completion))] += 1.0
+        filled = cells.filled >= 0
+        child[:, filled] = sink[:, filled] = 0.0
+        return CellMultipliers(child, sink)
 
     def separate(self) -> None:
-        """Let the clusters that the average of the last selections violates enter."""
+        """Add the clusters that the average of the last selections violates."""
         average = np.where(self._chosen > NEGLIGIBLE, self._chosen, 0.0)
-        violated = self._program.violated(self._optimism.families.support(average))
-        self._program.add_clusters(violated)
+        violated = self._master.violated(self._optimism.families.support(average))
+        self._master.add_clusters(violated)
         self._weights.extend(len(violated))
         self._meeting = self._meet()
 
     def _meet(self) -> Meeting:
-        clusters = self._program.clusters
+        clusters = self._master.clusters
         return Meeting.of(self._optimism.families.flat, clusters.clusters, clusters.counts)
 
     def end(self) -> Multipliers:
-        """Hand the last readings to the program and the best prices to the optimism."""
-        for readings in self._recent:
-            for reading in readings:
-                self._program.add(reading)
-        prices, multipliers = self._best_at
-        self._optimism.price(prices)
+        """Add the last local completions to the master and restore the best multipliers."""
+        for completions in self._recent:
+            for completion in completions:
+                self._master.add(completion)
+        cell_multipliers, multipliers = self._best_at
+        self._optimism.set_multipliers(cell_multipliers)
         return multipliers
 
 
-def descend(
-    program: Agreement,
-    optimism: Optimism,
+def subgradient_method(
+    master: RestrictedMaster,
+    relaxation: NodeRelaxation,
     multipliers: Multipliers,
     target: float,
     pause: Callable[[float], None],
     steps: int,
 ) -> Multipliers:
-    """Find prices with a low bound, which the optimism then has; return their multipliers.
+    """Find multipliers with a low bound by subgradient steps; the relaxation then has them.
 
     Parameters
     ----------
-    program, optimism, multipliers
-        Those of :class:`PriceDescent`.
+    master, relaxation, multipliers
+        Those of :class:`SubgradientMethod`.
     target
         Stop when the bound is at most this.
     pause
         Called after each step with the bound so far; what it raises passes through.
     steps
         Number of steps.
+
+    Returns
+    -------
+    Multipliers
+        Those of the clusters.
     """
-    descent = PriceDescent(program, optimism, multipliers)
+    method = SubgradientMethod(master, relaxation, multipliers)
     for k in range(steps):
-        best = descent.step(FIRST_STEP * (LAST_STEP / FIRST_STEP) ** (k / steps))
+        best = method.step(FIRST_STEP * (LAST_STEP / FIRST_STEP) ** (k / steps))
         pause(best)
         if best <= target:
             break
         if k % MEMORY == MEMORY - 1:
-            descent.separate()
-    return descent.end()
+            method.separate()
+    return method.end()

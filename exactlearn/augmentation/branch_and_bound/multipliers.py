@@ -15,84 +15,86 @@ from exactlearn._runtime.kernel import kernel
 from exactlearn.data.dataset import Dataset
 
 
-class Prices(NamedTuple):
-    """What families pay for reading holes, never less than 0.
+class CellMultipliers(NamedTuple):
+    """Lagrange multipliers of the states of missing cells, never less than 0.
 
     Attributes
     ----------
-    read
-        What a family of each variable pays for reading a hole as a state, shape (variables, holes,
-        most states).
+    child
+        Multiplier of a family of each variable whose local completion has a state in a cell, shape
+        (variables, cells, most states).
     sink
-        What the family of the sink of a set pays besides, the set being the hole's column and
-        :func:`others_number` ``s``; shape (sets, holes, most states).
+        Multiplier of the family of the sink of a set besides, the set being the cell's column and
+        :func:`set_number` ``s``; shape (sets, cells, most states).
     """
 
-    read: NDArray[np.float64]
+    child: NDArray[np.float64]
     sink: NDArray[np.float64]
 
     @classmethod
-    def none(cls, n: int, holes: int, states: int) -> "Prices":
-        """Let families of ``n`` variables read for nothing."""
+    def none(cls, n: int, cells: int, states: int) -> "CellMultipliers":
+        """Return multipliers that are all 0, for families of ``n`` variables."""
         sets = n + n * (n - 1) // 2
-        return cls(np.zeros((n, holes, states)), np.zeros((sets, holes, states)))
+        return cls(np.zeros((n, cells, states)), np.zeros((sets, cells, states)))
 
-    def blend(self, other: "Prices", weight: float) -> "Prices":
-        """Return prices between two, ``weight`` of the way from the other ones to these."""
+    def blend(self, other: "CellMultipliers", weight: float) -> "CellMultipliers":
+        """Return ``weight`` times these multipliers plus the rest times others."""
         rest = 1.0 - weight
-        return Prices(
-            weight * self.read + rest * other.read, weight * self.sink + rest * other.sink
+        return CellMultipliers(
+            weight * self.child + rest * other.child, weight * self.sink + rest * other.sink
         )
 
     @property
     def total(self) -> NDArray[np.float64]:
-        """What all prices of each state of each hole add up to, shape (holes, states)."""
-        added: NDArray[np.float64] = self.read.sum(axis=0) + self.sink.sum(axis=0)
+        """Sum of all multipliers of each state of each missing cell, shape (cells, states)."""
+        added: NDArray[np.float64] = self.child.sum(axis=0) + self.sink.sum(axis=0)
         return added
 
 
 @kernel
-def others_number(n: int, a: int, b: int) -> int:
-    """Return the number of a set besides the hole's column: of one variable twice, or of two."""
+def set_number(n: int, a: int, b: int) -> int:
+    """Return the number of a set besides the cell's column: of one variable twice, or of two."""
     if a == b:
         return a
     low, high = min(a, b), max(a, b)
     return n + high * (high - 1) // 2 + low
 
 
-def others_numbers(n: int) -> NDArray[np.int64]:
+def set_numbers(n: int) -> NDArray[np.int64]:
     """Return the number of the set of each two variables, shape (n, n)."""
     a, b = np.indices((n, n))
     low, high = np.minimum(a, b), np.maximum(a, b)
     return np.where(a == b, a, n + high * (high - 1) // 2 + low)
 
 
-def sets_of_sinks(charge: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return what a family pays for each two of its parents, or twice the same, shape (n, n, n).
+def sink_sums(charge: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return a family's sum of sink multipliers for each two of its parents, shape (n, n, n).
 
     Parameters
     ----------
     charge
-        What the sink of each set pays for a column's holes, shape (sets, variables).
+        Sum of each set's sink multipliers over the missing cells of a column, shape (sets,
+        variables).
     n
         Number of variables.
 
     Returns
     -------
-    paid
-        ``paid[i, a, b]`` is what a sink of {i, a, b} pays, whichever of their columns has the hole.
+    sums
+        ``sums[i, a, b]`` is the sum for a sink of {i, a, b}, whichever of their columns has the
+        cell; twice the same parent stands for a set of two.
     """
-    number = others_numbers(n)
+    number = set_numbers(n)
     i, a, b = np.indices((n, n, n))
     alone = charge[i, a]
     both = charge[number[i, a], b] + charge[number[i, b], a]
-    paid: NDArray[np.float64] = charge[number[a, b], i] + np.where(a == b, alone, both)
-    return paid
+    sums: NDArray[np.float64] = charge[number[a, b], i] + np.where(a == b, alone, both)
+    return sums
 
 
-def others_members(n: int) -> NDArray[np.bool_]:
+def set_members(n: int) -> NDArray[np.bool_]:
     """Return the members of each set, shape (sets, n)."""
-    number = others_numbers(n)
+    number = set_numbers(n)
     members = np.zeros((n + n * (n - 1) // 2, n), np.bool_)
     a, b = np.indices((n, n))
     members[number, a] = members[number, b] = True
@@ -100,100 +102,104 @@ def others_members(n: int) -> NDArray[np.bool_]:
 
 
 @kernel
-def price_of(
-    columns: NDArray[np.int64], prices: Prices, variable: int, hole: int, state: int
+def multiplier_sum(
+    columns: NDArray[np.int64],
+    cell_multipliers: CellMultipliers,
+    variable: int,
+    cell: int,
+    state: int,
 ) -> float:
-    """Return what a family pays for reading a hole as a state; nothing where no hole has a price.
+    """Return the sum of a family's multipliers of a state; 0 where no cell has any.
 
     Parameters
     ----------
     columns
         The family, child first.
-    prices
-        The prices.
-    variable, hole, state
-        The hole's column, one of these; the hole, and the state.
+    cell_multipliers
+        The multipliers.
+    variable, cell, state
+        The missing cell's column, one of these; the cell, and the state.
     """
-    child, n = columns[0], len(prices.read)
-    if not prices.read.shape[1]:
+    child, n = columns[0], len(cell_multipliers.child)
+    if not cell_multipliers.child.shape[1]:
         return 0.0
-    price: float = prices.read[child, hole, state]
+    total: float = cell_multipliers.child[child, cell, state]
     for p in range(1, len(columns)):
         a = columns[p]
         if child == variable:
             for q in range(1, p + 1):
-                price += prices.sink[others_number(n, a, columns[q]), hole, state]
+                total += cell_multipliers.sink[set_number(n, a, columns[q]), cell, state]
         elif a == variable:
-            price += prices.sink[child, hole, state]
+            total += cell_multipliers.sink[child, cell, state]
         else:
-            price += prices.sink[others_number(n, a, child), hole, state]
-    return price
+            total += cell_multipliers.sink[set_number(n, a, child), cell, state]
+    return total
 
 
-class Charges(NamedTuple):
-    """The sets whose sink a reading is, each with a hole and the state it is read as.
+class SinkTerms(NamedTuple):
+    """The sets whose sink a local completion is, each with a missing cell and its state.
 
     Attributes
     ----------
-    sets, holes, states
+    sets, cells, states
         Shapes (k,).
     """
 
     sets: NDArray[np.int64]
-    holes: NDArray[np.int64]
+    cells: NDArray[np.int64]
     states: NDArray[np.int64]
 
 
-def charges(
+def sink_terms(
     number: NDArray[np.int64],
     child: int,
     parents: NDArray[np.integer],
     variables: NDArray[np.int64],
-    holes: NDArray[np.int64],
+    cells: NDArray[np.int64],
     states: NDArray[np.int64],
-) -> Charges:
-    """Return what :func:`price_of` adds up, without the reader's own price.
+) -> SinkTerms:
+    """Return the sink multipliers that :func:`multiplier_sum` adds up, by their indices.
 
     Parameters
     ----------
     number
-        What :func:`others_numbers` returns.
+        What :func:`set_numbers` returns.
     child, parents
         The family.
-    variables, holes, states
-        Column and state of each hole it reads, shapes (k,).
+    variables, cells, states
+        Column and state of each of its missing cells, shapes (k,).
     """
     first, second = _pairs(len(parents))
     own = number[parents[first], parents[second]]
-    # for a hole in the column of a parent: the child, alone and with each other parent
+    # for a missing cell in the column of a parent: the child, alone and with each other parent
     instead = np.where(variables[:, None] == parents, child, parents)
     is_own = variables == child
     here, there = np.flatnonzero(is_own), np.flatnonzero(~is_own)
     sets = np.concatenate([np.tile(own, len(here)), number[child, instead[there]].ravel()])
     which = np.concatenate([here.repeat(len(own)), there.repeat(len(parents))])
-    return Charges(sets, holes[which], states[which])
+    return SinkTerms(sets, cells[which], states[which])
 
 
-_pairs = cache(np.tril_indices)  # asked for each reading, of which there are many
+_pairs = cache(np.tril_indices)  # for each of many local completions
 
 
-class Holes(NamedTuple):
-    """An incomplete table, and what reading its holes costs.
+class MissingCells(NamedTuple):
+    """An incomplete table, its missing cells, some of them fixed, and their multipliers.
 
     Attributes
     ----------
     codes
-        States, -1 in the holes, shape (variables, rows).
+        States, -1 in the missing cells, shape (variables, rows).
     weights
         Weight of each row, shape (rows,).
     cardinalities
         Number of states of each variable, shape (variables,).
     number
-        Number of each hole, filled ones too, -1 elsewhere, shape (variables, rows).
+        Number of each missing cell, fixed ones too, -1 elsewhere, shape (variables, rows).
     variables, rows
-        Where each hole is, shapes (holes,).
-    prices
-        What reading a hole costs.
+        Where each missing cell is, shapes (cells,).
+    multipliers
+        Lagrange multipliers of their states.
     """
 
     codes: NDArray[np.int16]
@@ -202,11 +208,11 @@ class Holes(NamedTuple):
     number: NDArray[np.int64]
     variables: NDArray[np.int64]
     rows: NDArray[np.int64]
-    prices: Prices
+    multipliers: CellMultipliers
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "Holes":
-        """Return the missing cells of a table; reading them costs nothing."""
+    def of(cls, dataset: Dataset) -> "MissingCells":
+        """Return the missing cells of a table, all multipliers being 0."""
         rows, variables = dataset.missing_cells.T.copy()
         codes = np.ascontiguousarray(dataset.codes.T.astype(np.int16))
         number = np.full(codes.shape, -1)
@@ -219,21 +225,21 @@ class Holes(NamedTuple):
             number,
             variables,
             rows,
-            Prices.none(dataset.n_variables, len(rows), most),
+            CellMultipliers.none(dataset.n_variables, len(rows), most),
         )
 
     @property
     def states(self) -> NDArray[np.int64]:
-        """Number of states of each hole, shape (holes,)."""
+        """Number of states of each missing cell, shape (cells,)."""
         return self.cardinalities[self.variables]
 
     @property
     def filled(self) -> NDArray[np.int64]:
-        """State of each hole, -1 where it is open, shape (holes,)."""
+        """State of each missing cell, -1 where it is not fixed, shape (cells,)."""
         return self.codes[self.variables, self.rows].astype(np.int64)
 
-    def fill(self, values: NDArray[np.int64]) -> "Holes":
-        """Return the holes with other states, -1 where they shall be open, shape (holes,)."""
+    def fill(self, values: NDArray[np.int64]) -> "MissingCells":
+        """Return the missing cells with other states, -1 where not fixed, shape (cells,)."""
         codes = self.codes.copy()
         codes[self.variables, self.rows] = values
         return self._replace(codes=codes)

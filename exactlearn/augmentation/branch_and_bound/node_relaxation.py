@@ -1,7 +1,7 @@
-"""What the families of a node of the search can score at most, at prices for reading holes.
+"""The relaxation of a node: upper bounds of all families, at Lagrange multipliers.
 
-Bounds are renewed only where they matter: at other prices a bound still holds when what readings
-became cheaper by is added to it.
+Bounds are renewed only where they matter: at other multipliers a bound still holds when the sum of
+what the multipliers fell by is added to it.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,35 +12,39 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.branch_and_bound.family_bounds import read_family
-from exactlearn.augmentation.branch_and_bound.incomplete_families import OpenFamilies
-from exactlearn.augmentation.branch_and_bound.multipliers import Holes, Prices, sets_of_sinks
+from exactlearn.augmentation.branch_and_bound.family_bounds import complete_family
+from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
+from exactlearn.augmentation.branch_and_bound.multipliers import (
+    CellMultipliers,
+    MissingCells,
+    sink_sums,
+)
 from exactlearn.solvers.lp.multipliers import Multipliers
 
 
-class Reading(NamedTuple):
-    """What a family reads.
+class LocalCompletion(NamedTuple):
+    """A family with the states of the missing cells in its columns.
 
     Attributes
     ----------
     number
         The family.
-    holes, states
-        The holes of its columns in increasing order, and the state of each, shapes (k,).
+    cells, states
+        The missing cells of its columns in increasing order, and the state of each, shapes (k,).
     score
-        What the family scores then.
+        The family's score then.
     """
 
     number: int
-    holes: NDArray[np.int64]
+    cells: NDArray[np.int64]
     states: NDArray[np.int64]
     score: float
 
 
 class _Change(NamedTuple):
-    """What columns became cheaper by, and where prices changed, shapes (payers, variables)."""
+    """By how much the multipliers of columns fell, and where any changed, (owners, variables)."""
 
-    cheaper: NDArray[np.float64]
+    fall: NDArray[np.float64]
     changed: NDArray[np.bool_]
 
 
@@ -68,27 +72,27 @@ AT_ONCE = 8
 
 
 @dataclass(eq=False)
-class Optimism:
+class NodeRelaxation:
     """Upper bounds of all families under the completions that a node allows.
 
     Parameters
     ----------
     families
         The families.
-    holes
-        The node's holes and prices.
+    cells
+        The node's missing cells and their multipliers.
     free
-        Bounds without prices, shape (m,).
+        Bounds without multipliers, shape (m,).
     upper
-        Bounds at the prices, shape (m,).
+        Bounds at the multipliers, shape (m,).
     fresh
-        Which of these were computed at these prices for these holes, shape (m,).
+        Which of these were computed at these multipliers for these fixed cells, shape (m,).
     most_nodes
         Nodes spent on each bound.
     """
 
-    families: OpenFamilies
-    holes: Holes
+    families: IncompleteFamilies
+    cells: MissingCells
     free: NDArray[np.float64]
     upper: NDArray[np.float64]
     fresh: NDArray[np.bool_]
@@ -97,11 +101,11 @@ class Optimism:
     @classmethod
     def of(
         cls,
-        families: OpenFamilies,
-        holes: Holes,
+        families: IncompleteFamilies,
+        cells: MissingCells,
         most_nodes: int,
         on_tops: Callable[[NDArray[np.float64]], None] | None = None,
-    ) -> "Optimism":
+    ) -> "NodeRelaxation":
         """Bound all families, child by child.
 
         ``on_tops`` is called after each with the best bounds so far, infinite where there is none,
@@ -109,59 +113,67 @@ class Optimism:
         """
         free, tops = np.empty(len(families)), np.full(families.n_variables, np.inf)
         for child, (begin, end) in enumerate(pairwise(families.first)):
-            free[begin:end] = families.bounds(np.arange(begin, end), holes, most_nodes)
+            free[begin:end] = families.bounds(np.arange(begin, end), cells, most_nodes)
             tops[child] = free[begin:end].max()
             if on_tops is not None:
                 on_tops(tops)
-        return cls(families, holes, free, free.copy(), np.ones(len(families), np.bool_), most_nodes)
+        return cls(families, cells, free, free.copy(), np.ones(len(families), np.bool_), most_nodes)
 
-    def price(self, prices: Prices) -> None:
-        """Change the prices."""
-        old, n = self.holes.prices, self.families.n_variables
-        reader, charge = self._change(old.read, prices.read), self._change(old.sink, prices.sink)
+    def set_multipliers(self, cell_multipliers: CellMultipliers) -> None:
+        """Replace the multipliers; bounds not renewed are raised by what they fell by."""
+        old, n = self.cells.multipliers, self.families.n_variables
+        child_change, sink_change = (
+            self._change(old.child, cell_multipliers.child),
+            self._change(old.sink, cell_multipliers.sink),
+        )
         child, has = self.families.child, self.families.has
-        cheaper = (reader.cheaper[child] * has).sum(axis=1)
-        cheaper += self.families.charged(sets_of_sinks(charge.cheaper, n))
-        changed = (reader.changed[child] & has).any(axis=1)
-        changed |= self.families.charged(sets_of_sinks(charge.changed.astype(float), n)) > 0.0
-        self.upper = np.minimum(self.upper + cheaper, self.free)
+        fall = (child_change.fall[child] * has).sum(axis=1)
+        fall += self.families.sum_over_parents(sink_sums(sink_change.fall, n))
+        changed = (child_change.changed[child] & has).any(axis=1)
+        changed |= (
+            self.families.sum_over_parents(sink_sums(sink_change.changed.astype(float), n)) > 0.0
+        )
+        self.upper = np.minimum(self.upper + fall, self.free)
         self.fresh = self.fresh & ~changed
-        self.holes = self.holes._replace(prices=prices)
+        self.cells = self.cells._replace(multipliers=cell_multipliers)
 
     def _change(self, old: NDArray[np.float64], new: NDArray[np.float64]) -> "_Change":
-        """Return what each column became cheaper by for each payer, and where any price changed."""
-        n, still, variable = self.families.n_variables, self.still_open, self.holes.variables
-        cheaper, changed = np.zeros((n, len(old))), np.zeros((n, len(old)), np.bool_)
-        fall = np.maximum(old - new, 0.0).max(axis=2)
-        np.add.at(cheaper, variable[still], fall[:, still].T)
-        np.logical_or.at(changed, variable[still], (old != new).any(axis=2)[:, still].T)
-        return _Change(cheaper.T, changed.T)
+        """Return by how much multipliers fell, and where any changed.
 
-    def fixed(self, hole: int, state: int) -> "Optimism":
-        """Return the bounds with a hole filled, which takes its prices away."""
-        values = self.holes.filled
-        values[hole] = state
-        variable, prices = self.holes.variables[hole], self.holes.prices
+        The largest fall over the states counts, added up over the missing cells of a column.
+        """
+        n, open_cells, variable = self.families.n_variables, self.open_cells, self.cells.variables
+        fall, changed = np.zeros((n, len(old))), np.zeros((n, len(old)), np.bool_)
+        largest = np.maximum(old - new, 0.0).max(axis=2)
+        np.add.at(fall, variable[open_cells], largest[:, open_cells].T)
+        np.logical_or.at(changed, variable[open_cells], (old != new).any(axis=2)[:, open_cells].T)
+        return _Change(fall.T, changed.T)
+
+    def fixed(self, cell: int, state: int) -> "NodeRelaxation":
+        """Return the relaxation with a missing cell fixed, which drops its multipliers."""
+        values = self.cells.filled
+        values[cell] = state
+        variable, cell_multipliers = self.cells.variables[cell], self.cells.multipliers
         child, has = self.families.child, self.families.has
         touched = has[:, variable]
-        refund = np.where(touched, prices.read[child, hole, state], 0.0)
-        charge = np.zeros((len(prices.sink), has.shape[1]))
-        charge[:, variable] = prices.sink[:, hole, state]
-        refund += self.families.charged(sets_of_sinks(charge, has.shape[1]))
-        return Optimism(
+        dropped = np.where(touched, cell_multipliers.child[child, cell, state], 0.0)
+        charge = np.zeros((len(cell_multipliers.sink), has.shape[1]))
+        charge[:, variable] = cell_multipliers.sink[:, cell, state]
+        dropped += self.families.sum_over_parents(sink_sums(charge, has.shape[1]))
+        return NodeRelaxation(
             self.families,
-            self.holes.fill(values),
+            self.cells.fill(values),
             self.free,
-            self.upper + refund,
+            self.upper + dropped,
             self.fresh & ~touched,
             self.most_nodes,
         )
 
-    def take(self, keep: NDArray[np.bool_]) -> "Optimism":
+    def take(self, keep: NDArray[np.bool_]) -> "NodeRelaxation":
         """Return the bounds of some families, shape (m,)."""
-        return Optimism(
+        return NodeRelaxation(
             self.families.take(keep),
-            self.holes,
+            self.cells,
             self.free[keep],
             self.upper[keep],
             self.fresh[keep],
@@ -169,34 +181,34 @@ class Optimism:
         )
 
     @property
-    def still_open(self) -> NDArray[np.int64]:
-        """The holes that the node has not filled."""
-        return np.flatnonzero(self.holes.filled < 0)
+    def open_cells(self) -> NDArray[np.int64]:
+        """The missing cells that the node has not fixed."""
+        return np.flatnonzero(self.cells.filled < 0)
 
     @property
     def _totals(self) -> NDArray[np.float64]:
-        """What the prices of each state of each open hole add up to, shape (open, states)."""
-        total = self.holes.prices.total[self.still_open]
-        total[np.arange(total.shape[1]) >= self.holes.states[self.still_open, None]] = -np.inf
+        """Sum of the multipliers of each state of each open cell, shape (open, states)."""
+        total = self.cells.multipliers.total[self.open_cells]
+        total[np.arange(total.shape[1]) >= self.cells.states[self.open_cells, None]] = -np.inf
         return total
 
     @property
-    def paid_back(self) -> float:
-        """What the prices of all open holes give back."""
+    def lagrangian_constant(self) -> float:
+        """The Lagrangian constant: the sum over the open cells of their largest total."""
         return float(self._totals.max(axis=1, initial=-np.inf).sum())
 
     @property
-    def given_back(self) -> NDArray[np.float64]:
-        """The states whose prices are given back, ties in equal parts, shape (holes, states)."""
+    def constant_states(self) -> NDArray[np.float64]:
+        """The states in the constant, ties in equal parts, shape (cells, states)."""
         total = self._totals
         most = total == total.max(axis=1, keepdims=True)
-        back = np.zeros(self.holes.prices.total.shape)
-        back[self.still_open] = most / most.sum(axis=1, keepdims=True)
+        back = np.zeros(self.cells.multipliers.total.shape)
+        back[self.open_cells] = most / most.sum(axis=1, keepdims=True)
         return back
 
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Renew some families' bounds."""
-        found = self.families.bounds(which, self.holes, self.most_nodes)
+        found = self.families.bounds(which, self.cells, self.most_nodes)
         self.upper[which] = np.minimum(self.upper[which], found)
         self.fresh[which] = True
 
@@ -232,18 +244,20 @@ class Optimism:
             stale = np.flatnonzero(~self.fresh[tops])
             if not len(stale):
                 best = scores[tops]
-                return Adjusted(scores, best, multipliers.total_of(best) + self.paid_back)
+                return Adjusted(scores, best, multipliers.total_of(best) + self.lagrangian_constant)
             self.freshen(scores, stale.tolist())
 
-    def read_as(self, number: int, values: NDArray[np.int64]) -> Reading:
-        """Return what a family reads when the holes have some states, shape (holes,)."""
-        return replace(self, holes=self.holes.fill(values)).read(number)
+    def completion_with(self, number: int, values: NDArray[np.int64]) -> LocalCompletion:
+        """Return a family's local completion with some states of all cells, shape (cells,)."""
+        return replace(self, cells=self.cells.fill(values)).best_completion(number)
 
-    def read(self, number: int) -> Reading:
-        """Return what a family reads at best; what the node has filled is read as well."""
+    def best_completion(self, number: int) -> LocalCompletion:
+        """Return the local completion that maximises a family's score, fixed cells included."""
         self.families.pause()
         child, members = int(self.families.child[number]), self.families.members[number]
-        return Reading(
+        return LocalCompletion(
             number,
-            *read_family(number, child, members, self.holes, self.families.growth, self.most_nodes),
+            *complete_family(
+                number, child, members, self.cells, self.families.increments, self.most_nodes
+            ),
         )

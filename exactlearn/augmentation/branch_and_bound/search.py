@@ -1,12 +1,12 @@
-"""Exact augmentation by branching on the states of holes, without enumerating completions.
+"""Exact augmentation by branching on the states of missing cells, without enumerating completions.
 
-Relax the agreement between families: every family has the completion of its columns that it likes
-best (:mod:`exactlearn.augmentation.branch_and_bound.family_bounds`), at prices that make families
-agree (:mod:`exactlearn.augmentation.branch_and_bound.lagrangian_dual`), and ordinary parent-set
-selection is solved. The score is a bound on the node. Where it exceeds the best pair known, the
-search fills one hole that the chosen families disagree on with each of its states, best bound
+The node relaxation lets every family have its best local completion
+(:mod:`exactlearn.augmentation.branch_and_bound.family_bounds`), less Lagrange multipliers that make
+families agree (:mod:`exactlearn.augmentation.branch_and_bound.lagrangian_dual`); ordinary
+parent-set selection is solved, and its score is the node's bound. Where it exceeds the best
+solution known, the search fixes one fractional missing cell at each of its states, best bound
 first. Families that cannot be part of a better network, by the multipliers of the root, are left
-out.
+out (theorem *Leaving families out*, docs/theory/augmentation.md).
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,21 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.branch_and_bound.incomplete_families import OpenFamilies
-from exactlearn.augmentation.branch_and_bound.lagrangian_dual import Agreed, agree, descend
-from exactlearn.augmentation.branch_and_bound.multipliers import Holes
-from exactlearn.augmentation.branch_and_bound.node_relaxation import AT_ONCE, Optimism, Reading
-from exactlearn.augmentation.branch_and_bound.restricted_master import Agreement
-from exactlearn.augmentation.incumbent import Answers, Incumbent
-from exactlearn.augmentation.local_search.coordinate_ascent import settle
+from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
+from exactlearn.augmentation.branch_and_bound.lagrangian_dual import (
+    DualBound,
+    solve_dual,
+    subgradient_method,
+)
+from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
+from exactlearn.augmentation.branch_and_bound.node_relaxation import (
+    AT_ONCE,
+    LocalCompletion,
+    NodeRelaxation,
+)
+from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
+from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
+from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.local_search.hill_climber import climb, is_tabulated
 from exactlearn.augmentation.task import (
     LimitReachedError,
@@ -36,19 +44,19 @@ from exactlearn.solvers.enumeration.networks import enumerate_networks
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.lp.root import cluster_multipliers
 
-PATIENCE = 60
-"""Rounds at the root in which the program of readings must close a tenth of the gap."""
+STALL_LIMIT = 60
+"""Rounds at the root in which the restricted master must close a tenth of the gap."""
 
-MANY_HOLES, STEPS = 100, 12
-"""Holes from which on prices descend before the first linear program, and steps for each hole.
+MANY_CELLS, STEPS = 100, 12
+"""Missing cells from which on the subgradient method comes first, and its steps for each cell.
 
-With fewer holes, linear programs find the best prices sooner.
+With fewer missing cells, linear programs find the best multipliers sooner.
 """
 
-DISPUTED = 0.2
-"""Share of a hole's other states from which on the linear program disputes its state."""
+FRACTIONAL = 0.2
+"""Share of a missing cell's other states from which on the linear program is fractional there."""
 
-FIRST_EFFORT, EFFORT = 20, 8_000
+FIRST_NODE_BUDGET, NODE_BUDGET = 20, 8_000
 """Nodes spent on a family's bound: on all families once, then where it matters."""
 
 
@@ -60,19 +68,19 @@ class _Chosen:
     ----------
     parents
         Parents of each variable.
-    readings
-        What each family reads.
+    completions
+        Each family's local completion.
     bound
         The node's bound.
     """
 
     parents: tuple[tuple[int, ...], ...]
-    readings: tuple[Reading, ...]
+    completions: tuple[LocalCompletion, ...]
     bound: float
 
 
-def branch(task: Task, answers: Answers) -> None:
-    """Search until nothing better is left; pairs and the bound go to the answers' incumbent.
+def branch(task: Task, pool: SolutionPool) -> None:
+    """Search until nothing better is left; solutions and the bound go to the pool's incumbent.
 
     Raises
     ------
@@ -81,43 +89,43 @@ def branch(task: Task, answers: Answers) -> None:
     TooLargeError
         When there are too many families.
     """
-    incumbent = answers.incumbent
-    root, program, multipliers, bound = _root(task, answers)
+    incumbent = pool.incumbent
+    root, master, multipliers, bound = _root(task, pool)
     incumbent.prove(bound)
-    queue: list[tuple[float, int, Optimism, Multipliers]] = [(-bound, 0, root, multipliers)]
+    queue: list[tuple[float, int, NodeRelaxation, Multipliers]] = [(-bound, 0, root, multipliers)]
     made = 1
-    while queue and -queue[0][0] > answers.target:
+    while queue and -queue[0][0] > pool.target:
         priority, _, node, multipliers = heappop(queue)
         incumbent.prove(-priority)
-        agreed = agree(program, node, multipliers, answers.target, lambda _: pause(incumbent))
-        if agreed.bound <= answers.target:
+        dual = solve_dual(master, node, multipliers, pool.target, lambda _: pause(incumbent))
+        if dual.bound <= pool.target:
             incumbent.nodes += 1
             continue
         if incumbent.nodes & (incumbent.nodes - 1) == 0:
-            _climb_from(task, answers, node, agreed)
-        kept = _promising(node, agreed, answers.target, program.anchor)
-        if not len(node.still_open):
-            _list_networks(task, answers, node, kept)
+            _climb_from(task, pool, node, dual)
+        kept = _promising(node, dual, pool.target, master.anchor)
+        if not len(node.open_cells):
+            _list_networks(task, pool, node, kept)
             continue
-        bound, chosen = min(-priority, agreed.bound), None
-        if not _is_disputed(node, agreed):
-            chosen = _choose(task, answers, node, kept)
+        bound, chosen = min(-priority, dual.bound), None
+        if not _is_fractional(node, dual):
+            chosen = _choose(task, pool, node, kept)
             bound = min(bound, chosen.bound)
-            if bound <= answers.target:
+            if bound <= pool.target:
                 continue
-        hole = _disputed(node, chosen, agreed)
-        for state in range(int(node.holes.states[hole])):
-            heappush(queue, (-bound, made, node.fixed(hole, state), agreed.multipliers))
+        cell = _branching_cell(node, chosen, dual)
+        for state in range(int(node.cells.states[cell])):
+            heappush(queue, (-bound, made, node.fixed(cell, state), dual.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
 
 
-def _climb_from(task: Task, answers: Answers, node: Optimism, agreed: Agreed) -> None:
-    """Climb from what the linear program takes the holes for: at ever fewer nodes."""
+def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: DualBound) -> None:
+    """Climb from the states with the largest shares in the linear program: at ever fewer nodes."""
     if is_tabulated(task):
-        filled = node.holes.filled
-        values = np.where(filled >= 0, filled, agreed.shares.argmax(axis=1))
-        answers.take(climb(task, answers.incumbent, values, None))
+        filled = node.cells.filled
+        values = np.where(filled >= 0, filled, dual.shares.argmax(axis=1))
+        pool.take(climb(task, pool.incumbent, values, None))
 
 
 def _prove(incumbent: Incumbent, bound: float) -> None:
@@ -125,84 +133,94 @@ def _prove(incumbent: Incumbent, bound: float) -> None:
     pause(incumbent)
 
 
-def _list_networks(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_]) -> None:
-    """Take the best networks of a node that has filled all holes."""
+def _list_networks(
+    task: Task, pool: SolutionPool, node: NodeRelaxation, kept: NDArray[np.bool_]
+) -> None:
+    """Take the best networks of a node that has fixed all missing cells."""
     node.refresh(np.flatnonzero(kept))
-    answers.incumbent.nodes += 1
+    pool.incumbent.nodes += 1
     found = enumerate_networks(
         node.families.problem(node.upper).select(kept),
-        k=1 if answers.by_completion else answers.k,
+        k=1 if pool.by_completion else pool.k,
         solver=task.solver,
-        time_limit=answers.incumbent.remaining,
+        time_limit=pool.incumbent.remaining,
         seed=task.seed,
     )
     for network in found.networks:
-        answers.take(task.pair(network.parents, node.holes.filled))
+        pool.take(task.solution(network.parents, node.cells.filled))
     if not found.complete:
         raise LimitReachedError("interrupted" if found.status == "interrupted" else "feasible")
 
 
-def _root(task: Task, answers: Answers) -> tuple[Optimism, Agreement, Multipliers, float]:
-    """Return bounds and prices of the families that may be part of a better network."""
-    incumbent = answers.incumbent
-    families = OpenFamilies.of(task, between_blocks(incumbent))
-    optimism = Optimism.of(families, Holes.of(task.dataset), FIRST_EFFORT, incumbent.prove_families)
-    optimism.most_nodes = EFFORT
-    optimism.fresh[:] = False
-    problem = families.problem(optimism.upper)
+def _root(
+    task: Task, pool: SolutionPool
+) -> tuple[NodeRelaxation, RestrictedMaster, Multipliers, float]:
+    """Return the root relaxation, its restricted master, multipliers and bound."""
+    incumbent = pool.incumbent
+    families = IncompleteFamilies.of(task, between_blocks(incumbent))
+    relaxation = NodeRelaxation.of(
+        families, MissingCells.of(task.dataset), FIRST_NODE_BUDGET, incumbent.prove_families
+    )
+    relaxation.most_nodes = NODE_BUDGET
+    relaxation.fresh[:] = False
+    problem = families.problem(relaxation.upper)
     multipliers = cluster_multipliers(problem, lambda: pause(incumbent))
     incumbent.prove(multipliers.bound(problem))
-    program = _program(families, optimism, incumbent)
-    program.add_clusters(multipliers.counted)
+    master = _master(families, relaxation, incumbent)
+    master.add_clusters(multipliers.counted)
 
     def note(bound: float) -> None:
         _prove(incumbent, bound)
 
-    if steps := _steps(optimism):
-        multipliers = descend(program, optimism, multipliers, answers.target, note, steps)
-    agreed = agree(
-        program,
-        optimism,
+    if steps := _steps(relaxation):
+        multipliers = subgradient_method(master, relaxation, multipliers, pool.target, note, steps)
+    dual = solve_dual(
+        master,
+        relaxation,
         multipliers,
-        answers.target,
+        pool.target,
         note,
-        patience=PATIENCE,
+        stall_limit=STALL_LIMIT,
     )
-    kept = _promising(optimism, agreed, answers.target, program.anchor)
-    optimism = optimism.take(kept)
-    return optimism, program.take(kept, optimism.families), agreed.multipliers, agreed.bound
+    kept = _promising(relaxation, dual, pool.target, master.anchor)
+    relaxation = relaxation.take(kept)
+    return relaxation, master.take(kept, relaxation.families), dual.multipliers, dual.bound
 
 
-def _steps(optimism: Optimism) -> int:
-    """Return how many steps prices descend before the first linear program."""
-    holes = len(optimism.still_open)
-    return STEPS * holes if holes >= MANY_HOLES else 0
+def _steps(relaxation: NodeRelaxation) -> int:
+    """Return the number of subgradient steps before the first linear program."""
+    cells = len(relaxation.open_cells)
+    return STEPS * cells if cells >= MANY_CELLS else 0
 
 
-def _program(families: OpenFamilies, optimism: Optimism, incumbent: Incumbent) -> Agreement:
-    """Return a linear program to which the incumbent is a solution."""
+def _master(
+    families: IncompleteFamilies, relaxation: NodeRelaxation, incumbent: Incumbent
+) -> RestrictedMaster:
+    """Return a restricted master to which the incumbent is a solution."""
     assert incumbent.parents is not None
     anchor = [families.number(i, parents) for i, parents in enumerate(incumbent.parents)]
-    return Agreement(families, optimism.holes, anchor, incumbent.working_values)
+    return RestrictedMaster(families, relaxation.cells, anchor, incumbent.working_values)
 
 
 def _promising(
-    optimism: Optimism, agreed: Agreed, target: float, anchor: Sequence[int]
+    relaxation: NodeRelaxation, dual: DualBound, target: float, anchor: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Tell which families may be part of a network that beats the target, and the anchor."""
-    adjusted = optimism.adjusted(agreed.multipliers)
-    child = optimism.families.child
+    adjusted = relaxation.adjusted(dual.multipliers)
+    child = relaxation.families.child
     kept = reaching(adjusted.scores, child, adjusted.best, adjusted.total, target)
     kept[list(anchor)] = True  # every variable keeps one, without a cycle
     return kept
 
 
-def _choose(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_]) -> _Chosen:
-    """Solve a node's relaxation, and offer what its families' majority makes of the holes.
+def _choose(
+    task: Task, pool: SolutionPool, node: NodeRelaxation, kept: NDArray[np.bool_]
+) -> _Chosen:
+    """Solve a node's relaxation, and offer the majority of its local completions as a solution.
 
     Families that are not kept are in no selection above the target.
     """
-    incumbent, families = answers.incumbent, node.families
+    incumbent, families = pool.incumbent, node.families
     nodes, at_once = incumbent.nodes + 1, AT_ONCE
     while True:
         pause(incumbent)
@@ -217,41 +235,42 @@ def _choose(task: Task, answers: Answers, node: Optimism, kept: NDArray[np.bool_
         node.refresh(np.array([numbers[child] for child in stale]))
         node.freshen(node.upper, stale, at_once)
         at_once *= 2  # selections that take turns cost more than bounds
-    readings = tuple(node.read(number) for number in numbers)
-    bound = max(result.score + node.paid_back, answers.target)
-    chosen = _Chosen(result.parents, readings, bound)
-    _offer(task, answers, node, chosen)
+    completions = tuple(node.best_completion(number) for number in numbers)
+    bound = max(result.score + node.lagrangian_constant, pool.target)
+    chosen = _Chosen(result.parents, completions, bound)
+    _offer(task, pool, node, chosen)
     return chosen
 
 
-def _votes(node: Optimism, chosen: _Chosen) -> NDArray[np.int64]:
-    """Count, for each hole and state, the chosen families that read it, shape (holes, states)."""
-    votes = np.zeros(node.holes.prices.read.shape[1:], np.int64)
-    for reading in chosen.readings:
-        votes[reading.holes, reading.states] += 1
+def _votes(node: NodeRelaxation, chosen: _Chosen) -> NDArray[np.int64]:
+    """Count the chosen local completions with each state of each cell, shape (cells, states)."""
+    votes = np.zeros(node.cells.multipliers.child.shape[1:], np.int64)
+    for completion in chosen.completions:
+        votes[completion.cells, completion.states] += 1
     return votes
 
 
-def _offer(task: Task, answers: Answers, node: Optimism, chosen: _Chosen) -> None:
-    filled = node.holes.filled
+def _offer(task: Task, pool: SolutionPool, node: NodeRelaxation, chosen: _Chosen) -> None:
+    filled = node.cells.filled
     values = np.where(filled >= 0, filled, _votes(node, chosen).argmax(axis=1))
-    settled = settle(task.dataset, values, chosen.parents, task.score)
-    answers.take(task.pair(chosen.parents, settled))
+    values = coordinate_ascent(task.dataset, values, chosen.parents, task.score)
+    pool.take(task.solution(chosen.parents, values))
 
 
-def _is_disputed(node: Optimism, agreed: Agreed) -> bool:
-    """Tell whether a hole is to be filled without asking which selection is best.
+def _is_fractional(node: NodeRelaxation, dual: DualBound) -> bool:
+    """Tell whether to branch on a missing cell without solving the parent-set selection.
 
-    Of many holes some are disputed anyway, and the selection may take longer than the node.
+    Of many missing cells some are fractional anyway, and the selection may take longer than the
+    node.
     """
-    unsure = 1.0 - agreed.shares[node.still_open].max(axis=1)
-    return len(unsure) >= MANY_HOLES and bool(unsure.max() >= DISPUTED)
+    unsure = 1.0 - dual.shares[node.open_cells].max(axis=1)
+    return len(unsure) >= MANY_CELLS and bool(unsure.max() >= FRACTIONAL)
 
 
-def _disputed(node: Optimism, chosen: _Chosen | None, agreed: Agreed) -> int:
-    """Return the open hole that the linear program, or else the families, are least sure of."""
-    dissent = len(agreed.shares) * (1.0 - agreed.shares.max(axis=1))
+def _branching_cell(node: NodeRelaxation, chosen: _Chosen | None, dual: DualBound) -> int:
+    """Return the open cell with the highest branching score, from shares and votes."""
+    branching_score = len(dual.shares) * (1.0 - dual.shares.max(axis=1))
     if chosen is not None:
         votes = _votes(node, chosen)
-        dissent += (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
-    return int(np.where(node.holes.filled < 0, dissent, -inf).argmax())
+        branching_score += (votes.sum(axis=1) - votes.max(axis=1)) / len(chosen.parents)
+    return int(np.where(node.cells.filled < 0, branching_score, -inf).argmax())

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.families import Growth, ParentSets, gain, subset_without
+from exactlearn.augmentation.families import ParentSets, ScoreIncrements, gain, subset_without
 
 
 class Options(NamedTuple):
@@ -146,7 +146,7 @@ class Counts(NamedTuple):
 
 @kernel
 def _lay_out(
-    f: int, child: int, sets: ParentSets, table: Table, growth: Growth, family: Family
+    f: int, child: int, sets: ParentSets, table: Table, increments: ScoreIncrements, family: Family
 ) -> tuple[int, float]:
     """Fill in a family's columns; return their number and the score of no rows at all."""
     count, q = 1, 1
@@ -158,20 +158,30 @@ def _lay_out(
         q *= table.cardinalities[v]
         count += 1
     r = table.cardinalities[child]
-    family.alphas[0] = growth.a / (q * r)
-    family.alphas[1] = growth.a / q
-    return count, -growth.b * q * (r - 1)
+    family.alphas[0] = increments.a / (q * r)
+    family.alphas[1] = increments.a / q
+    return count, -increments.b * q * (r - 1)
 
 
 @kernel
 def _add_row(
-    j: int, state: int, w: float, r: int, f: int, family: Family, counts: Counts, growth: Growth
+    j: int,
+    state: int,
+    w: float,
+    r: int,
+    f: int,
+    family: Family,
+    counts: Counts,
+    increments: ScoreIncrements,
 ) -> float:
     """Add a row's weight (or take it away, if negative); return the change of the score."""
     cell = j * r + state
-    f_table, g_table = growth.tables[growth.rows[f, 0]], growth.tables[growth.rows[f, 1]]
-    change = gain(counts.cells[cell], w, f_table, family.alphas[0], growth.kind, growth.a)
-    change -= gain(counts.sums[j], w, g_table, family.alphas[1], growth.kind, growth.a)
+    f_table, g_table = (
+        increments.tables[increments.rows[f, 0]],
+        increments.tables[increments.rows[f, 1]],
+    )
+    change = gain(counts.cells[cell], w, f_table, family.alphas[0], increments.kind, increments.a)
+    change -= gain(counts.sums[j], w, g_table, family.alphas[1], increments.kind, increments.a)
     counts.cells[cell] += w
     counts.sums[j] += w
     return change
@@ -179,7 +189,7 @@ def _add_row(
 
 @kernel
 def _count_base(
-    f: int, count: int, family: Family, table: Table, counts: Counts, growth: Growth
+    f: int, count: int, family: Family, table: Table, counts: Counts, increments: ScoreIncrements
 ) -> float:
     """Count all rows under the base completion; return the score they add."""
     child = family.columns[0]
@@ -190,7 +200,9 @@ def _count_base(
         for p in range(1, count):
             j += family.strides[p] * table.codes[family.columns[p], u]
         counts.configuration[u] = j
-        score += _add_row(j, table.codes[child, u], table.weights[u], r, f, family, counts, growth)
+        score += _add_row(
+            j, table.codes[child, u], table.weights[u], r, f, family, counts, increments
+        )
     return score
 
 
@@ -235,7 +247,7 @@ def _move_rows(
 
 @kernel
 def _score_moved(
-    f: int, changed: int, family: Family, table: Table, counts: Counts, growth: Growth
+    f: int, changed: int, family: Family, table: Table, counts: Counts, increments: ScoreIncrements
 ) -> float:
     """Return the change of the score when the touched rows move; leave the counts as they were."""
     child = family.columns[0]
@@ -244,8 +256,10 @@ def _score_moved(
     for t in range(changed):
         u = counts.touched[t]
         w, state = table.weights[u], table.codes[child, u]
-        change += _add_row(counts.configuration[u], state, -w, r, f, family, counts, growth)
-        change += _add_row(counts.moved[u], counts.moved_state[u], w, r, f, family, counts, growth)
+        change += _add_row(counts.configuration[u], state, -w, r, f, family, counts, increments)
+        change += _add_row(
+            counts.moved[u], counts.moved_state[u], w, r, f, family, counts, increments
+        )
     for t in range(changed):
         u = counts.touched[t]
         w = table.weights[u]
@@ -263,7 +277,7 @@ def score_completions(
     child: int,
     sets: ParentSets,
     allowed: NDArray[np.bool_],
-    growth: Growth,
+    increments: ScoreIncrements,
     options: Options,
     combination_first: NDArray[np.int64],
     largest: int,
@@ -276,7 +290,7 @@ def score_completions(
         The base completion.
     child, sets, allowed
         The child, its parent sets, and which of them may be candidates.
-    growth
+    score increments
         The score.
     options
         The columns' options.
@@ -301,15 +315,15 @@ def score_completions(
     digits = np.zeros(width, np.int64)
     subset = np.zeros(width, np.int64)
     for f in range(len(sets.members)):
-        count, base = _lay_out(f, child, sets, table, growth, family)
-        base += _count_base(f, count, family, table, counts, growth)
+        count, base = _lay_out(f, child, sets, table, increments, family)
+        base += _count_base(f, count, family, table, counts, increments)
         for p in range(1, count):
             subset[p] = subset_without(sets, f, count - 1, p - 1, child)
         digits[:] = 0
         more, index = True, combination_first[f]
         while more:
             changed = _move_rows(count, digits, family, table, counts, options)
-            score = base + _score_moved(f, changed, family, table, counts, growth)
+            score = base + _score_moved(f, changed, family, table, counts, increments)
             beaten = -np.inf
             for p in range(1, count):
                 rank = rank_without(p, count, family.columns, digits, options)

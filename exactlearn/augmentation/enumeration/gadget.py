@@ -21,19 +21,21 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.solvers.problem import Problem, offsets
 
 
-def read_by_cell(problem: Problem, columns: Columns, dataset: Dataset) -> Problem:
+def by_cell_choices(problem: Problem, columns: Columns, dataset: Dataset) -> Problem:
     """Replace the choice of each column's completion by one choice for each of its cells."""
     assert problem.literal_first is not None
     cells = dataset.missing_cells
     options = dataset.cardinalities[cells[:, 1]]
     first_of_cell = np.concatenate([[0], np.cumsum(options)])
-    read: list[NDArray[np.int64]] = []
+    options_of_cells: list[NDArray[np.int64]] = []
     for variable in range(dataset.n_variables):
         mine = np.flatnonzero(cells[:, 1] == variable)
         for option in range(columns.first[variable], columns.first[variable + 1]):
-            read.append(first_of_cell[mine] + columns.column(variable, option)[cells[mine, 0]])
-    sizes = np.array([len(r) for r in read], np.int64)
-    flat, begin = np.concatenate(read), np.concatenate([[0], np.cumsum(sizes)])
+            options_of_cells.append(
+                first_of_cell[mine] + columns.column(variable, option)[cells[mine, 0]]
+            )
+    sizes = np.array([len(r) for r in options_of_cells], np.int64)
+    flat, begin = np.concatenate(options_of_cells), np.concatenate([[0], np.cumsum(sizes)])
     lengths = sizes[problem.literals]
     owner = np.repeat(_owners(problem.literal_first), lengths)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

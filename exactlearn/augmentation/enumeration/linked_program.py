@@ -19,7 +19,7 @@ from exactlearn.augmentation.enumeration.family_scores import (
     combinations_at,
     score_completions,
 )
-from exactlearn.augmentation.families import FamilyRules, growth, parent_sets
+from exactlearn.augmentation.families import FamilyRules, parent_sets, tabulate_increments
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -190,11 +190,11 @@ def require_enumerable(dataset: Dataset, max_parents: int) -> None:
         return
     count, child, f = largest
     family = [child, *(int(v) for v in parent_sets(n, child, max_parents).members[f] if v >= 0)]
-    told = ", ".join(dataset.names[v] for v in family)
+    family_names = ", ".join(dataset.names[v] for v in family)
     raise TooLargeError(
         f"the families have {total:.3g} completions to enumerate ({count:.3g} of them for "
-        f"{{{told}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the method 'branching' or "
-        "'t-local', allow fewer parents, or hide less in one column"
+        f"{{{family_names}}} alone), and the limit is {MAX_COMPLETIONS:,}; use the method "
+        "'branching' or 't-local', allow fewer parents, or hide less in one column"
     )
 
 
@@ -223,7 +223,8 @@ def _children(
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         scores, keep = score_completions(
             table, child, sets, rules.allowed(child, members),
-            growth(compiled, q, states, weights), columns.options, first, int(q.max()) * states,
+            tabulate_increments(compiled, q, states, weights), columns.options, first,
+            int(q.max()) * states,
         )  # fmt: skip
         kept = np.flatnonzero(keep)
         rows, options = combinations_at(kept, child, members, first, columns.options)

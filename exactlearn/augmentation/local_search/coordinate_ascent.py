@@ -57,7 +57,7 @@ class Tables(NamedTuple):
     sums: NDArray[np.float64]
 
 
-def settle(
+def coordinate_ascent(
     dataset: Dataset,
     values: NDArray[np.int64],
     parents: Sequence[Sequence[int]],
@@ -140,7 +140,7 @@ def _add_row(
 
 
 @kernel
-def _settle_cell(
+def _ascend_cell(
     tables: Tables, families: NDArray[np.int64], row: int, v: int, kind: int, a: float
 ) -> bool:
     """Give one cell its best value; tell whether that is a new one."""
@@ -171,7 +171,7 @@ def _ascend(tables: Tables, cells: NDArray[np.int64], kind: int, a: float) -> No
         for c in range(len(cells)):
             v = cells[c, 1]
             families = _concerned(tables.parents, v)
-            if _settle_cell(tables, families, cells[c, 0], v, kind, a):
+            if _ascend_cell(tables, families, cells[c, 0], v, kind, a):
                 improved = True
 
 
@@ -210,7 +210,7 @@ def _raise_of(
     stays: NDArray[np.int64],
     best: NDArray[np.float64],
 ) -> float:
-    """Return by how much the best network rises with the changes of the sets that hold ``v``.
+    """Return by how much the best network rises with the moves of the sets that hold ``v``.
 
     ``stays`` remembers each child's best family without ``v``; -2 where it is not known yet.
     """

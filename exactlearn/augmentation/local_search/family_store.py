@@ -12,7 +12,7 @@ from exactlearn.augmentation.local_search.set_families import (
     SetFamilies,
     all_families,
     best_family,
-    bound_changes,
+    bound_moves,
     envelope,
     family_scores,
     listed_families,
@@ -136,42 +136,42 @@ class FamilyStore:
         return tuple(members[members >= 0].tolist())
 
     def move_to(self, values: NDArray[np.int64]) -> None:
-        """Take over a completion: only the tables of what differs are touched."""
+        """Take over a completion: only the tables of the cells that differ are touched."""
         cells = self.dataset.missing_cells
         wanted = np.column_stack([cells, values])
         for block in self.blocks(wanted[self.values != values]):
             self.change(block)
             self.pause()
 
-    def blocks(self, changes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Split changes, or cells, so that one pass over a part is a bounded amount of work."""
+    def blocks(self, moves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Split moves, or cells, so that one pass over a part is a bounded amount of work."""
         sets, families = self.sets, self.families
         tables = np.diff(sets.holding_first) * (sets.members.shape[1] + 1)
         held = np.diff(families.holding_first)
         each = int((tables + held).max(initial=0)) * int(self.rows.cardinalities.max(initial=1))
         each += len(families.child)  # of which a changed cell asks for the best
         step = max(1, BLOCK // max(1, each))
-        return [changes[at : at + step] for at in range(0, len(changes), step)]
+        return [moves[at : at + step] for at in range(0, len(moves), step)]
 
-    def change(self, changes: NDArray[np.int64]) -> None:
+    def change(self, moves: NDArray[np.int64]) -> None:
         """Change cells: row, variable and new state of each, shape (changes, 3)."""
-        change_cells(self.sets, self.rows, changes)
+        change_cells(self.sets, self.rows, moves)
 
     @contextmanager
-    def changed(self, changes: NDArray[np.int64]) -> Iterator[None]:
+    def changed(self, moves: NDArray[np.int64]) -> Iterator[None]:
         """Change cells, and back again."""
-        u, v = changes[:, 0], changes[:, 1]
+        u, v = moves[:, 0], moves[:, 1]
         back = np.column_stack([u, v, self.rows.codes[u, v].astype(np.int64)])
         before = self.sets.values.copy()
-        self.change(changes)
+        self.change(moves)
         try:
             yield
         finally:
             self.change(back[::-1])
             self.sets.values[:] = before  # free of rounding
 
-    def single_changes(self, *, distinct: bool) -> NDArray[np.int64]:
-        """Return row, variable and new state of every change of a cell, in order of variables.
+    def single_moves(self, *, distinct: bool) -> NDArray[np.int64]:
+        """Return row, variable and new state of every single move, in order of variables.
 
         With ``distinct``, of cells in rows that do not differ only one: the tables become the same.
         """
@@ -179,34 +179,34 @@ class FamilyStore:
         states = self.rows.cardinalities[v]
         at = np.repeat(np.arange(len(u)), states)
         state = np.arange(len(at)) - np.repeat(np.cumsum(states) - states, states)
-        changes = np.column_stack([u[at], v[at], state])
-        changes = changes[self.rows.codes[u[at], v[at]] != state]
+        moves = np.column_stack([u[at], v[at], state])
+        moves = moves[self.rows.codes[u[at], v[at]] != state]
         if not distinct:
-            return np.asarray(changes, np.int64)
+            return np.asarray(moves, np.int64)
         alike = np.column_stack([self.rows.codes, self.rows.weights])
         row = np.unique(alike, axis=0, return_inverse=True)[1].reshape(-1)
-        key = np.column_stack([row[changes[:, 0]], changes[:, 1:]])
+        key = np.column_stack([row[moves[:, 0]], moves[:, 1:]])
         first = np.unique(key, axis=0, return_index=True)[1]
-        return np.asarray(changes[np.sort(first)], np.int64)
+        return np.asarray(moves[np.sort(first)], np.int64)
 
-    def bound_changes(
-        self, scores: NDArray[np.float64], changes: NDArray[np.int64], limit: float
+    def bound_moves(
+        self, scores: NDArray[np.float64], moves: NDArray[np.int64], limit: float
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Bound single changes, see :func:`.set_families.bound_changes`."""
+        """Bound single moves, see :func:`.set_families.bound_moves`."""
         tops = [np.zeros((0, self.dataset.n_variables))]
         close = np.zeros(len(scores), np.bool_)
-        for block in self.blocks(changes):
-            own, near = bound_changes(self.sets, self.rows, self.families, scores, block, limit)
+        for block in self.blocks(moves):
+            own, near = bound_moves(self.sets, self.rows, self.families, scores, block, limit)
             tops.append(own)
             close |= near
             self.pause()
         return np.concatenate(tops), close
 
-    def envelope(self, changes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return each family's best score after any one of some changes, shape (families,)."""
+    def envelope(self, moves: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return each family's best score after any one of some moves, shape (families,)."""
         scores = self.scores
         best = np.full(len(scores), -np.inf)
-        for block in self.blocks(changes):
+        for block in self.blocks(moves):
             best = np.maximum(best, envelope(self.sets, self.rows, self.families, scores, block))
             self.pause()
         return best
@@ -250,7 +250,7 @@ class FamilyStore:
 
 
 def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
-    """Refuse what cannot be tabulated.
+    """Raise where not all families can be tabulated.
 
     Raises
     ------

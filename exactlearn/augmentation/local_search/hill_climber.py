@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.interrupts import interruptible
 from exactlearn._runtime.threads import n_threads
-from exactlearn.augmentation.incumbent import Incumbent, Pair, Unproven
+from exactlearn.augmentation.incumbent import Incumbent, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.starts import (
     Start,
-    good_network,
+    heuristic_network,
     mode_completion,
     starting_completions,
 )
@@ -52,7 +52,7 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
         where there are too many families to look at all, nothing is proven, which status and
         message say.
     incumbent
-        Where the best pair and the clock are kept.
+        Where the best solution and the clock are kept.
     t
         Radius of the neighbourhood, at least 1.
     starts
@@ -88,11 +88,11 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
 
 
 def _left(how: str, unproven: Unproven | None) -> str:
-    """Tell what a search that was stopped has left open."""
+    """Return a message about what a search that was stopped has left open."""
     if unproven is not None and unproven.is_nothing:
-        return f"{how} before all starts were climbed; {unproven.told}"
-    told = "none of its changes is bounded yet" if unproven is None else unproven.told
-    return f"{how} before t-local optimality was proven: {told}"
+        return f"{how} before all starts were climbed; {unproven.message}"
+    message = "none of its moves is bounded yet" if unproven is None else unproven.message
+    return f"{how} before t-local optimality was proven: {message}"
 
 
 def is_tabulated(task: Task) -> bool:
@@ -100,14 +100,14 @@ def is_tabulated(task: Task) -> bool:
     return task.solver != "ordering" and fits(task.dataset, task.rules)
 
 
-def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Pair:
-    """Climb from every start, several at once; return the first of the best pairs.
+def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Solution:
+    """Climb from every start, several at once; return the first of the best solutions.
 
     Without a radius, or where not all families are looked at, nothing is proven.
     """
     tabulated = is_tabulated(task)
     climbing: dict[bytes, Start] = {}
-    climbed: dict[bytes, Pair] = {}
+    climbed: dict[bytes, Solution] = {}
 
     def work(start: Start) -> bytes:
         values = start.completion(task, incumbent)
@@ -127,7 +127,7 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             ended, _ = wait(climbs, return_when=FIRST_EXCEPTION)
             for ended_climb in ended:
                 ended_climb.result()  # what it raised, before others are told to stop
-            return max((climbed[c.result()] for c in climbs), key=lambda pair: pair.score)
+            return max((climbed[c.result()] for c in climbs), key=lambda solution: solution.score)
         except BaseException:
             incumbent.stop()
             pool.shutdown(cancel_futures=True)
@@ -136,7 +136,7 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
 
 
 def offer_sparsest(task: Task, incumbent: Incumbent) -> None:
-    """Offer the mode completion with as few arcs as may be where a limit came before any pair."""
+    """Offer the mode completion with the required arcs alone where there is no solution yet."""
     if incumbent.parents is None:
         incumbent.offer(task.sparsest(mode_completion(task.dataset)))
 
@@ -151,23 +151,23 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
         offer_sparsest(task, incumbent)
         return Augmentation.of(incumbent, limit.status, "mode", message="stopped before any search")
     assert result.parents is not None
-    incumbent.offer(task.pair(result.parents, values))
+    incumbent.offer(task.solution(result.parents, values))
     status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status
     if status == "heuristic" and task.dataset.is_complete:
         status, incumbent.bound = "optimal", incumbent.score
     return Augmentation.of(incumbent, status, "mode", message=result.message)
 
 
-EFFORT = 10**7
-"""Candidates that a search for a good network looks at, about."""
+BUDGET = 10**7
+"""Iteration budget of a search for a good network: candidates looked at, about."""
 
-EFFORT_EACH = 1_000
+BUDGET_EACH = 1_000
 """The same for each candidate, where there are many."""
 
-SHAKES = 20
-"""How often, for each variable, it continues from a shaken copy of its best order."""
+PERTURBATIONS = 20
+"""Restarts of that search, for each variable, from a perturbed copy of its best order."""
 
-SHAKES_AGAIN = 4
+PERTURBATIONS_AGAIN = 4
 """The same when a network that was good a moment ago is known."""
 
 TABLES, TABLES_EACH = 1_000_000, 2
@@ -175,7 +175,7 @@ TABLES, TABLES_EACH = 1_000_000, 2
 pair of a variable with another."""
 
 
-def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None) -> Pair:
+def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None) -> Solution:
     """Climb from a completion to a t-local optimum, or by cheap steps only.
 
     Parameters
@@ -183,7 +183,7 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | 
     task
         The table, few variables enough to tabulate all their families.
     incumbent
-        Where the best pair and the clock are kept.
+        Where the best solution and the clock are kept.
     values
         The completion to begin with.
     t
@@ -198,92 +198,98 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | 
         task.dataset, values, task.score, task.rules, between_blocks(incumbent)
     )
     near = Neighbourhood(task, incumbent, store)
-    pair: Pair | None = None
+    solution: Solution | None = None
     while True:
-        pair = _rise(task, incumbent, store, pair)
-        better = near.better(pair, t)
+        solution = _rise(task, incumbent, store, solution)
+        better = near.better(solution, t)
         if better is None:
-            return pair
+            return solution
         store.move_to(better.values)
-        pair = better
-        incumbent.offer(pair)
+        solution = better
+        incumbent.offer(solution)
 
 
-def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Pair:
+def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Solution:
     """Climb from a completion where not all families can be tabulated, nor DAGs be proven best.
 
-    The candidate parent sets are those that a search of bounded effort identifies. In the end, no
+    The candidate parent sets are those that a search of bounded budget identifies. In the end, no
     other value of a single cell lets any of them that fit the DAG's order improve the score.
 
     The parameters and errors are those of :func:`climb`.
     """
     n = task.dataset.n_variables
     budget = Budget(tables=max(TABLES // n, TABLES_EACH * n))
-    pair: Pair | None = None
+    solution: Solution | None = None
     while True:
         problem = task.families(values, budget=budget, pause=between_blocks(incumbent))
-        if pair is not None:
-            problem = _also(problem, task, pair)
+        if solution is not None:
+            problem = _also(problem, task, solution)
         store = FamilyStore.of_listed(
             task.dataset, values, task.score, problem, between_blocks(incumbent)
         )
         pause(incumbent)
-        found = _rise_once(task, incumbent, store, pair, problem)
-        if pair is not None and found.score <= pair.target:
-            return max(found, pair, key=lambda p: p.score)
-        values, pair = found.values, found
+        found = _rise_once(task, incumbent, store, solution, problem)
+        if solution is not None and found.score <= solution.target:
+            return max(found, solution, key=lambda p: p.score)
+        values, solution = found.values, found
 
 
 def _rise(
     task: Task,
     incumbent: Incumbent,
     store: FamilyStore,
-    pair: Pair | None,
-) -> Pair:
+    solution: Solution | None,
+) -> Solution:
     """Alternate good DAGs and cells of a store until that brings nothing more."""
     while True:
         pause(incumbent)
         problem = task.families(store.values, pause=between_blocks(incumbent))
-        found = _rise_once(task, incumbent, store, pair, problem)
-        if pair is not None and found.score <= pair.target:
-            if found.score < pair.score:
-                store.move_to(pair.values)
-                return pair
+        found = _rise_once(task, incumbent, store, solution, problem)
+        if solution is not None and found.score <= solution.target:
+            if found.score < solution.score:
+                store.move_to(solution.values)
+                return solution
             return found
-        pair = found
+        solution = found
 
 
 def _rise_once(
-    task: Task, incumbent: Incumbent, store: FamilyStore, pair: Pair | None, problem: Problem
-) -> Pair:
+    task: Task,
+    incumbent: Incumbent,
+    store: FamilyStore,
+    solution: Solution | None,
+    problem: Problem,
+) -> Solution:
     """Find a good DAG for the store's completion, then change cells within its order."""
     problem.require_feasible()
-    effort = max(EFFORT, EFFORT_EACH * problem.n_candidates)
-    start, shakes = (None, SHAKES) if pair is None else (pair.parents, SHAKES_AGAIN)
-    parents, _ = good_network(
+    budget = max(BUDGET, BUDGET_EACH * problem.n_candidates)
+    start, perturbations = (
+        (None, PERTURBATIONS) if solution is None else (solution.parents, PERTURBATIONS_AGAIN)
+    )
+    parents, _ = heuristic_network(
         problem,
         start,
-        effort=effort,
-        shakes=shakes,
+        budget=budget,
+        perturbations=perturbations,
         seed=task.seed,
         pause=between_blocks(incumbent),
     )
-    found = task.pair(parents, store.values)
+    found = task.solution(parents, store.values)
     incumbent.offer(found)
     for dag in store.ascend(parents):
-        found = task.pair(dag, store.values)
+        found = task.solution(dag, store.values)
         incumbent.offer(found)
         pause(incumbent)
     return found
 
 
-def _also(problem: Problem, task: Task, pair: Pair) -> Problem:
-    """Add the parent sets of a pair's DAG to a problem's candidates."""
+def _also(problem: Problem, task: Task, solution: Solution) -> Problem:
+    """Add the parent sets of a solution's DAG to a problem's candidates."""
     tables: list[dict[Iterable[int], float]] = [
         dict(problem.candidates(i)) for i in range(problem.n_variables)
     ]
-    complete = task.dataset.complete(pair.values)
-    for child, (table, parents) in enumerate(zip(tables, pair.parents, strict=True)):
+    complete = task.dataset.complete(solution.values)
+    for child, (table, parents) in enumerate(zip(tables, solution.parents, strict=True)):
         if parents not in table:
             table[parents] = score_family(complete, child, parents, task.score)
     return replace(

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.incumbent import Incumbent, Pair
+from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.family_store import FamilyStore
 from exactlearn.augmentation.local_search.set_families import rewarded, selection_problem
 from exactlearn.augmentation.local_search.threshold_query import (
-    Question,
+    ThresholdQuery,
     best_weight,
     refuting_weight,
     smaller_sets,
@@ -33,7 +33,7 @@ from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.threshold_query import select_above
 
 
-class Changes(NamedTuple):
+class Moves(NamedTuple):
     """Completions that differ in the same cells but for a last one.
 
     Attributes
@@ -44,24 +44,24 @@ class Changes(NamedTuple):
         The same of the one cell that each changes besides, shape (completions, 3), in order of
         variables.
     bounds
-        What pairs with each completion score at most, shape (completions,), or nothing.
+        Bounds on the solutions with each completion, shape (completions,), or nothing.
     """
 
     fixed: NDArray[np.int64]
     last: NDArray[np.int64]
     bounds: NDArray[np.float64] = np.zeros(0)
 
-    def take(self, some: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Changes":
-        """Return some of the changes."""
-        return Changes(self.fixed, self.last[some], self.bounds[some])
+    def take(self, some: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Moves":
+        """Return some of the moves."""
+        return Moves(self.fixed, self.last[some], self.bounds[some])
 
 
-Group = tuple[Changes, ...]
-"""Changes that are asked of together."""
+Group = tuple[Moves, ...]
+"""Moves that are searched together."""
 
 
 def halves(group: Group) -> list[Group]:
-    """Split a group of several completions."""
+    """Split a group of several completions in two."""
     if len(group) > 1:
         middle = len(group) // 2
         return [group[:middle], group[middle:]]
@@ -69,16 +69,16 @@ def halves(group: Group) -> list[Group]:
     return [(group[0].take(np.s_[:middle]),), (group[0].take(np.s_[middle:]),)]
 
 
-def parts_of(found: Sequence[Changes], chosen: NDArray[np.intp]) -> Group:
-    """Return some of several changes, numbered one after the other, as a group."""
-    starts = np.cumsum([0, *(len(changes.last) for changes in found)])
+def parts_of(found: Sequence[Moves], chosen: NDArray[np.intp]) -> Group:
+    """Return some of several moves, numbered one after the other, as a group."""
+    starts = np.cumsum([0, *(len(moves.last) for moves in found)])
     owner = np.searchsorted(starts, chosen, side="right") - 1
     place = chosen - starts[owner]
     return tuple(found[k].take(place[owner == k]) for k in np.unique(owner).tolist())
 
 
-def n_changes(singles: NDArray[np.int64], size: int) -> int:
-    """Return how many changes of ``size`` cells :func:`prefixes` yields."""
+def n_moves(singles: NDArray[np.int64], size: int) -> int:
+    """Return the number of moves of ``size`` cells that :func:`prefixes` yields."""
     ways = [1, *[0] * size]  # to change so many of the cells seen
     _, states = np.unique(singles[:, :2], axis=0, return_counts=True)
     for others in states.tolist():
@@ -87,31 +87,31 @@ def n_changes(singles: NDArray[np.int64], size: int) -> int:
     return ways[size]
 
 
-def by_variable(changes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Split changes, in order of variables, by variable."""
-    return np.split(changes, 1 + np.flatnonzero(np.diff(changes[:, 1]))) if len(changes) else []
+def by_variable(moves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Split moves, in order of variables, by variable."""
+    return np.split(moves, 1 + np.flatnonzero(np.diff(moves[:, 1]))) if len(moves) else []
 
 
 def gathered(tops: NDArray[np.float64], limit: float, slack: float) -> list[NDArray[np.intp]]:
-    """Split changes into groups that are hardly harder to exclude than their members.
+    """Split moves into groups that are hardly harder to exclude than their members.
 
-    The bound of a group's envelope is the sum over the children of the highest that any change
-    gives a child. A group begins with the change of the lowest bound left, and takes whichever
-    raises its bound least, as long as that stays below a limit.
+    The bound of a group's envelope is the sum over the children of the highest score that any move
+    gives a child. A group begins with the move of the lowest bound left, and takes whichever raises
+    its bound least, as long as that stays below a limit.
 
     Parameters
     ----------
     tops
-        Each child's best score with multipliers after each change, shape (changes, children).
+        Each child's best score with multipliers after each move, shape (moves, children).
     limit
         Bound up to which groups grow; beyond it they do by a slack.
     slack
-        By how much more than that of its first change a group's bound may be anyway.
+        By how much more than that of its first move a group's bound may be anyway.
 
     Returns
     -------
     list
-        The numbers of each group's changes, increasing.
+        The numbers of each group's moves, increasing.
     """
     totals, left = tops.sum(axis=1), np.arange(len(tops))
     groups = []
@@ -133,7 +133,7 @@ def gathered(tops: NDArray[np.float64], limit: float, slack: float) -> list[NDAr
 def prefixes(
     singles: NDArray[np.int64], size: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the changes of ``size`` cells, each with the single changes of the cells after them."""
+    """Yield the moves of ``size`` cells, each with the single moves of the cells after them."""
     if size == 0:
         yield singles[:0], singles
         return
@@ -147,20 +147,24 @@ def prefixes(
 
 
 SHARE, NEAR = 0.75, 3.0
-"""What a search without proof allows a family to lose: a share of the gap of the pair's own DAG,
-which all families of a better network lose together, and so much more."""
+"""Loss that a search without proof allows a family: a share of the gap, and so much more.
+
+The gap is that of the solution's own DAG, which all families of a better network lose together.
+"""
 
 GOALS = (1.3, 0.8, 0.4, 0.0)
-"""Bounds that multipliers are tightened to, one after the other: so many gaps of the pair's own DAG
-above the target."""
+"""Bounds that multipliers are tightened to, one after the other.
+
+Each is so many gaps of the solution's own DAG above the target.
+"""
 
 STEPS = 100
 """Subgradient steps towards each of them."""
 
 
 @dataclass(frozen=True, eq=False)
-class ChangeSearch:
-    """A search around a completion for a pair better than a given one.
+class MoveSearch:
+    """A search around a completion for a solution better than a given one.
 
     Parameters
     ----------
@@ -168,31 +172,31 @@ class ChangeSearch:
         The table, the score, the rules and the solver inside.
     incumbent
         The clock.
-    pair
-        The pair to improve on.
+    solution
+        The solution to improve on.
     store
         The completion, with families: all, or those that a better network may have.
     multipliers
-        Multipliers for the completion.
+        Cluster multipliers for the completion.
     before
-        Each family's score under the completion, shape (families,), if the pair's DAG is proven the
-        best one for it.
+        Each family's score under the completion, shape (families,), if the solution's DAG is proven
+        the best one for it.
     """
 
     task: Task
     incumbent: Incumbent
-    pair: Pair
+    solution: Solution
     store: FamilyStore
     multipliers: Multipliers
     before: NDArray[np.float64] | None = None
 
-    def with_best_dag(self) -> "ChangeSearch":
-        """Return the same search once the pair's DAG is proven the best for its completion."""
+    def with_best_dag(self) -> "MoveSearch":
+        """Return the same search once the solution's DAG is proven the best for its completion."""
         return replace(self, before=self.store.scores)
 
     @cached_property
     def rewards(self) -> NDArray[np.float64]:
-        """What the multipliers add to each family's score, shape (families,)."""
+        """The multipliers of each family's satisfied clusters, summed, shape (families,)."""
         return rewarded(self.multipliers, self.store.sets.members, self.store.families)
 
     @cached_property
@@ -200,7 +204,7 @@ class ChangeSearch:
         """The number of each set less one of its members, shape (sets, largest size)."""
         return smaller_sets(self.store.sets.members, self.store.dataset.n_variables)
 
-    def near(self, keep: NDArray[np.bool_]) -> "ChangeSearch":
+    def near(self, keep: NDArray[np.bool_]) -> "MoveSearch":
         """Return a search among some of the families, shape (families,)."""
         store = self.store.select(keep)
         before = None if self.before is None else self.before[keep]
@@ -208,48 +212,48 @@ class ChangeSearch:
 
     @cached_property
     def gap(self) -> float:
-        """How far the bound of the networks before any change is above the pair."""
-        return max(0.0, float(self._best.sum()) - self.multipliers.total - self.pair.target)
+        """Bound of the networks before any move, less the target."""
+        return max(0.0, float(self._best.sum()) - self.multipliers.total - self.solution.target)
 
     @property
     def _near(self) -> float:
-        """How far below the best ones families may be that a search without proof looks at."""
+        """Distance from the best families within which a search without proof looks at families."""
         return SHARE * self.gap + NEAR
 
     @cached_property
     def _best(self) -> NDArray[np.float64]:
-        """The best score with multipliers of each child's families before any change."""
+        """The best score with multipliers of each child's families before any move."""
         return np.maximum.reduceat(self.store.scores + self.rewards, self.store.families.first[:-1])
 
     @property
     def close(self) -> NDArray[np.bool_]:
-        """The families not far below the best ones before any change, shape (families,)."""
+        """The families not far below the best ones before any move, shape (families,)."""
         adjusted, child = self.store.scores + self.rewards, self.store.families.child
         return reaching(adjusted, child, self._best, self._near, 0.0)
 
-    def bounds(self, changes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return each child's best score with multipliers after each change, (changes, children).
+    def bounds(self, moves: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return each child's best score with multipliers after each move, shape (moves, children).
 
         Less the multipliers' total, their sum bounds the networks after it. Also return the
         families that a better network may have, with some others.
         """
         scores = self.store.scores + self.rewards
-        return self.store.bound_changes(scores, changes, self.pair.target + self.multipliers.total)
+        return self.store.bound_moves(scores, moves, self.solution.target + self.multipliers.total)
 
-    def look(self, group: Group, prove: bool) -> Pair | bool:
-        """Return a better pair, or whether the group's envelope leaves room for any."""
+    def look(self, group: Group, prove: bool) -> Solution | bool:
+        """Return a better solution, or whether the group's envelope leaves room for any."""
         scores, beyond = self.after(group), 0.0
         several = len(group) > 1 or len(group[0].last) > 1
         while True:
             pause(self.incumbent)
             weight = self._weight(scores, beyond) if prove else 1.0
-            question = self.promising(scores, weight, prove)
-            if question is None:
+            query = self.promising(scores, weight, prove)
+            if query is None:
                 return False
             if prove:
-                goals = [question.target + weight * part * self.gap for part in GOALS]
-                question = tightened(question, goals, STEPS)
-            parents = self.network_above(question, prove)
+                goals = [query.target + weight * part * self.gap for part in GOALS]
+                query = tightened(query, goals, STEPS)
+            parents = self.network_above(query, prove)
             if parents is None:
                 return False
             better = self.best_in_order(group, parents)
@@ -258,48 +262,48 @@ class ChangeSearch:
             beyond = max(weight, self._refuting(group[0], parents))
 
     def _weight(self, scores: NDArray[np.float64], beyond: float) -> float:
-        """Return the weight to give to what networks score before some changes."""
+        """Return the weight of the scores before some moves in the objective cut."""
         if self.before is None:
             return 1.0
         families = self.store.families
         losses = self._best[families.child] - self.before - self.rewards
         return best_weight(scores - self.before, losses, families.first, self.gap, beyond)
 
-    def _refuting(self, change: Changes, parents: Dag) -> float:
-        """Return the weight beyond which a network is not above the target after a change."""
-        before = self.task.pair(parents, self.pair.values).score
+    def _refuting(self, change: Moves, parents: Dag) -> float:
+        """Return the weight beyond which a network is not above the target after a move."""
+        before = self.task.solution(parents, self.solution.values).score
         with self.store.changed(np.concatenate([change.fixed, change.last])):
-            after = self.task.pair(parents, self.store.values).score
-        return refuting_weight(before, after, self.pair.target)
+            after = self.task.solution(parents, self.store.values).score
+        return refuting_weight(before, after, self.solution.target)
 
-    def better_dag(self) -> Pair | None:
-        """Return the pair with a better DAG, or ``None`` when its own is proven the best.
+    def better_dag(self) -> Solution | None:
+        """Return the solution with a better DAG, or ``None`` when its own is proven the best.
 
         Raises
         ------
         LimitReachedError
             When the time is up first.
         """
-        question = self.promising(self.store.scores)
-        parents = None if question is None else self.network_above(question)
-        return None if parents is None else self.task.pair(parents, self.pair.values)
+        query = self.promising(self.store.scores)
+        parents = None if query is None else self.network_above(query)
+        return None if parents is None else self.task.solution(parents, self.solution.values)
 
-    def network_above(self, question: Question, prove: bool = True) -> Dag | None:
-        """Return a network that scores more than a question's target, or ``None`` without any.
+    def network_above(self, query: ThresholdQuery, prove: bool = True) -> Dag | None:
+        """Return a network that scores more than a query's target, or ``None`` without any.
 
         Raises
         ------
         LimitReachedError
             When that is to be proven and cannot be in time.
         """
-        if prove and not question.is_open:
+        if prove and not query.is_open:
             return None
         try:
-            answer = select_above(
-                question.problem,
-                question.target,
-                question.multipliers,
-                self.pair.parents,
+            outcome = select_above(
+                query.problem,
+                query.target,
+                query.multipliers,
+                self.solution.parents,
                 prove=prove,
                 time_limit=self.incumbent.remaining,
                 seed=self.task.seed,
@@ -307,22 +311,22 @@ class ChangeSearch:
             )
         except OutOfTime:
             raise LimitReachedError("feasible") from None
-        self.incumbent.count_nodes(answer.nodes)
-        if prove and answer.parents is None and not answer.proven:
+        self.incumbent.count_nodes(outcome.nodes)
+        if prove and outcome.parents is None and not outcome.proven:
             raise LimitReachedError("interrupted")
-        return answer.parents
+        return outcome.parents
 
     def promising(
         self, scores: NDArray[np.float64], weight: float = 1.0, prove: bool = True
-    ) -> Question | None:
-        """Return the families that a better network may have, with scores after some changes.
+    ) -> ThresholdQuery | None:
+        """Return the threshold query of the families that a better network may have.
 
-        With a weight below 1, which the DAG's proof allows, scores before the changes count so
-        much. Without proof, only families not far below the best ones are returned. If no network
-        is in question, return ``None``.
+        Their scores are those after some moves. With a weight below 1, which the DAG's proof
+        allows, scores before the moves count so much. Without proof, only families not far below
+        the best ones are in it. Return ``None`` where the bound excludes every network.
         """
         sets, families = self.store.sets, self.store.families
-        multipliers, target = self.multipliers, weight * self.pair.target
+        multipliers, target = self.multipliers, weight * self.solution.target
         if weight < 1.0:
             assert self.before is not None, "only the DAG's proof allows of weights"
             scores = scores - (1.0 - weight) * self.before
@@ -336,27 +340,27 @@ class ChangeSearch:
         keep = reaching(adjusted, families.child, best, bound, limit)
         keep = undominated(self._smaller, families, scores, keep)
         problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
-        return Question(problem, multipliers, target) if problem.is_feasible else None
+        return ThresholdQuery(problem, multipliers, target) if problem.is_feasible else None
 
     def after(self, group: Group) -> NDArray[np.float64]:
-        """Return each family's best score after any of a group's changes, shape (families,)."""
+        """Return each family's best score after any of a group's moves, shape (families,)."""
         return reduce(np.maximum, map(self._envelope, group))
 
-    def _envelope(self, changes: Changes) -> NDArray[np.float64]:
-        """Return each family's best score after any of some changes, shape (families,)."""
+    def _envelope(self, moves: Moves) -> NDArray[np.float64]:
+        """Return each family's best score after any of some moves, shape (families,)."""
         store = self.store
-        with store.changed(changes.fixed):
-            return store.envelope(changes.last)
+        with store.changed(moves.fixed):
+            return store.envelope(moves.last)
 
-    def best_in_order(self, group: Group, parents: Dag) -> Pair | None:
-        """Return the best pair after one of some changes, within an order, if it is better."""
-        store, target = self.store, self.pair.target
+    def best_in_order(self, group: Group, parents: Dag) -> Solution | None:
+        """Return the best solution after one of some moves, within an order, if it is better."""
+        store, target = self.store, self.solution.target
         for fixed, last, _ in group:
             with store.changed(fixed):
                 scores = store.scores_in_order(parents)
-                totals = store.bound_changes(scores, last, np.inf)[0].sum(axis=1)
+                totals = store.bound_moves(scores, last, np.inf)[0].sum(axis=1)
                 at = int(totals.argmax())
                 if totals[at] > target:
                     with store.changed(last[at : at + 1]):
-                        return self.task.pair(store.best_in_order(parents), store.values)
+                        return self.task.solution(store.best_in_order(parents), store.values)
         return None

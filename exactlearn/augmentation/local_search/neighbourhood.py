@@ -1,8 +1,16 @@
-"""The search for a better pair within Hamming distance t of a completion.
+"""The search for a better solution within Hamming distance t of a completion.
 
 The neighbourhood is the exact method's problem restricted to the completions near the current one
 (Adel and de Campos, "Approximate algorithm"). Its completions are enumerated, but hardly any is
-solved: :mod:`exactlearn.augmentation.local_search.move_search` tells how.
+solved. The proof of t-local optimality goes from cheap to dear:
+
+1. cutting planes bound the DAGs of the current completion, and their multipliers the networks after
+   each move (theorem *Moves near a completion*, docs/theory/augmentation.md);
+2. the moves left are excluded one after the other, each with subgradient steps, where the
+   relaxation is tight, or in groups by their envelopes
+   (:mod:`exactlearn.augmentation.local_search.pruning`);
+3. a threshold query answers what no bound excludes
+   (:mod:`exactlearn.augmentation.local_search.move_search`).
 """
 
 from collections.abc import Generator, Iterator
@@ -13,19 +21,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.incumbent import Incumbent, Ledger, Pair
+from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution
 from exactlearn.augmentation.local_search.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.local_search.move_search import (
-    Changes,
-    ChangeSearch,
     Group,
+    Moves,
+    MoveSearch,
     by_variable,
     gathered,
-    n_changes,
+    n_moves,
     parts_of,
     prefixes,
 )
-from exactlearn.augmentation.local_search.pruning import better_in_groups, sift
+from exactlearn.augmentation.local_search.pruning import prune_groups, prune_sequentially
 from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
 from exactlearn.solvers.components import families_without_choices
 from exactlearn.solvers.lp.clusters import Counted
@@ -40,33 +48,35 @@ TAIL, LEAST_GAIN = 40, 0.03
 """Rounds in which so much of the gap must be closed: else more cost more than they save."""
 
 SLACK = 0.35
-"""By how much the bound of changes that are asked of together may be higher than one's: a share of
-the gap of the pair's own DAG."""
+"""By how much the bound of a group of moves may be higher than that of one.
+
+It is a share of the gap of the solution's own DAG.
+"""
 
 TOGETHER = 2048
-"""Changes that are taken apart into groups at once."""
+"""Moves that are split into groups at once."""
 
 
 MOMENT = 0.5
-"""Seconds for bounds of changes after a search has been stopped."""
+"""Seconds for bounds of moves after a search has been stopped."""
 
 
 class _Reached(NamedTuple):
-    """Changes that may lead to a better pair, with which families, and each child's best scores.
+    """Moves that may lead to a better solution, the families of one, and each child's best scores.
 
     The search is one of the store that has seen all of them but the last cell's.
     """
 
-    search: ChangeSearch
-    changes: Changes
+    search: MoveSearch
+    moves: Moves
     close: NDArray[np.bool_]
     tops: NDArray[np.float64]
 
 
 class Neighbourhood:
-    """Completions near a pair's.
+    """Completions near a solution's.
 
-    What bounds those of one pair often bounds those of the next one, too.
+    What bounds those of one solution often bounds those of the next one, too.
 
     Parameters
     ----------
@@ -81,17 +91,17 @@ class Neighbourhood:
     def __init__(self, task: Task, incumbent: Incumbent, store: FamilyStore) -> None:
         self.task, self.incumbent, self.store = task, incumbent, store
         self.root: Multipliers | None = None
-        self.relaxed: Pair | None = None
+        self.relaxed: Solution | None = None
         self.others: list[Multipliers] = []
         self.tight = False
         self.turn: dict[int, int] = {}
 
-    def better(self, pair: Pair, t: int | None) -> Pair | None:
-        """Return a better pair; or ``None`` when there is none, proven if there is a radius.
+    def better(self, solution: Solution, t: int | None) -> Solution | None:
+        """Return a better solution; or ``None`` when there is none, proven if there is a radius.
 
         Parameters
         ----------
-        pair
+        solution
             A DAG and the store's completion.
         t
             Hamming distance up to which completions are searched; without it, only what a search
@@ -103,61 +113,63 @@ class Neighbourhood:
             When the time is up first.
         """
         if t is None:
-            return self._found(pair, halve=True)
+            return self._found(solution, halve=True)
         sizes = range(1, min(t, len(self.store.cells)) + 1)
-        singles = [self.store.single_changes(distinct=size == 1) for size in sizes]
-        ledger = Ledger(pair, sum(map(n_changes, singles, sizes)))
+        singles = [self.store.single_moves(distinct=size == 1) for size in sizes]
+        ledger = Ledger(solution, sum(map(n_moves, singles, sizes)))
         self.incumbent.examine(ledger)
         try:
-            return self._found(pair, halve=False) or self._proven(pair, singles, ledger)
+            return self._found(solution, halve=False) or self._proven(solution, singles, ledger)
         except (LimitReachedError, KeyboardInterrupt):
             if self.root is not None and singles and ledger.unseen == ledger.total:
-                search = self._search(pair)
-                ledger.dag = pair.target + search.gap
+                search = self._search(solution)
+                ledger.dag = solution.target + search.gap
                 self._bound_quickly(search, singles[0], ledger)
             raise
 
     def _bound_quickly(
-        self, search: ChangeSearch, singles: NDArray[np.int64], ledger: Ledger
+        self, search: MoveSearch, singles: NDArray[np.int64], ledger: Ledger
     ) -> None:
-        """Bound as many changes of single cells as a moment allows, so that they are told."""
+        """Quick bound: bound as many moves of single cells as a moment allows."""
         blocks, end = self.store.blocks(singles), monotonic() + MOMENT
         self.store.pause = no_pause
         for block in blocks:
             if monotonic() > end:
                 return
-            _bounded(search, Changes(block[:0], block), ledger)
+            _bounded(search, Moves(block[:0], block), ledger)
 
-    def _found(self, pair: Pair, *, halve: bool) -> Pair | None:
-        """Return a better pair that a search without proofs finds."""
+    def _found(self, solution: Solution, *, halve: bool) -> Solution | None:
+        """Return a better solution that a search without proofs finds."""
         if self.root is None:
-            self._relax(pair, ROUNDS)
-        singles = self.store.single_changes(distinct=True)
-        groups = [(Changes(singles[:0], own),) for own in by_variable(singles)]
+            self._relax(solution, ROUNDS)
+        singles = self.store.single_moves(distinct=True)
+        groups = [(Moves(singles[:0], own),) for own in by_variable(singles)]
         halve = halve and not self.tight
-        return better_in_groups(self._search(pair), groups, prove=False, halve=halve)
+        return prune_groups(self._search(solution), groups, prove=False, halve=halve)
 
-    def _proven(self, pair: Pair, singles: list[NDArray[np.int64]], ledger: Ledger) -> Pair | None:
-        """Return a better pair, or ``None`` when there is provably none.
+    def _proven(
+        self, solution: Solution, singles: list[NDArray[np.int64]], ledger: Ledger
+    ) -> Solution | None:
+        """Return a better solution, or ``None`` when there is provably none.
 
-        The changes of single cells are given for each number of cells that may differ.
+        The moves of single cells are given for each number of cells that may differ.
         """
-        if not (self.tight and self.relaxed is pair):
-            self._relax(pair, MOST_ROUNDS)
-        search = self._search(pair)
-        ledger.dag = pair.target + search.gap
+        if not (self.tight and self.relaxed is solution):
+            self._relax(solution, MOST_ROUNDS)
+        search = self._search(solution)
+        ledger.dag = solution.target + search.gap
         better = None if self.tight else search.better_dag()
         if better is None:
-            ledger.dag = pair.score
+            ledger.dag = solution.score
             search = search.with_best_dag()
         for size, own in enumerate(singles, 1):
             if better is None:
                 better = self._at_distance(search, own, size, ledger)
         return better
 
-    def _relax(self, pair: Pair, rounds: int) -> None:
-        """Bound the DAGs for the pair's completion by rounds of cutting planes, at most so many."""
-        problem = self.task.families(pair.values, pause=between_blocks(self.incumbent))
+    def _relax(self, solution: Solution, rounds: int) -> None:
+        """Bound the DAGs for the solution's completion by rounds of cutting planes."""
+        problem = self.task.families(solution.values, pause=between_blocks(self.incumbent))
         problem = problem.select(problem.allowed)
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
@@ -166,37 +178,37 @@ class Neighbourhood:
             None,
             start,
             no_listener,
-            pair.target,
+            solution.target,
             between_blocks(self.incumbent),
         )
         bounds = [np.inf]
-        while planes.bound > pair.target and len(bounds) <= rounds:
+        while planes.bound > solution.target and len(bounds) <= rounds:
             pause(self.incumbent)
             if not planes.step():
                 break
             bounds.append(planes.bound)
             before = bounds[max(0, len(bounds) - TAIL)]
-            if before - planes.bound < LEAST_GAIN * (before - pair.target):
+            if before - planes.bound < LEAST_GAIN * (before - solution.target):
                 break
         found = planes.root()
-        self.relaxed = pair
-        self.root, self.tight = found.multipliers, found.bound <= pair.target
+        self.relaxed = solution
+        self.root, self.tight = found.multipliers, found.bound <= solution.target
 
     def _at_distance(
-        self, search: ChangeSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
-    ) -> Pair | None:
+        self, search: MoveSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
+    ) -> Solution | None:
         """Search the completions in which just so many cells differ."""
         with closing(self._reached(search, singles, size, ledger)) as reached:
             if self.tight:
-                return self._sifted(reached, ledger)
+                return self._pruned_sequentially(reached, ledger)
             return self._grouped(search, reached, ledger)
 
     def _reached(
-        self, search: ChangeSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
+        self, search: MoveSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
     ) -> Generator[_Reached, None, None]:
-        """Yield the changes that the root does not exclude, the store being changed but for one.
+        """Yield the moves that the root does not exclude, the store being changed but for one cell.
 
-        Begin with those after which a better pair was found the last time.
+        Begin with those after which a better solution was found the last time.
         """
         before = list(prefixes(singles, size - 1))
         begin = self.turn.get(size, 0) % max(1, len(before))
@@ -204,56 +216,58 @@ class Neighbourhood:
             pause(self.incumbent)
             fixed, last = before[turn]
             with self.store.changed(fixed):
-                reached = _bounded(search, Changes(fixed, last), ledger)
+                reached = _bounded(search, Moves(fixed, last), ledger)
                 self.turn[size] = turn
                 if len(reached.tops):
                     yield reached
 
-    def _sifted(self, reached: Iterator[_Reached], ledger: Ledger) -> Pair | None:
-        """Look at one change after the other."""
-        for search, changes, close, _ in reached:
-            better = sift(search.near(close), changes, self.others, ledger)
+    def _pruned_sequentially(self, reached: Iterator[_Reached], ledger: Ledger) -> Solution | None:
+        """Exclude one move after the other."""
+        for search, moves, close, _ in reached:
+            better = prune_sequentially(search.near(close), moves, self.others, ledger)
             if better is not None:
                 return better
         return None
 
     def _grouped(
-        self, search: ChangeSearch, reached: Iterator[_Reached], ledger: Ledger
-    ) -> Pair | None:
-        """Look at many changes together."""
+        self, search: MoveSearch, reached: Iterator[_Reached], ledger: Ledger
+    ) -> Solution | None:
+        """Exclude many moves together."""
         found = list(reached)
         if not found:
             return None
         families = np.logical_or.reduce([one.close for one in found])
         tops = np.concatenate([one.tops for one in found])
         order = np.argsort(tops.sum(axis=1), kind="stable")
-        limit = search.pair.target + search.gap + search.multipliers.total
-        changes = [one.changes for one in found]
+        limit = search.solution.target + search.gap + search.multipliers.total
+        moves = [one.moves for one in found]
         groups: list[Group] = []
         for at in range(0, len(order), TOGETHER):
             batch = order[at : at + TOGETHER]
             for members in gathered(tops[batch], limit, SLACK * search.gap):
-                groups.append(parts_of(changes, np.sort(batch[members])))
-        # a better pair mostly follows from what is hard to bound: that comes first
-        return better_in_groups(search.near(families), groups[::-1], ledger=ledger)
+                groups.append(parts_of(moves, np.sort(batch[members])))
+        # a better solution mostly follows from what is hard to bound: that comes first
+        return prune_groups(search.near(families), groups[::-1], ledger=ledger)
 
-    def _search(self, pair: Pair) -> ChangeSearch:
+    def _search(self, solution: Solution) -> MoveSearch:
         assert self.root is not None
-        return ChangeSearch(self.task, self.incumbent, pair, self.store, self.root)
+        return MoveSearch(self.task, self.incumbent, solution, self.store, self.root)
 
 
-def _bounded(search: ChangeSearch, changes: Changes, ledger: Ledger) -> _Reached:
-    """Bound changes; keep those that are not excluded, and take note of them."""
-    tops, close = search.bounds(changes.last)
+def _bounded(search: MoveSearch, moves: Moves, ledger: Ledger) -> _Reached:
+    """Bound moves; keep those that are not excluded, and note them in the ledger."""
+    tops, close = search.bounds(moves.last)
     bounds = tops.sum(axis=1) - search.multipliers.total
-    left = bounds > search.pair.target
+    left = bounds > search.solution.target
     ledger.unseen -= len(bounds)
     ledger.left.append(bounds[left])
-    return _Reached(search, changes._replace(bounds=bounds).take(left), close, tops[left])
+    return _Reached(search, moves._replace(bounds=bounds).take(left), close, tops[left])
 
 
-def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | None:
-    """Return a better pair near a pair, or ``None`` when there is provably none.
+def better_solution(
+    task: Task, incumbent: Incumbent, solution: Solution, t: int
+) -> Solution | None:
+    """Return a better solution near a solution, or ``None`` when there is provably none.
 
     Parameters
     ----------
@@ -261,7 +275,7 @@ def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | 
         The table, the score, the rules and the solver inside.
     incumbent
         The clock.
-    pair
+    solution
         A DAG and a completion.
     t
         Hamming distance up to which completions are searched.
@@ -274,5 +288,5 @@ def better_pair(task: Task, incumbent: Incumbent, pair: Pair, t: int) -> Pair | 
         When the time is up first.
     """
     require_tabulated(task.dataset, task.rules)
-    store = FamilyStore.of_all(task.dataset, pair.values, task.score, task.rules)
-    return Neighbourhood(task, incumbent, store).better(pair, t)
+    store = FamilyStore.of_all(task.dataset, solution.values, task.score, task.rules)
+    return Neighbourhood(task, incumbent, store).better(solution, t)

@@ -12,60 +12,60 @@ from dataclasses import replace
 import numpy as np
 
 from exactlearn._runtime.threads import in_order, n_threads
-from exactlearn.augmentation.incumbent import Ledger, Pair
-from exactlearn.augmentation.local_search.move_search import Changes, ChangeSearch, Group, halves
+from exactlearn.augmentation.incumbent import Ledger, Solution
+from exactlearn.augmentation.local_search.move_search import Group, Moves, MoveSearch, halves
 from exactlearn.augmentation.local_search.threshold_query import tightened
 from exactlearn.augmentation.task import pause
 from exactlearn.solvers.lp.dual_bounds import MOST_STEPS
 from exactlearn.solvers.lp.multipliers import Multipliers
 
 
-def better_in_groups(
-    search: ChangeSearch,
+def prune_groups(
+    search: MoveSearch,
     groups: Sequence[Group],
     *,
     prove: bool = True,
     halve: bool = True,
     ledger: Ledger | None = None,
-) -> Pair | None:
-    """Return a better pair, or ``None`` when there is none after any of the changes.
+) -> Solution | None:
+    """Return a better solution, or ``None`` when there is none after any of the moves.
 
     Parameters
     ----------
     search
         A search around the completion.
     groups
-        The changes.
+        The moves.
     prove
         Whether to prove that. Otherwise ``None`` says nothing.
     halve
         Whether to halve groups whose envelopes allow too much, which a proof needs.
     ledger
-        Is told which changes are left.
+        Receives the moves that are left.
 
     Raises
     ------
     LimitReachedError
         When the time is up first.
     """
-    tables: list[ChangeSearch] = []
+    tables: list[MoveSearch] = []
     while groups:
         halved: list[Group] = []
         for at, found in enumerate(_looks(search, groups, prove, tables)):
-            if isinstance(found, Pair):
+            if isinstance(found, Solution):
                 return found
             if found and halve:
                 halved += halves(groups[at])
             if ledger is not None:
                 left = [*halved, *groups[at + 1 :]]
-                ledger.left = [changes.bounds for group in left for changes in group]
+                ledger.left = [moves.bounds for group in left for moves in group]
         groups = halved
     return None
 
 
 def _looks(
-    search: ChangeSearch, groups: Sequence[Group], prove: bool, tables: list[ChangeSearch]
-) -> Iterator[Pair | bool]:
+    search: MoveSearch, groups: Sequence[Group], prove: bool, tables: list[MoveSearch]
+) -> Iterator[Solution | bool]:
     """Look at groups in several threads, each with tables of its own.
 
     The tables are kept for the next time. Without proof, few families are looked at.
@@ -73,14 +73,14 @@ def _looks(
     spare = iter(tables.copy())
     keep = np.ones(len(search.rewards), np.bool_) if prove else search.close
 
-    def space() -> ChangeSearch:
+    def space() -> MoveSearch:
         own = next(spare, None)
         if own is None:
             own = search if prove and not tables else search.near(keep)
             tables.append(own)
         return own
 
-    def look(number: int, own: ChangeSearch) -> Pair | bool:
+    def look(number: int, own: MoveSearch) -> Solution | bool:
         return own.look(groups[number], prove)
 
     return in_order(look, len(groups), space, n_threads(None))
@@ -90,7 +90,7 @@ SHRINKS = 0.5
 """Share of the families that may be left when the others are dropped."""
 
 MOST_TRIED = 4
-"""Multipliers, the latest ones, that are tried on changes not seen before."""
+"""Multipliers, the latest ones, that are tried on moves not seen before."""
 
 TIGHTENINGS = 2
 """Rounds of subgradient steps, each on the candidates that the one before leaves."""
@@ -99,21 +99,21 @@ MARGIN = 0.5
 """How much lower than necessary bounds are made, so that they exclude others, too."""
 
 
-def sift(
-    search: ChangeSearch, changes: Changes, others: list[Multipliers], ledger: Ledger
-) -> Pair | None:
-    """Return a better pair, or ``None`` when there is none after any of the changes.
+def prune_sequentially(
+    search: MoveSearch, moves: Moves, others: list[Multipliers], ledger: Ledger
+) -> Solution | None:
+    """Return a better solution, or ``None`` when there is none after any of the moves.
 
     Parameters
     ----------
     search
         A search around the completion, with multipliers.
-    changes
-        Changes of one cell, with the bounds that follow from the search's multipliers.
+    moves
+        Moves of one cell, with the bounds that follow from the search's multipliers.
     others
         Multipliers of completions nearby; those that are found go there.
     ledger
-        Is told which changes are left.
+        Receives the moves that are left.
 
     Raises
     ------
@@ -121,44 +121,44 @@ def sift(
         When the time is up first.
     """
     known, tried = [search.multipliers, *others[-MOST_TRIED:]], 1
-    nearest = np.zeros(len(changes.last), np.int64)
+    nearest = np.zeros(len(moves.last), np.int64)
     while True:
-        while tried < len(known) and len(changes.last):
+        while tried < len(known) and len(moves.last):
             search = replace(search, multipliers=known[tried])
-            tops, close = search.bounds(changes.last)
+            tops, close = search.bounds(moves.last)
             bounds = tops.sum(axis=1) - known[tried].total
             if close.mean() < SHRINKS:
                 search = search.near(close)
-            nearest[bounds < changes.bounds] = tried
-            changes = changes._replace(bounds=np.minimum(bounds, changes.bounds))
-            left = changes.bounds > search.pair.target
-            changes, nearest = changes.take(left), nearest[left]
+            nearest[bounds < moves.bounds] = tried
+            moves = moves._replace(bounds=np.minimum(bounds, moves.bounds))
+            left = moves.bounds > search.solution.target
+            moves, nearest = moves.take(left), nearest[left]
             tried += 1
-        ledger.left = [changes.bounds]
-        if not len(changes.last):
+        ledger.left = [moves.bounds]
+        if not len(moves.last):
             return None
-        at = int(changes.bounds.argmax())
+        at = int(moves.bounds.argmax())
         found = _look(
-            replace(search, multipliers=known[nearest[at]]), changes.take(np.s_[at : at + 1])
+            replace(search, multipliers=known[nearest[at]]), moves.take(np.s_[at : at + 1])
         )
-        if isinstance(found, Pair):
+        if isinstance(found, Solution):
             return found
         if found is not None:
             known.append(found)
             others.append(found)
         kept = np.arange(len(nearest)) != at
-        changes, nearest = changes.take(kept), nearest[kept]
+        moves, nearest = moves.take(kept), nearest[kept]
 
 
-def _look(search: ChangeSearch, change: Changes) -> Pair | Multipliers | None:
-    """Return a better pair after a change; if there is none, multipliers if that needs them."""
+def _look(search: MoveSearch, change: Moves) -> Solution | Multipliers | None:
+    """Return a better solution after a move; if there is none, multipliers if that needs them."""
     pause(search.incumbent)
-    question = search.promising(search.after((change,)))
-    if question is None:
+    query = search.promising(search.after((change,)))
+    if query is None:
         return None
     for _ in range(TIGHTENINGS):
-        if question.problem.is_feasible:
-            question = tightened(question, [question.target - MARGIN], MOST_STEPS)
-    parents = search.network_above(question)
+        if query.problem.is_feasible:
+            query = tightened(query, [query.target - MARGIN], MOST_STEPS)
+    parents = search.network_above(query)
     better = None if parents is None else search.best_in_order((change,), parents)
-    return question.multipliers if better is None else better
+    return query.multipliers if better is None else better

@@ -223,27 +223,27 @@ def best_family(
 
 
 @kernel
-def bound_changes(
+def bound_moves(
     sets: Sets,
     rows: Rows,
     families: SetFamilies,
     scores: NDArray[np.float64],
-    changes: NDArray[np.int64],
+    moves: NDArray[np.int64],
     limit: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each child's best score after each change, shape (changes, children).
+    """Return each child's best score after each move, shape (moves, children).
 
     Also return the families that are in some selection whose sum is above the limit after some
-    change, with some others, shape (families,).
+    move, with some others, shape (families,).
 
     Parameters
     ----------
     sets, rows, families
-        The tables before any change, and the families.
+        The tables before any move, and the families.
     scores
         Scores of the families, with what multipliers add; ``-inf`` for those left out.
-    changes
-        Row, variable and new state of each change, shape (changes, 3), in order of variables.
+    moves
+        Row, variable and new state of each move, shape (moves, 3), in order of variables.
     limit
         The limit of the sum.
     """
@@ -251,13 +251,13 @@ def bound_changes(
     without = best_without(sets, families, scores)
     child, family, parents = families.child, families.family, families.parents
     change, best = np.zeros(len(sets.values)), np.empty(n)
-    tops = np.empty((len(changes), n))
+    tops = np.empty((len(moves), n))
     close = np.zeros(len(child), np.bool_)
     least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
-    for c in range(len(changes)):
-        u, v, state = changes[c, 0], changes[c, 1], changes[c, 2]
-        if c > 0 and v != changes[c - 1, 1]:
-            forget(sets, changes[c - 1, 1], change)
+    for c in range(len(moves)):
+        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        if c > 0 and v != moves[c - 1, 1]:
+            forget(sets, moves[c - 1, 1], change)
         gains(sets, rows, u, v, state, change)
         for i in range(n):
             best[i] = without[v, i]
@@ -289,7 +289,7 @@ def best_after(
     v: int,
     best: NDArray[np.float64],
 ) -> None:
-    """Raise each child's best score to that of its families that hold ``v``, after a change."""
+    """Raise each child's best score to that of its families that hold ``v``, after a move."""
     child, family, parents = families.child, families.family, families.parents
     for at in range(families.holding_first[v], families.holding_first[v + 1]):
         f = families.holding[at]
@@ -304,21 +304,21 @@ def envelope(
     rows: Rows,
     families: SetFamilies,
     scores: NDArray[np.float64],
-    changes: NDArray[np.int64],
+    moves: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return each family's best score after any one of some changes, shape (families,).
+    """Return each family's best score after any one of some moves, shape (families,).
 
-    The parameters are those of :func:`bound_changes`; there is one change at least.
+    The parameters are those of :func:`bound_moves`; there is one move at least.
     """
     child, family, parents = families.child, families.family, families.parents
     holding = families.holding
     change, best = np.zeros(len(sets.values)), np.full(len(scores), -np.inf)
     n_held, n_variables = np.zeros(len(child), np.int64), 0
-    for c in range(len(changes)):
-        u, v, state = changes[c, 0], changes[c, 1], changes[c, 2]
-        is_new = c == 0 or v != changes[c - 1, 1]
+    for c in range(len(moves)):
+        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        is_new = c == 0 or v != moves[c - 1, 1]
         if c > 0 and is_new:
-            forget(sets, changes[c - 1, 1], change)
+            forget(sets, moves[c - 1, 1], change)
         n_variables += is_new
         gains(sets, rows, u, v, state, change)
         for at in range(families.holding_first[v], families.holding_first[v + 1]):

@@ -312,11 +312,11 @@ def holds(sets: Sets, s: int, variable: int) -> bool:
 
 
 @kernel
-def change_cells(sets: Sets, rows: Rows, changes: NDArray[np.int64]) -> None:
+def change_cells(sets: Sets, rows: Rows, moves: NDArray[np.int64]) -> None:
     """Change cells one after the other: row, variable and new state of each, (changes, 3)."""
     change = np.zeros(len(sets.values))
-    for c in range(len(changes)):
-        u, v, state = changes[c, 0], changes[c, 1], changes[c, 2]
+    for c in range(len(moves)):
+        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
         if state != rows.codes[u, v]:
             gains(sets, rows, u, v, state, change)
             change_cell(sets, rows, u, v, state, change)

@@ -32,17 +32,17 @@ from exactlearn.solvers.lp.dual_bounds import lower
 from exactlearn.solvers.lp.multipliers import Multipliers
 
 
-class Question(NamedTuple):
-    """What is asked of a problem.
+class ThresholdQuery(NamedTuple):
+    """The question whether any DAG scores more than a target.
 
     Attributes
     ----------
     problem
-        The problem; when it has no selection at all, the answer is no.
+        The problem; when it has no selection at all, the outcome is no.
     multipliers
         Clusters of its variables with multipliers.
     target
-        What a selection must score more than.
+        Score that a DAG must exceed.
     """
 
     problem: Problem
@@ -55,22 +55,23 @@ class Question(NamedTuple):
         return self.problem.is_feasible and self.multipliers.bound(self.problem) > self.target
 
 
-def tightened(question: Question, goals: Sequence[float], steps: int) -> Question:
-    """Lower a question's bound from goal to goal, and drop what no selection above the target has.
+def tightened(query: ThresholdQuery, goals: Sequence[float], steps: int) -> ThresholdQuery:
+    """Bound tightening: lower a query's bound from goal to goal, and drop families.
 
-    The first goal that is not reached is the last one that is tried: where there is an integrality
-    gap, steps towards a bound far below it lead nowhere.
+    Families go that no DAG above the target has. The first goal that is not reached is the last one
+    that is tried: where there is an integrality gap, steps towards a bound far below it lead
+    nowhere.
 
     Parameters
     ----------
-    question
-        The question, its problem feasible.
+    query
+        The query, its problem feasible.
     goals
         Bounds to reach, none above the one before it, nor below the target but the last.
     steps
         Subgradient steps for each.
     """
-    problem, multipliers, target = question
+    problem, multipliers, target = query
     bound = multipliers.bound(problem)
     for goal in goals:
         if bound <= goal:
@@ -82,11 +83,11 @@ def tightened(question: Question, goals: Sequence[float], steps: int) -> Questio
         bound = multipliers.bound(problem)
         if bound > goal:
             break
-    return Question(problem, multipliers, target)
+    return ThresholdQuery(problem, multipliers, target)
 
 
 WEIGHTS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18)
-"""Weights of the scores before the changes, falling; with 1 the question is the original one."""
+"""Weights of the scores before the moves, falling; with 1 the query is the original one."""
 
 LOOSENESS = 0.5
 """Of two weights with the same bound the higher one leaves fewer families and states: a bound that
@@ -105,15 +106,15 @@ def best_weight(
     Parameters
     ----------
     gains
-        By how much changes raise each family's score at most, shape (families,).
+        By how much moves raise each family's score at most, shape (families,).
     losses
         By how much each family is below the best one of its child before them, with multipliers.
     first
         Where each child's families begin, shape (children + 1,).
     gap
-        How far the bound of the networks before the changes is above the target.
+        Bound of the networks before the moves, less the target.
     beyond
-        Weights up to this one are out of question, but for 1.
+        Weights up to this one are excluded, but for 1.
     """
     worth, best = np.inf, 1.0
     for weight in WEIGHTS:
@@ -131,7 +132,7 @@ def refuting_weight(before: float, after: float, target: float) -> float:
     Parameters
     ----------
     before, after
-        Its scores before and after the changes, neither above the target.
+        Its scores before and after the moves, neither above the target.
     target
         The target.
     """
