@@ -223,12 +223,23 @@ def _write(target: Path, data: bytes) -> None:
         return
     target = target.resolve()
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    _UNFINISHED.add(temporary)
     try:
         _write_through(temporary, data)
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     finally:
+        temporary.unlink(missing_ok=True)
+        _UNFINISHED.discard(temporary)
+
+
+_UNFINISHED: set[Path] = set()
+
+
+def drop_unfinished() -> None:
+    """Remove the files that are being written, for a process that ends at once."""
+    for temporary in list(_UNFINISHED):
         temporary.unlink(missing_ok=True)
 
 

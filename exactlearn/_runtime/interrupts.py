@@ -1,10 +1,18 @@
 """Ctrl-C and SIGTERM, wherever they arrive."""
 
+import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from exactlearn._runtime.files import drop_unfinished
+from exactlearn.errors import ExitStatus
+
+GRACE = 0.7
+"""Seconds that a command without anything to keep gets to end by itself after a signal."""
 
 
 @contextmanager
@@ -69,3 +77,39 @@ def stopped_by_interrupt(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the process within a second, with the status of an interrupt.
+
+    Python hears a signal only when a compiled kernel has returned, which may take much longer. A
+    thread of its own hears it at once, and ends the process where nothing else does. Only for what
+    has no result to keep; in other threads than the main one, nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ended = threading.Event()
+    hear, tell = socket.socketpair()
+    tell.setblocking(False)
+    before = signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_end_after_signal, args=(hear, ended), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        signal.set_wakeup_fd(before)
+        tell.close()
+        watcher.join()
+        hear.close()
+
+
+def _end_after_signal(hear: socket.socket, ended: threading.Event) -> None:
+    """Wait for a signal's number; then end the process unless that happens by itself."""
+    while number := hear.recv(1):
+        if number[0] in (signal.SIGINT, signal.SIGTERM) and not ended.wait(GRACE):
+            drop_unfinished()
+            os.write(2, b"Interrupted.\n")
+            os._exit(ExitStatus.INTERRUPTED)

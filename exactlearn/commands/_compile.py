@@ -1,6 +1,7 @@
 """What ``exactlearn compile`` does."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -10,6 +11,7 @@ import click
 import numpy as np
 
 from exactlearn._runtime.files import suffix_of
+from exactlearn._runtime.interrupts import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output, require_records, require_suffix, write_json
 from exactlearn.commands.pipeline import load_for
@@ -89,10 +91,12 @@ def _compiled(
     output: Output,
 ) -> Compilation:
     """Compile, telling each smaller graph."""
-    with output.narration("compiling") as narration:
+    with output.narration("compiling") as narration, ExitStack() as until_first:
+        until_first.enter_context(ended_by_signal())
         checkpoint, path = Checkpoint(narration.warn), output.path
 
         def keep(size: int, compiled: Callable[[], Compilation]) -> None:
+            until_first.close()
             if path is not None:
                 checkpoint.keep(-size, lambda: _write(compiled(), {}, path))
 

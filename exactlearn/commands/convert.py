@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from exactlearn._runtime.interrupts import ended_by_signal
 from exactlearn.commands.options import (
     criterion_options,
     output_options,
@@ -18,6 +19,7 @@ from exactlearn.commands.options import (
 @reading_options
 @criterion_options
 @solver_options
+@ended_by_signal()
 def command(**options: Any) -> None:
     """Write a file in the format of the suffix of -o.
 

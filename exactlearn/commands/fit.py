@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from exactlearn.commands.options import output_options, reading_options
-from exactlearn.commands.runs import GraphParameters, NetworkParameters
+from exactlearn.commands.runs import MOST_SMOOTHING, GraphParameters, NetworkParameters
 
 NETWORK_ITERATIONS = 1000
 """Most iterations of EM for a network, as in :mod:`exactlearn.bayesnet.em`."""
@@ -38,7 +38,7 @@ NETWORK_ITERATIONS = 1000
 )
 @click.option(
     "--smoothing",
-    type=click.FloatRange(0),
+    type=click.FloatRange(0, MOST_SMOOTHING),
     help="Pseudo-counts for each parameter: equal ones for a network, which is estimated from "
     "the rows alone; rows of the graph as it was for a decision graph.  [default: "
     f"{NetworkParameters.smoothing:g}]",

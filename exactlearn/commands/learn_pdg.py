@@ -14,6 +14,8 @@ LEARNT = "learnt"
 """In place of a network's file."""
 
 METHODS = ("direct", "hybrid", "em", "available", "complete")
+from exactlearn.commands.runs import MOST_SMOOTHING
+
 """How graphs are learnt; the last three are structural EM and its stand-ins."""
 
 
@@ -66,7 +68,7 @@ METHODS = ("direct", "hybrid", "em", "available", "complete")
 @click.option("--tree", is_flag=True, help="em: one tree of variables, not a forest.")
 @click.option(
     "--smoothing",
-    type=click.FloatRange(0),
+    type=click.FloatRange(0, MOST_SMOOTHING),
     help="Pseudo-count of every parameter.  [default: by cross-validation; 1 with missing cells]",
 )
 @click.option(

@@ -15,6 +15,7 @@ import click
 from exactlearn._runtime.compilation_notice import on_compilation
 from exactlearn.commands.output import Output
 from exactlearn.commands.runs import (
+    MOST_SMOOTHING,
     Criterion,
     CriterionName,
     LearnerName,
@@ -328,7 +329,7 @@ seed_option = click.option(
 
 smoothing_option = click.option(
     "--smoothing",
-    type=click.FloatRange(0),
+    type=click.FloatRange(0, MOST_SMOOTHING),
     default=NetworkParameters.smoothing,
     show_default=True,
     help="Pseudo-count of every cell of a conditional table.",

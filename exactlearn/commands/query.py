@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from exactlearn._runtime.interrupts import ended_by_signal
 from exactlearn.commands.options import (
     F,
     option_group,
@@ -148,6 +149,7 @@ def question_options(command: F) -> F:
 )
 @click.option("--class", "class_name", metavar="NAME", help="With --data: predict this variable.")
 @reading_options
+@ended_by_signal()
 def command(**options: Any) -> None:
     """Answer the posterior of the targets given the evidence, exactly, and other questions.
 

@@ -24,6 +24,9 @@ LearnerName = Literal[
 MissingnessName = Literal["ignored", "learned"]
 FigureFormat = Literal["svg", "png", "pdf", "dot"]
 
+MOST_SMOOTHING = 1e12
+"""Largest pseudo-count of a cell; sums of larger ones may overflow."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -197,7 +200,7 @@ class NetworkParameters:
 
     def __post_init__(self) -> None:
         """Refuse a negative pseudo-count."""
-        _at_least("smoothing", self.smoothing, 0)
+        _check_smoothing(self.smoothing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +226,7 @@ class GraphParameters:
         """Refuse numbers out of range."""
         _at_least("iterations", self.iterations, 0)
         _at_least("tolerance", self.tolerance, 0)
-        _at_least("smoothing", self.smoothing, 0)
+        _check_smoothing(self.smoothing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,3 +304,8 @@ def read_run(path: Path) -> Run:
 def _at_least(name: str, found: float, least: int) -> None:
     if not isfinite(found) or found < least:
         raise OptionError(f"{name}: expected at least {least}, found {found}")
+
+
+def _check_smoothing(found: float) -> None:
+    if not 0 <= found <= MOST_SMOOTHING:
+        raise OptionError(f"smoothing: expected 0 to {MOST_SMOOTHING:g}, found {found}")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from exactlearn._runtime.interrupts import ended_by_signal
 from exactlearn.commands.options import output_options, seed_option
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import OptionError
@@ -29,6 +30,7 @@ from exactlearn.instances import locate
     help="Also write the table before cells were hidden.",
 )
 @seed_option
+@ended_by_signal()
 def command(
     source: str, output: Output, rows: int, spec: str | None, complete: Path | None, seed: int
 ) -> None:

@@ -9,13 +9,14 @@ of C have fewer than k parents in C. Scores are multiples of 1 / grid, so bounds
 """
 
 # fmt: off
-import gzip
 import hashlib
 import json
 import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from gzip import GzipFile
+from io import BytesIO
 from math import floor, lcm
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ BROKEN = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError)
 RULES: Any = {"required": lambda p, v: p >> v & 1, "forbidden": lambda p, v: not p >> v & 1,
               "at most": lambda p, number: p.bit_count() <= number}
 Problem = dict[int, list[tuple[int, int]]]
-
 class Unproven(Exception):  # noqa: N818
     """The certificate can be read, and does not prove what it claims."""
 
@@ -156,7 +156,9 @@ def verify(certificate: str, scores: str) -> dict[str, Any]:
 if __name__ == "__main__":
     try:
         raw = [Path(path).read_bytes() for path in sys.argv[1:]]
-        raw = [gzip.decompress(r) if r[:1] == b"\x1f" else r for r in raw]
+        raw = [GzipFile(fileobj=BytesIO(r)).read(2**27) if r[:1] == b"\x1f" else r for r in raw]
+        if 2**27 in map(len, raw):
+            raise ValueError(f"a file unpacks to {2**27} bytes or more: unpack it first")
         print(verify(*(r.decode("utf-8-sig") for r in raw)))
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)

@@ -1,8 +1,10 @@
 """Ctrl-C that comes wrapped is taken as what it is, and SIGTERM as Ctrl-C."""
 
 import signal
+import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -84,3 +86,39 @@ class TestTermination:
         done = CliRunner().invoke(main, ["query", "asia"])
         assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+STUCK = """
+import sys
+from exactlearn._runtime import files, interrupts
+from exactlearn._runtime.kernel import kernel
+
+@kernel
+def mixed(steps):
+    number = 1
+    for step in range(steps):
+        number = (number ^ step) * 25214903917 + 11
+    return number
+
+files._UNFINISHED.add(files.Path(sys.argv[1]))
+with interrupts.terminated_as_interrupted(), interrupts.ended_by_signal():
+    mixed(1)
+    print("ready", flush=True)
+    mixed(1 << 40)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_signal_ends_what_a_kernel_keeps_from_hearing_it(tmp_path):
+    script, unfinished = tmp_path / "stuck.py", tmp_path / "model.tmp"
+    script.write_text(STUCK)
+    unfinished.write_text("half")
+    words = [sys.executable, script, unfinished]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout.readline() == "ready\n"
+        time.sleep(0.5)  # until the kernel runs
+        run.send_signal(signal.SIGTERM)
+        told = run.communicate(timeout=60)[1]
+    assert run.returncode == 130
+    assert told == "Interrupted.\n"
+    assert not unfinished.exists()

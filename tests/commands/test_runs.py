@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactlearn.commands.runs import Criterion, Data, Figures, Queries, Run, Search, read_run
+from exactlearn.commands.runs import (
+    Criterion,
+    Data,
+    Figures,
+    GraphParameters,
+    NetworkParameters,
+    Queries,
+    Run,
+    Search,
+    read_run,
+)
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.run_file import from_table, read_declared, to_toml
 
@@ -154,3 +164,10 @@ RUNS = st.builds(
 @given(RUNS)
 def test_a_resolved_run_is_read_back_as_it_was(run):
     assert table(to_toml(run)) == run
+
+
+@pytest.mark.parametrize("section", [NetworkParameters, GraphParameters])
+@pytest.mark.parametrize("count", [-1.0, 1e308, float("nan"), float("inf")])
+def test_pseudo_counts_that_overflow_are_refused(section, count):
+    with pytest.raises(OptionError, match=r"smoothing: expected 0 to 1e\+12"):
+        section(smoothing=count)

@@ -617,6 +617,13 @@ class TestStandAlone:
         for words in ([certificate], [certificate, tmp_path], [scores, scores], []):
             assert self.run(*words)[0] == 2
 
+    def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(self, tmp_path):
+        bomb = tmp_path / "s.jkl.gz"
+        bomb.write_bytes(gzip.compress(bytes(2**28), 1))
+        status, _, told = self.run(bomb, bomb)
+        assert status == 2
+        assert "unpacks to 134217728 bytes or more" in told
+
 
 @pytest.mark.parametrize("pauses", [*range(8), 12, 16, 20, 25, 30, 40])
 def test_a_proof_that_is_stopped_holds(pauses):
