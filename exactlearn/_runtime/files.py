@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
+from exactlearn._runtime.interrupts import UNFINISHED
 from exactlearn.errors import FormatError, OptionError
 
 LIMIT = "EXACTLEARN_MAX_FILE_MB"
@@ -223,7 +224,7 @@ def _write(target: Path, data: bytes) -> None:
         return
     target = target.resolve()
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    _UNFINISHED.add(temporary)
+    UNFINISHED.add(temporary)
     try:
         _write_through(temporary, data)
         if target.exists():
@@ -231,16 +232,7 @@ def _write(target: Path, data: bytes) -> None:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
-        _UNFINISHED.discard(temporary)
-
-
-_UNFINISHED: set[Path] = set()
-
-
-def drop_unfinished() -> None:
-    """Remove the files that are being written, for a process that ends at once."""
-    for temporary in list(_UNFINISHED):
-        temporary.unlink(missing_ok=True)
+        UNFINISHED.discard(temporary)
 
 
 def _write_through(path: Path, data: bytes) -> None:

@@ -6,10 +6,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
-from exactlearn._runtime.files import drop_unfinished
 from exactlearn.errors import ExitStatus
+
+UNFINISHED: set[Path] = set()
+"""Files that are being written, which a process that ends at once removes."""
 
 GRACE = 0.7
 """Seconds that a command without anything to keep gets to end by itself after a signal."""
@@ -110,6 +113,7 @@ def _end_after_signal(hear: socket.socket, ended: threading.Event) -> None:
     """Wait for a signal's number; then end the process unless that happens by itself."""
     while number := hear.recv(1):
         if number[0] in (signal.SIGINT, signal.SIGTERM) and not ended.wait(GRACE):
-            drop_unfinished()
+            for file in list(UNFINISHED):
+                file.unlink(missing_ok=True)
             os.write(2, b"Interrupted.\n")
             os._exit(ExitStatus.INTERRUPTED)

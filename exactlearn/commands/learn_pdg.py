@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from exactlearn.commands.options import output_options, reading_options, seed_option
+from exactlearn.commands.runs import MOST_SMOOTHING
 
 SIZES = ("effective", "representational")
 """Sizes of a decision graph, as in :mod:`exactlearn.pdg.model.structure_score`."""
@@ -14,8 +15,6 @@ LEARNT = "learnt"
 """In place of a network's file."""
 
 METHODS = ("direct", "hybrid", "em", "available", "complete")
-from exactlearn.commands.runs import MOST_SMOOTHING
-
 """How graphs are learnt; the last three are structural EM and its stand-ins."""
 
 

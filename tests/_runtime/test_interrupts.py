@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn._runtime.interrupts import interruptible, terminated_as_interrupted
-from exactlearn.commands import query
+from exactlearn.commands import _query
 
 
 def wrapped(cause: BaseException) -> None:
@@ -82,7 +82,7 @@ class TestTermination:
         assert found == [signal.SIG_DFL]
 
     def test_it_interrupts_a_command_also_while_it_reads(self, monkeypatch):
-        monkeypatch.setattr(query, "read_model", lambda path: signal.raise_signal(signal.SIGTERM))
+        monkeypatch.setattr(_query, "read_model", lambda path: signal.raise_signal(signal.SIGTERM))
         done = CliRunner().invoke(main, ["query", "asia"])
         assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -90,7 +90,8 @@ class TestTermination:
 
 STUCK = """
 import sys
-from exactlearn._runtime import files, interrupts
+from pathlib import Path
+from exactlearn._runtime import interrupts
 from exactlearn._runtime.kernel import kernel
 
 @kernel
@@ -100,7 +101,7 @@ def mixed(steps):
         number = (number ^ step) * 25214903917 + 11
     return number
 
-files._UNFINISHED.add(files.Path(sys.argv[1]))
+interrupts.UNFINISHED.add(Path(sys.argv[1]))
 with interrupts.terminated_as_interrupted(), interrupts.ended_by_signal():
     mixed(1)
     print("ready", flush=True)
