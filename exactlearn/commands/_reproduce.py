@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.commands._reproduce_pdg import reproduce_pdg
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.search import leave
@@ -14,10 +13,9 @@ from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
-from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper
+from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, repeat, summary, verdicts
 from exactlearn.reproduce.imputers import BASELINES, OURS, imputers, settings_told
-from exactlearn.reproduce.repetitions import Plan, repeat
-from exactlearn.reproduce.summary import summary, verdicts
+from exactlearn.reproduce.runner import Record, Setup
 
 PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
 """What can be repeated."""
@@ -55,28 +53,28 @@ def run(
         require_library()
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
-    plan = Plan(
+    file = None if output.path is None else output.path / "repetitions.json"
+    setup = Setup(
+        record=Record.open(file, output.detail),
         repetitions=repetitions or known.repetitions,
         seed=seed,
         data=data_dir,
-        record=None if output.path is None else output.path / "repetitions.json",
         learning=replace(known.learning, starts=starts or known.learning.starts),
         methods=sorted(wanted),
     )
-    done, ended = plan.load(), "optimal"
+    ended = "optimal"
     try:
-        with interruptible():
-            repeat(plan, chosen, output.detail, done)
+        repeat(setup, chosen)
     except KeyboardInterrupt:
         ended = "interrupted"
         output.note("Interrupted: the figures are those of what is done")
-    rows = summary(plan, chosen, done)
+    rows = summary(setup, chosen)
     record: dict[str, Any] = {"rows": rows}
     told: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]
     if paper == "imputers":
         record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
         told += ["", *_won(record["verdicts"])]
-    settings = [settings_told(plan.learning)] if paper == "imputers" else []
+    settings = [settings_told(setup.learning)] if paper == "imputers" else []
     record["notes"] = settings + [
         f"Table {table}: {note}"
         for table in dict.fromkeys(e.table for e in chosen)

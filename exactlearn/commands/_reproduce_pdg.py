@@ -9,10 +9,9 @@ from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.reporting.report import number, plain_table
-from exactlearn.reproduce.contest import LANGUAGES, Match, matches
 from exactlearn.reproduce.pdg import NOTES, STUDIES
-from exactlearn.reproduce.record import Record
-from exactlearn.reproduce.study import Row, Setup
+from exactlearn.reproduce.runner import Record, Setup
+from exactlearn.reproduce.study import LANGUAGES, Match, Row, matches
 
 REPETITIONS = 2
 """Tables per setting of the random graphs, of which the paper has 50."""

@@ -1,35 +1,43 @@
-"""An experiment that is repeated: what is drawn, what is compared, and what was published."""
+"""Experiments of imputation: declared, repeated, and summarised beside the published figures."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
+from math import nan, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
+from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer
 from exactlearn.imputation.learning import Learning
 from exactlearn.imputation.methods import METHODS
+from exactlearn.reproduce.runner import Runs, Setup
+
+Row = dict[str, Any]
 
 Draw = Callable[[Path | None, np.random.Generator], tuple[Dataset, Dataset]]
 """Returns an incomplete table and its truth, from the folder of public data."""
 
 GENERATING = "generating-network"
-"""The method that knows the network a table is drawn from: no other can expect to be better."""
+"""The method that completes by the network a table is drawn from, an upper reference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """Experiments whose repetitions one published figure is about.
+    """Experiments whose repetitions share one published figure.
 
     Parameters
     ----------
     name
-        What they are about together.
+        Name of the pool.
     published
-        The figure for each method, in percent, where there is one.
+        The figure of each method, in percent, where there is one.
     """
 
     name: str
@@ -43,19 +51,19 @@ class Experiment:
     Parameters
     ----------
     table, name
-        Where the paper has it, and what it is about.
+        The paper's table, and a name for the row.
     draw
-        Makes the table of one repetition.
+        Draws the incomplete table of one repetition and its truth.
     methods
         Names in :data:`exactlearn.imputation.methods.METHODS`, or `GENERATING`; the first is the
         one under test.
     published
-        The paper's figure for each of them, in percent, where it has one.
+        The paper's figure of each method, in percent, where it has one.
     pool
-        What it is a part of; the parts follow each other.
+        The pool it is a part of; the parts follow each other.
     network
-        Returns the network that the table is drawn from, where one is known: what the method
-        `GENERATING` completes by.
+        Returns the network that the table is drawn from, where one is known: the method
+        `GENERATING` completes the table by it.
     """
 
     table: str
@@ -68,7 +76,7 @@ class Experiment:
 
     @property
     def key(self) -> str:
-        """A name that no other experiment has."""
+        """The name in the record, which no other experiment has."""
         return f"table {self.table}: {self.name}"
 
     def complete(self, method: str, dataset: Dataset, how: Learning) -> Imputed:
@@ -88,14 +96,162 @@ class Paper:
     experiments
         In the order of the paper.
     repetitions
-        How often each is repeated, unless told otherwise.
+        Default number of repetitions of each.
     learning
         How networks are learned.
     notes
-        For each table what a reader must know beside it.
+        Notes on each table.
     """
 
     experiments: tuple[Experiment, ...]
     repetitions: int
     learning: Learning
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def repeat(setup: Setup, experiments: Sequence[Experiment]) -> None:
+    """Run what is not yet done: the first repetition of all experiments, then the second of all.
+
+    Runs of methods that learn a network are done again when the settings of learning differ.
+    """
+    for seed in setup.seeds:
+        for experiment in experiments:
+            # Drawn at the first run that is left to do.
+            draw = cache(partial(experiment.draw, setup.data, np.random.default_rng(seed)))
+            how = replace(setup.learning, seed=seed)
+            for method in _methods(setup, experiment):
+                run = partial(_run, experiment, method, draw, how)
+                settings = _settings(method, setup.learning)
+                setup.record.once(experiment.key, str(seed), method, run, settings)
+
+
+def _methods(setup: Setup, experiment: Experiment) -> list[str]:
+    """Return the methods of an experiment that are wanted."""
+    return [m for m in experiment.methods if not setup.methods or m in setup.methods]
+
+
+def _run(
+    experiment: Experiment,
+    method: str,
+    draw: Callable[[], tuple[Dataset, Dataset]],
+    how: Learning,
+) -> dict[str, Any]:
+    """Complete a table by a method, and compare the completion with the truth."""
+    incomplete, truth = draw()
+    begun, begun_cpu = time.monotonic(), time.process_time()
+    found = experiment.complete(method, incomplete, how)
+    cpu = time.process_time() - begun_cpu
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    judged = Comparison.of(method, incomplete, found, truth, time.monotonic() - begun)
+    return asdict(judged) | {"cells": len(incomplete.missing_cells), "cpu_seconds": cpu}
+
+
+def _settings(method: str, how: Learning) -> str:
+    """Return the settings that a method's answers depend on beside the table and the seed."""
+    if method not in METHODS or not METHODS[method].learns_network:
+        return ""
+    return (
+        f"{how.chosen}, {how.score}, {how.max_parents} parents, t {how.t}, {how.starts} starts, "
+        f"alpha {how.alpha}, {how.networks} networks"
+    )
+
+
+def summary(setup: Setup, experiments: Sequence[Experiment]) -> list[Row]:
+    """Return one row per experiment and method, and per pool of experiments and method.
+
+    Each is tested against the first method of its experiment, on the repetitions of both.
+    """
+    rows: list[Row] = []
+    parts: list[Sequence[Runs]] = []
+    for k, experiment in enumerate(experiments):
+        own = setup.record.done.get(experiment.key, {})
+        parts.append([own[str(seed)] for seed in setup.seeds if str(seed) in own])
+        rows += _rows(setup, experiment, parts[-1:])
+        pool = experiment.pool
+        if pool is not None and k + 1 < len(experiments) and experiments[k + 1].pool is pool:
+            continue
+        if pool is not None and len(parts) > 1:
+            whole = replace(experiment, name=pool.name, published=pool.published)
+            rows += _rows(setup, whole, parts)
+        parts = []
+    return rows
+
+
+def _rows(setup: Setup, experiment: Experiment, parts: Sequence[Sequence[Runs]]) -> list[Row]:
+    wanted = _methods(setup, experiment)
+    methods = [m for m in wanted if all(any(m in run for run in runs) for runs in parts)]
+    return [_row(experiment, methods[0], method, parts) for method in methods]
+
+
+def _row(experiment: Experiment, first: str, method: str, parts: Sequence[Sequence[Runs]]) -> Row:
+    """Return the row of a method in an experiment, or in a pool of equally weighted ones."""
+    means = [Mean.of(_of(runs, method, "accuracy")) for runs in parts]
+    error = sqrt(sum(mean.error**2 for mean in means)) / len(means)
+    mean = Mean(sum(mean.value for mean in means) / len(means), error)
+    runs = [run for part in parts for run in part]
+    test = PairedTest.of(_of(runs, first, "accuracy"), _of(runs, method, "accuracy"))
+    published = experiment.published.get(method)
+    share = None if published is None else published / 100
+    off = None if share is None or not mean.error > 0 else (mean.value - share) / mean.error
+    return {
+        "table": experiment.table,
+        "experiment": experiment.name,
+        "method": method,
+        "reference": first,
+        "repetitions": sum(method in run for run in runs),
+        "cells": Mean.of(_of(runs, method, "cells")).value,
+        "accuracy": mean.value,
+        "accuracy_error": mean.error,
+        "published": share,
+        "errors_off": off,
+        "ahead": None if method == first else test.difference,
+        "significant": None if method == first else test.significant,
+        "log_loss": Mean.of(_of(runs, method, "log_loss")).value,
+        "seconds": Mean.of(_of(runs, method, "seconds")).value,
+        "cpu_seconds": Mean.of(_of(runs, method, "cpu_seconds")).value,
+    }
+
+
+def _of(runs: Iterable[Runs], method: str, key: str) -> list[float]:
+    """Return one figure of each repetition; NaN where the method or the figure is missing."""
+    found = [run.get(method, {}).get(key) for run in runs]
+    return [nan if value is None else float(value) for value in found]
+
+
+def verdicts(rows: Sequence[Row], tested: str, rivals: Sequence[str]) -> list[Row]:
+    """Return for each experiment whether a method is beaten by its best rival.
+
+    Parameters
+    ----------
+    rows
+        Rows of :func:`summary`.
+    tested
+        The method; experiments without it are left out.
+    rivals
+        Methods to compare with; the best one has the highest mean accuracy.
+
+    Returns
+    -------
+    verdicts
+        Experiment, best rival, on how many repetitions, how far the method is ahead of it, and
+        whether it is ``won``: the best, or not significantly worse.
+    """
+    found = []
+    for table, name in dict.fromkeys((row["table"], row["experiment"]) for row in rows):
+        own = [row for row in rows if (row["table"], row["experiment"]) == (table, name)]
+        against = [r for r in own if r["method"] in rivals and r["reference"] == tested]
+        if not against:
+            continue
+        best = max(against, key=lambda row: row["accuracy"])
+        found.append(
+            {
+                "table": table,
+                "experiment": name,
+                "rival": best["method"],
+                "repetitions": best["repetitions"],
+                "ahead": best["ahead"],
+                "won": best["ahead"] >= 0 or not best["significant"],
+            }
+        )
+    return found

@@ -4,7 +4,7 @@ Decision graphs, networks, and naive Bayes with a latent component. The paper le
 a time; so does this if asked to, and tenths of the rows otherwise.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
 from time import process_time
@@ -22,28 +22,15 @@ from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reproduce.record import finished
+from exactlearn.reproduce.runner import Setup, finished
 from exactlearn.reproduce.sources import public_data
-from exactlearn.reproduce.study import Row, Setup
+from exactlearn.reproduce.study import Row, published
 
 FOLDS = 10
 """Parts of the rows."""
 
 ALL = "all rows"
 """In place of a part's number where none is left out."""
-
-PUBLISHED: Mapping[str, Mapping[str, tuple[float, int]]] = {
-    "house-votes-84": {
-        "PDG": (-7.1256, 49),
-        "BN": (-7.0306, 152),
-        "NB": (-7.1143, 2973),
-    },
-    "soybean-large": {
-        "PDG": (-15.9726, 1085),
-        "BN": (-14.1852, 2091),
-        "NB": (-17.7534, 13693),
-    },
-}
 
 Judged = tuple[NDArray[np.float64], int]
 """Log-likelihoods of rows left out, and the free parameters of the model."""
@@ -99,7 +86,7 @@ METHODS: Mapping[str, Callable[[Dataset, Dataset], Judged]] = {
 
 def table1(setup: Setup) -> Iterator[Row]:
     """Repeat PDG-SEM, Table 1, on parts of the rows, or row by row."""
-    for name, figures in PUBLISHED.items():
+    for name, figures in published("pdg_sem")["table1"].items():
         if setup.only not in name:
             continue
         data = read_dataset(public_data(setup.data, "uci") / f"{name}.data", header=False)
@@ -115,7 +102,7 @@ def _rows(
     method: str,
     data: Dataset,
     parts: NDArray[np.integer],
-    published: tuple[float, int] | None,
+    figures: Sequence[float] | None,
 ) -> Iterator[Row]:
     """Return a method's row; after an interrupt that of the parts done, of unknown size."""
     folds = int(parts.max()) + 1
@@ -141,15 +128,15 @@ def _rows(
             deviation=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
             size=runs[ALL]["size"] if ALL in runs else nan,
             seconds=sum(run["seconds"] for run in runs.values()),
-            published=None if published is None else published[0],
-            published_size=None if published is None else published[1],
+            published=None if figures is None else figures[0],
+            published_size=None if figures is None else figures[1],
         )
     if stopped is not None:
         raise stopped
 
 
 def _left_out(method: str, data: Dataset, out: NDArray[np.bool_]) -> dict[str, Any]:
-    """Learn from all rows but some, and tell the log-likelihoods of those."""
+    """Learn from all rows but some; return the log-likelihoods of those."""
     begun = process_time()
     logs, size = METHODS[method](
         Dataset(data.codes[~out], data.names, data.states),

@@ -4,16 +4,21 @@ Against its first model, that of the tree of Chow and Liu; against available and
 against the same search over the tree of the generating graph; and against networks, and naive
 Bayes, learnt from the same incomplete rows. As in the paper one table of
 each size is drawn from each graph, and cells of it are hidden again and again.
+
+Of each graph: one-sided Wilcoxon tests of the means of all settings, as the paper makes them
+against available cases and between trees; and for the first model, with all tables of a setting,
+in how many settings a two-sided test at 5 % distinguishes the two.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from time import process_time
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.stats import wilcoxon
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
@@ -21,10 +26,9 @@ from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.structural_em import CASES, structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce import incomplete
-from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
-from exactlearn.reproduce.random_summary import summarised
-from exactlearn.reproduce.record import finished
-from exactlearn.reproduce.study import Row, Setup
+from exactlearn.reproduce.generators import drawn_rows, random_decision_graph
+from exactlearn.reproduce.runner import Setup, finished
+from exactlearn.reproduce.study import Row, published
 
 VARIABLES, SIZES = (10, 20, 40), (250, 500, 1000, 2000)
 """Of the graphs, and rows learnt from."""
@@ -38,6 +42,16 @@ FIRST, TRUE_TREE = "first model", "true tree"
 LANGUAGES = ("BN", "NB")
 METHODS = (*CASES, FIRST, TRUE_TREE, *LANGUAGES)
 """The first one is the one under test."""
+
+
+SHOWN = ("em", "available", "first model", "BN")
+"""Methods of which each setting is printed, as in the paper's figures 2 to 4."""
+
+Settings = Mapping[tuple[int, float], Sequence[Mapping[str, Any]]]
+"""For each number of rows and share of missing cells, the figures of each method on each table."""
+
+SIGNIFICANCE = 0.05
+"""Of the tests that are counted (PDG-SEM, section 6.1)."""
 
 
 def random(setup: Setup) -> Iterator[Row]:
@@ -62,7 +76,7 @@ def random(setup: Setup) -> Iterator[Row]:
         if own:
             drawn = _drawn(setup.seed, n)
             truth = float(log_likelihood_rows(drawn.truth, drawn.test.codes).mean())
-            yield from summarised(n, own, METHODS, truth, drawn.truth.representational_size)
+            yield from _summary(n, own, METHODS, truth, drawn.truth.representational_size)
     if stopped is not None:
         raise stopped
 
@@ -88,35 +102,35 @@ def _drawn(seed: int, n: int) -> _Drawn:
 
 def _run(n: int, size: int, share: float, seed: int, repetition: int) -> dict[str, Any]:
     """Hide cells of a table, learn graphs by each method, and judge by other rows."""
-    drawn, holed = _drawn(seed, n), _holed(n, size, share, seed, repetition)
+    drawn, hidden = _drawn(seed, n), _hidden(n, size, share, seed, repetition)
     methods = [method for method in METHODS if method not in LANGUAGES]
-    return {"methods": {method: _learnt(method, holed, drawn) for method in methods}}
+    return {"methods": {method: _learnt(method, hidden, drawn) for method in methods}}
 
 
 def _others(n: int, size: int, share: float, seed: int, repetition: int) -> dict[str, Any]:
     """Learn models of the other languages from the same rows."""
-    drawn, holed = _drawn(seed, n), _holed(n, size, share, seed, repetition)
-    return {"methods": {language: _model(language, holed, drawn) for language in LANGUAGES}}
+    drawn, hidden = _drawn(seed, n), _hidden(n, size, share, seed, repetition)
+    return {"methods": {language: _model(language, hidden, drawn) for language in LANGUAGES}}
 
 
-def _holed(n: int, size: int, share: float, seed: int, repetition: int) -> Dataset:
+def _hidden(n: int, size: int, share: float, seed: int, repetition: int) -> Dataset:
     rng = np.random.default_rng([seed, n, size, round(100 * share), repetition])
     return hide(_drawn(seed, n).tables[size], f"mcar:{share:g}", rng)
 
 
-def _model(language: str, holed: Dataset, drawn: _Drawn) -> dict[str, Any]:
+def _model(language: str, hidden: Dataset, drawn: _Drawn) -> dict[str, Any]:
     begun = process_time()
-    logs, size = incomplete.METHODS[language](holed, drawn.test)
+    logs, size = incomplete.METHODS[language](hidden, drawn.test)
     return {"test": float(logs.mean()), "size": size, "seconds": process_time() - begun}
 
 
-def _learnt(method: str, holed: Dataset, drawn: _Drawn) -> dict[str, Any]:
-    """Learn once; tell the log-likelihood per row of other rows, and the free parameters."""
-    if method == "complete" and not (holed.codes >= 0).all(axis=1).any():
+def _learnt(method: str, hidden: Dataset, drawn: _Drawn) -> dict[str, Any]:
+    """Learn once; return the log-likelihood per row of other rows, and the free parameters."""
+    if method == "complete" and not (hidden.codes >= 0).all(axis=1).any():
         return {"test": None, "size": None, "seconds": 0.0}
     begun = process_time()
     found = structural_em_graph(
-        holed,
+        hidden,
         cases=next((case for case in CASES if case == method), "em"),
         forest=drawn.truth.forest if method == TRUE_TREE else "tree",
         size="representational",
@@ -129,3 +143,144 @@ def _learnt(method: str, holed: Dataset, drawn: _Drawn) -> dict[str, Any]:
         "size": graph.representational_size,
         "seconds": seconds,
     }
+
+
+def _summary(
+    n: int, settings: Settings, methods: Sequence[str], truth: float, truth_size: int
+) -> Iterator[Row]:
+    """Return the rows of a graph: means and tests of each method, then means of each setting.
+
+    Parameters
+    ----------
+    n
+        Variables of the graph.
+    settings
+        The runs of each setting.
+    methods
+        The one under test, then the others.
+    truth, truth_size
+        Log-likelihood per row of the validation rows under the generating graph, and its size.
+    """
+    for method in methods:
+        yield _graph_row(n, method, methods[0], settings)
+    yield Row(
+        table="random",
+        experiment=f"rnd{n}",
+        method="generating model",
+        repetitions=1,
+        log_likelihood=truth,
+        size=truth_size,
+        seconds=0.0,
+    )
+    for (size, share), runs in settings.items():
+        for method in SHOWN:
+            yield _setting_row(n, size, share, method, runs)
+
+
+def _graph_row(n: int, method: str, first: str, settings: Settings) -> Row:
+    pairs = list(_pairs(settings, first, method))
+    p, verdict = None, ""
+    if method != first and pairs:
+        means = [[float(np.mean(side)) for side in pair] for pair in pairs]
+        ours, theirs = zip(*means, strict=True)
+        # The paper tests whether the true tree is better, the others whether they are worse.
+        sides = (theirs, ours) if method == "true tree" else (ours, theirs)
+        p = signed_rank(*sides, "greater")
+        found = tally(pairs)
+        verdict = f"{found.better} / {found.level} / {found.worse}"
+        if method == "first model":
+            paper = published("pdg_sem")["tally"][str(n)]
+            verdict += f" (paper: {' / '.join(map(str, paper))})"
+    own = [run[method] for runs in settings.values() for run in runs]
+    known = [run for run in own if run["test"] is not None]
+    return Row(
+        table="random",
+        experiment=f"rnd{n}",
+        method=method,
+        repetitions=len(known),
+        log_likelihood=_mean([run["test"] for run in known]),
+        size=_mean([run["size"] for run in known]),
+        seconds=sum(run["seconds"] for run in own),
+        p_value=p,
+        published_p=published("pdg_sem")["p_values"].get(method, {}).get(str(n)),
+        verdict=verdict,
+    )
+
+
+def _setting_row(
+    n: int, size: int, share: float, method: str, runs: Sequence[Mapping[str, Any]]
+) -> Row:
+    """Return the mean and deviation of a setting, as in the paper's figures."""
+    known = [run[method] for run in runs if run[method]["test"] is not None]
+    tests = [run["test"] for run in known]
+    return Row(
+        table="random settings",
+        experiment=f"rnd{n}, {size} rows",
+        method=method,
+        column=f"{100 * share:g} %",
+        repetitions=len(known),
+        log_likelihood=_mean(tests),
+        deviation=float(np.std(tests, ddof=1)) if len(tests) > 1 else None,
+        size=_mean([run["size"] for run in known]),
+        seconds=sum(run["seconds"] for run in known),
+    )
+
+
+def _pairs(
+    settings: Settings, first: str, method: str
+) -> Iterator[tuple[list[float], list[float]]]:
+    """Yield for each setting the figures of two methods on the tables that both have models of."""
+    for runs in settings.values():
+        both = [
+            (run[first]["test"], run[method]["test"])
+            for run in runs
+            if run[method]["test"] is not None
+        ]
+        if both:
+            ours, theirs = zip(*both, strict=True)
+            yield list(ours), list(theirs)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
+
+
+def signed_rank(
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    alternative: Literal["two-sided", "greater"] = "two-sided",
+) -> float:
+    """Return the p-value of Wilcoxon's signed-rank test of paired samples; 1 for equal samples.
+
+    Parameters
+    ----------
+    ours, theirs
+        Paired samples.
+    alternative
+        That they differ, or that ours are greater.
+
+    Examples
+    --------
+    >>> signed_rank([2.0, 3.0, 4.0, 6.0], [1.0, 1.0, 1.0, 1.0], "greater")
+    0.0625
+    """
+    difference = np.subtract(ours, theirs)
+    difference = difference[difference != 0]
+    return float(wilcoxon(difference, alternative=alternative).pvalue) if len(difference) else 1.0
+
+
+class Tally(NamedTuple):
+    """In how many settings the method under test is better, not distinguished, and worse."""
+
+    better: int
+    level: int
+    worse: int
+
+
+def tally(pairs: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Tally:
+    """Count the settings in which a two-sided test distinguishes ours from theirs."""
+    found = [0, 0, 0]
+    for ours, theirs in pairs:
+        differ = signed_rank(ours, theirs) < SIGNIFICANCE
+        found[(2 if np.mean(ours) < np.mean(theirs) else 0) if differ else 1] += 1
+    return Tally(*found)

@@ -1,6 +1,13 @@
-"""The tables that experiments begin with, and the cells hidden in them."""
+"""The public tables that experiments begin with, and the cells hidden in them.
+
+Tables of THESIS are prepared as in its section 5.3: numeric columns are cut into five bins of equal
+frequency, by all rows. Where the data come with rows for training and for testing these are used;
+otherwise nine tenths of the rows, drawn, are for training. Rows of Adult with missing cells are
+left out; a missing cell of Mushroom is a state.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +70,7 @@ def votes(folder: Path | None, _: np.random.Generator) -> Dataset:
 
 
 def draw_of(source: Source, hidden: Hide) -> Draw:
-    """Return what draws a table and hides cells of it."""
+    """Return a function that draws a table and hides cells of it."""
 
     def draw(folder: Path | None, rng: np.random.Generator) -> tuple[Dataset, Dataset]:
         full = source(folder, rng)
@@ -73,12 +80,12 @@ def draw_of(source: Source, hidden: Hide) -> Draw:
 
 
 def spread(spec: str) -> Hide:
-    """Return what hides cells as :func:`~exactlearn.data.missingness.hide` does."""
+    """Return a function that hides cells as :func:`~exactlearn.data.missingness.hide` does."""
     return lambda table, rng: hide(table, spec, rng)
 
 
 def labels(variable: str, count: int, state: str | None) -> Hide:
-    """Return what hides some cells of one variable."""
+    """Return a function that hides some cells of one variable."""
     return lambda table, rng: hide_labels(table, table.names.index(variable), count, state, rng)
 
 
@@ -114,7 +121,7 @@ def public_data(folder: Path | None, part: str) -> Path:
     Parameters
     ----------
     folder
-        What was given for it.
+        The folder, as the command line gives it.
     part
         ``uci``, ``lucas`` or ``bif``.
 
@@ -136,3 +143,96 @@ def public_data(folder: Path | None, part: str) -> Path:
 
 def _uci(folder: Path | None, name: str) -> Dataset:
     return read_dataset(public_data(folder, "uci") / name, header=False)
+
+
+BINS = "frequency:5"
+
+
+@dataclass(frozen=True)
+class UciTable:
+    """The files of a table and how they are prepared.
+
+    Parameters
+    ----------
+    files
+        With rows for training, and for testing if there are two.
+    separator
+        Of the fields: a character, or white space.
+    numeric
+        Columns to cut into bins.
+    skipped
+        First lines of the second file that are no rows.
+    missing
+        Symbol of a missing cell whose row is left out.
+    """
+
+    files: tuple[str, ...]
+    separator: str = ","
+    numeric: tuple[int, ...] = ()
+    skipped: int = 0
+    missing: str | None = None
+
+
+UCI: dict[str, UciTable] = {
+    "Page-blocks": UciTable(("page-blocks.data.gz",), r"\s+", tuple(range(10))),
+    "Letter Recognition": UciTable(("letter-recognition.data.gz",), numeric=tuple(range(1, 17))),
+    "Landsat": UciTable(("sat.trn.gz", "sat.tst.gz"), r"\s+", tuple(range(36))),
+    "Adult": UciTable(
+        ("adult.data.gz", "adult.test.gz"), ",", (0, 2, 4, 10, 11, 12), skipped=1, missing="?"
+    ),
+    "King, Rook vs. King": UciTable(("krkopt.data.gz",)),
+    "Abalone": UciTable(("abalone.data.gz",), numeric=tuple(range(1, 9))),
+    "Poisonous Mushroom": UciTable(("agaricus-lepiota.data.gz",)),
+}
+"""The tables of THESIS, Table 5.5."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows for training and for testing, with the same states."""
+
+    train: Dataset
+    test: Dataset
+
+
+def uci_split(folder: Path | None, name: str, seed: int) -> Split:
+    """Return a table of `UCI`, prepared and divided.
+
+    Raises
+    ------
+    OptionError
+        If there is no folder of public data.
+    """
+    import pandas as pd  # takes long to import
+
+    source, rows = UCI[name], public_data(folder, "uci")
+    frames = [
+        pd.read_csv(
+            rows / file,
+            sep=source.separator,
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            skiprows=source.skipped if k else 0,
+            skipinitialspace=True,
+        )
+        for k, file in enumerate(source.files)
+    ]
+    first = len(frames[0])
+    frame = pd.concat(frames, ignore_index=True)
+    frame = frame.apply(lambda column: column.str.strip().str.rstrip("."))
+    kept = np.ones(len(frame), np.bool_)
+    if source.missing is not None:
+        kept = ~(frame == source.missing).any(axis=1).to_numpy()
+    training = np.arange(len(frame)) < first
+    if len(frames) == 1:
+        training = np.random.default_rng(seed).random(len(frame)) < 0.9
+    frame.columns = [f"X{k}" for k in range(frame.shape[1])]
+    frame = frame.loc[:, frame.nunique() > 1]
+    rules = {f"X{k}": BINS for k in source.numeric}
+    data = Dataset.from_frame(frame[kept], missing=(), discretise=rules)
+    codes, training = data.codes, training[kept]
+    return Split(
+        Dataset(codes[training], data.names, data.states),
+        Dataset(codes[~training], data.names, data.states),
+    )

@@ -1,48 +1,30 @@
-"""A study of learning: what it is given, and the rows of its table."""
+"""Studies of decision graphs: the rows of their tables, published figures, and which language wins.
 
-from collections.abc import Callable, Iterator
+Published figures are TOML files beside this module.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from exactlearn.reproduce.record import Record
 
-
-@dataclass(frozen=True, kw_only=True)
-class Setup:
-    """What a study is given.
-
-    Parameters
-    ----------
-    record
-        What is done, and where more is kept.
-    data
-        Folder of the public data, if there is one.
-    seed
-        Of everything drawn.
-    repetitions
-        Of each setting.
-    full
-        Whether to leave out single rows where parts of the rows are left out otherwise.
-    only
-        Only experiments with this in their name.
-    """
-
-    record: Record
-    data: Path | None = None
-    seed: int = 0
-    repetitions: int = 2
-    full: bool = False
-    only: str = ""
+@cache
+def published(paper: str) -> dict[str, Any]:
+    """Return the published figures of a paper, and notes on its tables, as its file has them."""
+    return tomllib.loads((files("exactlearn") / "reproduce" / f"{paper}.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One figure beside the published one.
+    """One row of a study's table: our figures beside the published ones.
 
     Parameters
     ----------
     table, experiment, method
-        What was learnt from, and how.
+        The data learnt from, and the method.
     repetitions
         How many tables, or rows left out.
     train_log_likelihood
@@ -50,15 +32,15 @@ class Row:
     log_likelihood, deviation
         Per row of data not learnt from: mean and standard deviation, in nats.
     size
-        Of the model, as the table's note tells.
+        Size of the model, in the unit that the table's note names.
     published_train, published, published_size
         The paper's figures, where it has any.
     p_value, published_p
         One-sided Wilcoxon test that the table's note names.
     column
-        Where an experiment is told for several settings side by side, which one this is.
+        Which of several settings that are printed side by side.
     verdict
-        What the table is to show, and whether it does.
+        Whether the table shows what it is to show.
     seconds
         CPU time.
     """
@@ -81,5 +63,55 @@ class Row:
     verdict: str = ""
 
 
-Study = Callable[[Setup], Iterator[Row]]
-"""Yields the rows of a table."""
+LANGUAGES = ("PDG", "BN", "NB")
+"""Decision graphs (any method whose name begins so), networks, naive Bayes models."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The best model of each language in one experiment.
+
+    Parameters
+    ----------
+    table, experiment
+        Table and experiment.
+    best
+        For each language the row that is most likely on rows not learnt from.
+    """
+
+    table: str
+    experiment: str
+    best: Mapping[str, Row]
+
+    @property
+    def winner(self) -> str:
+        """The language most likely on rows not learnt from, the first of `LANGUAGES` at a tie."""
+        return max(self.best, key=lambda language: self.best[language].log_likelihood)
+
+    @property
+    def ahead(self) -> float:
+        """By how much the winner is more likely than the next one, in nats per row."""
+        first, second = sorted((r.log_likelihood for r in self.best.values()), reverse=True)[:2]
+        return first - second
+
+    @property
+    def smallest(self) -> str:
+        """The language of the smallest of these models."""
+        return min(self.best, key=lambda language: self.best[language].size)
+
+
+def matches(rows: Sequence[Row]) -> Iterator[Match]:
+    """Return the experiments in which decision graphs stand beside another language."""
+    for table, experiment in dict.fromkeys((row.table, row.experiment) for row in rows):
+        own = [row for row in rows if (row.table, row.experiment) == (table, experiment)]
+        best = {}
+        for language in LANGUAGES:
+            known = [
+                row
+                for row in own
+                if row.method.startswith(language) and row.log_likelihood == row.log_likelihood
+            ]
+            if known:
+                best[language] = max(known, key=lambda row: row.log_likelihood)
+        if "PDG" in best and len(best) > 1:
+            yield Match(table, experiment, best)

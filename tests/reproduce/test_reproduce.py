@@ -7,13 +7,19 @@ import pytest
 
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.imputation.learning import Learning
-from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.methods import METHODS, Method
 from exactlearn.reproduce.augmentation import augmentation
-from exactlearn.reproduce.experiment import GENERATING, Experiment, Pool
+from exactlearn.reproduce.experiment import (
+    GENERATING,
+    Experiment,
+    Pool,
+    repeat,
+    summary,
+    verdicts,
+)
 from exactlearn.reproduce.imputers import imputers
-from exactlearn.reproduce.repetitions import Plan, repeat
+from exactlearn.reproduce.runner import Record, Setup
 from exactlearn.reproduce.sources import hide_labels
-from exactlearn.reproduce.summary import summary, verdicts
 from tests.augmentation_oracle import random_table
 from tests.command_line import fails, run
 
@@ -67,27 +73,30 @@ def test_imputers_are_compared_on_shares_of_complete_tables(data_dir):
 
 
 def test_what_is_done_is_not_done_again(tmp_path):
-    record, told = tmp_path / "repetitions.json", []
-    plan = Plan(repetitions=2, record=record)
-    first = repeat(plan, [small()], told.append)
+    file, told = tmp_path / "repetitions.json", []
+
+    def runs(repetitions, experiments, methods=()):
+        record = Record.open(file, told.append)
+        setup = Setup(repetitions=repetitions, record=record, methods=methods)
+        repeat(setup, experiments)
+        return setup
+
+    first = runs(2, [small()])
     assert len(told) == 4
-    assert repeat(plan, [small()], told.append) == first
+    assert runs(2, [small()]).record.done == first.record.done
     assert len(told) == 4
-    repeat(Plan(repetitions=3, record=record), [small(), small("other")], told.append)
+    runs(3, [small(), small("other")])
     assert len(told) == 4 + 2 + 6
-    only_mode = Plan(repetitions=3, record=record, methods=["mode"])
-    repeat(only_mode, [small("third")], told.append)
+    only_mode = runs(3, [small("third")], ["mode"])
     assert len(told) == 12 + 3
-    assert [row["method"] for row in summary(only_mode, [small("third")], only_mode.load())] == [
-        "mode"
-    ]
-    assert set(json.loads(record.read_text())) == {
+    assert [row["method"] for row in summary(only_mode, [small("third")])] == ["mode"]
+    assert set(json.loads(file.read_text())) == {
         "table 1: small", "table 1: other", "table 1: third",
     }  # fmt: skip
-    rows = summary(plan, [small()], first)
+    rows = summary(first, [small()])
     assert [row["method"] for row in rows] == ["t-local", "mode"]
     assert rows[0]["published"] == 0.8
-    own = first["table 1: small"]
+    own = first.record.done["table 1: small"]
     assert rows[1]["accuracy"] == pytest.approx(
         np.mean([own[seed]["mode"]["accuracy"] for seed in ("0", "1")])
     )
@@ -97,17 +106,17 @@ def test_other_starts_are_other_repetitions(tmp_path):
     told = []
     for starts in (1, 2):
         how = Learning(starts=starts)
-        plan = Plan(repetitions=1, record=tmp_path / "repetitions.json", learning=how)
-        repeat(plan, [small()], told.append)
+        record = Record.open(tmp_path / "repetitions.json", told.append)
+        repeat(Setup(repetitions=1, record=record, learning=how), [small()])
     assert len(told) == 4
 
 
 def test_parts_are_pooled_beside_the_figure_for_all():
     pool = Pool(name="both", published={"t-local": 50.0})
     parts = [small("one", pool=pool), small("two", pool=pool), small("alone")]
-    plan = Plan(repetitions=3)
-    done = repeat(plan, parts, lambda told: None)
-    rows = summary(plan, parts, done)
+    setup = Setup(repetitions=3, record=Record(None, lambda told: None))
+    repeat(setup, parts)
+    rows = summary(setup, parts)
     assert [row["experiment"] for row in rows[::2]] == ["one", "two", "both", "alone"]
     both = rows[4]
     assert both["repetitions"] == 6
@@ -130,7 +139,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path, monkeypatch):
 
     monkeypatch.setattr(
         "exactlearn.reproduce.experiment.METHODS",
-        {**METHODS, "posterior": interrupted_at_the_third},
+        {**METHODS, "posterior": Method(interrupted_at_the_third)},
     )
     words = ("reproduce", "imputers", "--tables", "ASIA", "--methods", "posterior", "-o", tmp_path)
     told = json.loads(run(*words, "--json", status=130))
@@ -158,7 +167,7 @@ def test_a_broken_record_is_refused(tmp_path):
     for text in ("{", "[]"):
         record.write_text(text)
         with pytest.raises(FormatError, match="no record of repetitions"):
-            repeat(Plan(repetitions=1, record=record), [small()], print)
+            Record.open(record, print)
 
 
 def test_data_that_are_not_there_are_asked_for():

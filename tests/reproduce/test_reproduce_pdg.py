@@ -8,13 +8,17 @@ import pytest
 
 from exactlearn.commands import _reproduce_pdg
 from exactlearn.errors import OptionError
-from exactlearn.reproduce import contest, hybrids, incomplete, languages, random_tables, relations
-from exactlearn.reproduce.random_graphs import drawn_rows, random_decision_graph
-from exactlearn.reproduce.record import Record, finished
-from exactlearn.reproduce.signed_ranks import signed_rank, tally
-from exactlearn.reproduce.sources import public_data
-from exactlearn.reproduce.study import Row, Setup
-from exactlearn.reproduce.uci_tables import Split, uci_split
+from exactlearn.reproduce import incomplete, random_tables, thesis
+from exactlearn.reproduce.generators import (
+    drawn_rows,
+    random_decision_graph,
+    random_model,
+    relation,
+)
+from exactlearn.reproduce.random_tables import signed_rank, tally
+from exactlearn.reproduce.runner import Record, Setup, finished
+from exactlearn.reproduce.sources import Split, public_data, uci_split
+from exactlearn.reproduce.study import Row, matches
 from tests.command_line import fails, run_json
 from tests.logic_models import logic1, logic3, parity
 from tests.pdg_oracle import graph_joint
@@ -42,9 +46,9 @@ def test_random_graphs_are_valid_and_rows_follow_them():
 
 
 def test_relations_are_those_of_the_thesis():
-    assert (relations.relation("Logic1").rows == logic1()).all()
-    assert (relations.relation("Logic2").rows == parity()).all()
-    assert (relations.relation("Logic3").rows == logic3()).all()
+    assert (relation("Logic1").rows == logic1()).all()
+    assert (relation("Logic2").rows == parity()).all()
+    assert (relation("Logic3").rows == logic3()).all()
 
 
 def test_logic_over_the_true_forests_is_done_once(tmp_path, monkeypatch):
@@ -57,14 +61,15 @@ def test_logic_over_the_true_forests_is_done_once(tmp_path, monkeypatch):
         assert row["log_likelihood"] == pytest.approx(row["published"], abs=0.01)
         assert row["size"] <= row["published_size"]
     assert json.loads((tmp_path / "out" / "tables.json").read_text()) == record
-    monkeypatch.setattr(relations, "_run", lambda *_: pytest.fail("done twice"))
+    monkeypatch.setattr(thesis, "_run_relation", lambda *_: pytest.fail("done twice"))
     assert run_json(*words) == record
 
 
 def test_incomplete_tables(setup, monkeypatch):
     monkeypatch.setattr(incomplete, "FOLDS", 2)
     monkeypatch.setattr(incomplete, "METHODS", {k: incomplete.METHODS[k] for k in ("PDG", "NB")})
-    monkeypatch.setattr(incomplete, "PUBLISHED", {"house-votes-84": {"PDG": (-7.1256, 49)}})
+    figures = {"table1": {"house-votes-84": {"PDG": (-7.1256, 49)}}}
+    monkeypatch.setattr(incomplete, "published", lambda paper: figures)
     rows = list(incomplete.table1(setup))
     assert [(r.method, r.repetitions) for r in rows] == [("PDG", 435), ("NB", 435)]
     assert rows[0].log_likelihood == pytest.approx(rows[0].published, abs=0.5)
@@ -174,15 +179,15 @@ def test_models_are_selected_from_a_sequence():
         {"size": 100, "train": -2.0, "test": -2.2},
         {"size": 400, "train": -1.4, "test": -2.5},
     ]
-    found = [languages.selected(points, kind, 1000)["size"] for kind in languages.SELECTIONS]
+    found = [thesis.selected(points, kind, 1000)["size"] for kind in thesis.SELECTIONS]
     assert found == [100, 100, 400]
 
 
 def test_graphs_of_networks_at_equal_likelihood(monkeypatch):
-    monkeypatch.setattr(hybrids, "TRAIN_ROWS", 500)
-    monkeypatch.setattr(hybrids, "TEST_ROWS", 100)
+    monkeypatch.setattr(thesis, "TRAIN_ROWS", 500)
+    monkeypatch.setattr(thesis, "TEST_ROWS", 100)
     setup = Setup(record=Record(None, lambda told: None), only="Rnd15")
-    rows = list(hybrids.synthetic(setup))
+    rows = list(thesis.synthetic(setup))
     assert [r.method for r in rows] == ["BN", "PDG"] * 3
     for network, graph in zip(rows[::2], rows[1::2], strict=True):
         assert graph.train_log_likelihood >= network.train_log_likelihood - 1e-9
@@ -191,9 +196,9 @@ def test_graphs_of_networks_at_equal_likelihood(monkeypatch):
 
 def test_languages_give_sequences():
     rng = np.random.default_rng(0)
-    truth = relations.random_model("Rnd5", 0)
+    truth = random_model("Rnd5", 0)
     split = Split(truth.drawn(400, rng), truth.drawn(100, rng))
-    for sequence in languages.SEQUENCES.values():
+    for sequence in thesis.SEQUENCES.values():
         points = sequence(split, 0)
         likelihoods = [p["train"] for p in points]
         assert max(likelihoods) > likelihoods[0]
@@ -213,8 +218,8 @@ def test_who_wins_is_told():
         )
 
     rows = [row("PDG", -7.2, 50), row("PDG, from BN", -7.1, 60), row("BN", -7.0, 150)]
-    assert list(contest.matches(rows[:2])) == []
-    (found,) = contest.matches([*rows, row("NB", float("nan"), 9), row("em", 0, 1, "rnd")])
+    assert list(matches(rows[:2])) == []
+    (found,) = matches([*rows, row("NB", float("nan"), 9), row("em", 0, 1, "rnd")])
     assert (found.winner, found.smallest) == ("BN", "PDG")
     assert found.ahead == pytest.approx(0.1)
     assert found.best["PDG"].method == "PDG, from BN"

@@ -1,0 +1,149 @@
+"""The runner of experiments: each run is done once, and kept in a file that a later call resumes.
+
+A record is a JSON file: experiment, then repetition, then method, each with what the run gave.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from exactlearn._runtime.files import atomic_write
+from exactlearn._runtime.interrupts import interruptible
+from exactlearn.errors import FormatError
+from exactlearn.formats.json_file import read_json
+from exactlearn.imputation.learning import Learning
+from exactlearn.reporting.report import strict
+
+Runs = dict[str, dict[str, Any]]
+"""For each method what one repetition gave: accuracy, log-loss, status, seconds ..."""
+
+Done = dict[str, dict[str, Runs]]
+"""For each experiment and repetition the runs of its methods."""
+
+
+@dataclass
+class Record:
+    """The runs that are done, and the file that each further run is added to.
+
+    Parameters
+    ----------
+    path
+        The file; without it nothing is kept.
+    on_begin
+        Called with a line of text when a run begins.
+    done
+        The runs.
+    """
+
+    path: Path | None
+    on_begin: Callable[[str], None]
+    done: Done = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: Path | None, on_begin: Callable[[str], None]) -> "Record":
+        """Return a record with the runs in its file, if there is one.
+
+        Raises
+        ------
+        FormatError
+            When the file is not a record.
+        """
+        if path is None or not path.exists():
+            return cls(path, on_begin)
+        try:
+            found = read_json(path)
+        except FormatError as error:
+            raise FormatError(f"{error}; this is no record of repetitions") from error
+        if not isinstance(found, dict):
+            raise FormatError(f"{path}: no record of repetitions; name another folder")
+        return cls(path, on_begin, found)
+
+    def once(
+        self,
+        experiment: str,
+        repetition: str,
+        method: str,
+        run: Callable[[], dict[str, Any]],
+        learning: str = "",
+    ) -> dict[str, Any]:
+        """Return the result of a run, which is done now unless it was done before.
+
+        Parameters
+        ----------
+        experiment, repetition, method
+            Which run.
+        run
+            Does it.
+        learning
+            Settings that the result depends on; a run with other settings is done again.
+        """
+        runs = self.done.setdefault(experiment, {}).setdefault(repetition, {})
+        if method not in runs or runs[method].get("learning") != learning:
+            self.on_begin(f"{experiment}, {repetition}: {method}")
+            with interruptible():
+                runs[method] = strict(run()) | {"learning": learning}
+            if self.path is not None:
+                atomic_write(self.path, json.dumps(self.done, allow_nan=False) + "\n")
+        return runs[method]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """How experiments are run.
+
+    Parameters
+    ----------
+    record
+        The runs that are done, to which more are added.
+    data
+        Folder of the public data, if there is one.
+    seed
+        Of everything drawn; of repetitions the first seed.
+    repetitions
+        Of each experiment or setting.
+    only
+        Only experiments of decision graphs with this in their name.
+    full
+        Whether to leave out single rows where parts of the rows are left out otherwise.
+    learning
+        How networks are learned for imputation.
+    methods
+        Of each experiment's methods of imputation only these; all when empty.
+    """
+
+    record: Record
+    data: Path | None = None
+    seed: int = 0
+    repetitions: int = 2
+    only: str = ""
+    full: bool = False
+    learning: Learning = field(default_factory=Learning)
+    methods: Sequence[str] = ()
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the repetitions."""
+        return range(self.seed, self.seed + self.repetitions)
+
+
+class _Stoppable(Protocol):
+    @property
+    def finished(self) -> bool: ...
+
+
+Search = TypeVar("Search", bound=_Stoppable)
+
+
+def finished(found: Search) -> Search:
+    """Return the result of a search that was not interrupted.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When it was interrupted: half a search is not kept.
+    """
+    if not found.finished:
+        raise KeyboardInterrupt
+    return found

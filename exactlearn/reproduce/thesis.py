@@ -1,0 +1,356 @@
+"""THESIS, Tables 4.3, 5.7, 5.10 and 5.11: learning of decision graphs.
+
+- ``logic`` (4.3): logical relations, and rows of random decision graphs.
+- ``languages`` (5.7): decision graphs, networks and naive Bayes of seven public tables. Each
+  language gives a sequence of models: graphs and networks for several weights of the size, naive
+  Bayes with more and more components. Of each sequence the model most likely on other rows, the
+  best by BIC and the best by AIC are printed.
+- ``hybrid`` and ``synthetic`` (5.10 and 5.11): decision graphs merged from networks, at equal
+  likelihood. For each table three networks are learnt, with the weight of the size of BIC, of AIC,
+  and one between. Each becomes a decision graph that is collapsed and merged for as long as the
+  rows learnt from stay as probable as under the network. The graph is to be smaller than the
+  network's clique tree.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import log, nan
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from exactlearn.bayesnet.cliques import clique_tree
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.naive_bayes import naive_bayes_models
+from exactlearn.errors import TooLargeError
+from exactlearn.formats.bif import read_bif
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.learn.forest_population import learn_pdg
+from exactlearn.pdg.learn.hybrid import smallest_as_likely
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.structure_search import learn_on_forest
+from exactlearn.reproduce.generators import (
+    naive_bayes_rows,
+    random_model,
+    random_naive_bayes,
+    relation,
+)
+from exactlearn.reproduce.runner import Setup, finished
+from exactlearn.reproduce.sources import UCI, Split, public_data, uci_split
+from exactlearn.reproduce.study import Row, published
+from exactlearn.scoring.scores import PenalisedLikelihood
+
+Point = Sequence[float]
+"""A published model: size, and log-likelihoods in bits per row of the data learnt from and of other
+rows."""
+
+Pair = Sequence[Point]
+"""A network, and the smallest graph that is at least as likely on the data learnt from."""
+
+GIVEN, LEARNT, TRUE = "given forest", "learnt forest", "true model"
+
+SMOOTHED = "smoothed by cross-validation"
+
+NETWORKS = ("BIC", "middle", "AIC")
+"""By what a parameter must gain: half the logarithm of the number of rows; its root; 1."""
+
+MOST_CELLS = 20_000_000
+"""Of a clique tree whose network is made a graph."""
+
+TRAIN_ROWS, TEST_ROWS = 10_000, 5_000
+"""Of logical relations and synthetic tables."""
+
+RATES = (8.0, 4.0, 2.0, 1.0)
+"""What a cell of size must gain, as a multiple of AIC's 1 (BIC's is half the logarithm of the
+number of rows, and comes to them)."""
+
+MOST_SIZE, MOST_COMPONENTS = 30_000, 100
+"""Of naive Bayes: effective size, and number of components, where growth ends."""
+
+SIGNIFICANCES = (0.01, 1.0)
+"""Of the tests that forests are grown by, beside those of networks and of mutual information."""
+
+SELECTIONS = ("best on other rows", "BIC", "AIC")
+
+Points = list[dict[str, float]]
+"""Size, free parameters, and log-likelihoods per row of each model of a sequence."""
+
+
+def logic(setup: Setup) -> Iterator[Row]:
+    """Repeat THESIS, Table 4.3: models recovered with and without the true forest."""
+    for name, figures in published("thesis")["relations"].items():
+        if setup.only not in name:
+            continue
+        for method, point in figures.items():
+            run = setup.record.once(
+                f"table logic: {name}",
+                str(setup.seed),
+                method,
+                partial(_run_relation, name, method, setup.seed),
+                SMOOTHED,
+            )
+            yield _row(("logic", name, method), run, point)
+
+
+def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
+    """Learn once; return likelihoods and size."""
+    truth = relation(name) if name.startswith("Logic") else random_model(name, seed)
+    rng = np.random.default_rng(seed)
+    train, test = truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng)
+    begun = process_time()
+    if method == TRUE and truth.graph is not None:
+        graph = truth.graph
+    elif method == GIVEN:
+        graph = learn_on_forest(train, truth.forest).graph
+    else:
+        graph = finished(learn_pdg(train, alpha=0.0, seed=seed)).models[0].graph
+    if method != TRUE:
+        graph = tuned_smoothing(graph, train, seed=seed).graph
+    return {
+        "train": float(log_likelihood_rows(graph, train.codes).mean()),
+        "test": float(log_likelihood_rows(graph, test.codes).mean()),
+        "size": graph.effective_size,
+        "seconds": process_time() - begun,
+    }
+
+
+def languages(setup: Setup) -> Iterator[Row]:
+    """Repeat THESIS, Table 5.7."""
+    for name, points in published("thesis")["languages"].items():
+        if setup.only not in name:
+            continue
+        for language, sequence in SEQUENCES.items():
+            run = partial(_timed, sequence, setup, name)
+            key = f"table languages: {name}"
+            found = setup.record.once(key, str(setup.seed), language, run)
+            for selection, point in zip(SELECTIONS, points[language], strict=True):
+                best = selected(found["points"], selection, found["rows"])
+                where = ("languages", f"{name}, {selection}", language)
+                yield _row(where, {**best, "seconds": found["seconds"]}, point)
+
+
+def selected(points: Points, selection: str, n_rows: int) -> dict[str, float]:
+    """Return the model of a sequence that is best by a criterion, the first one at a tie.
+
+    Parameters
+    ----------
+    points
+        The models.
+    selection
+        One of `SELECTIONS`; BIC and AIC are of the effective size, as in the thesis.
+    n_rows
+        Rows learnt from.
+    """
+    if selection == SELECTIONS[0]:
+        return max(points, key=lambda p: p["test"])
+    rate = log(n_rows) / 2 if selection == "BIC" else 1.0
+    return max(points, key=lambda p: n_rows * p["train"] - rate * p["size"])
+
+
+def _timed(sequence: Callable[[Split, int], Points], setup: Setup, name: str) -> dict[str, Any]:
+    split = uci_split(setup.data, name, setup.seed)
+    begun = process_time()
+    points = sequence(split, setup.seed)
+    return {
+        "points": points,
+        "rows": split.train.n_rows,
+        "seconds": process_time() - begun,
+    }
+
+
+def lambdas(n_rows: int) -> list[float]:
+    """Return the weights of the size, in falling order."""
+    rates = sorted({*RATES, log(n_rows) / 2}, reverse=True)
+    return [rate / (1 + rate) for rate in rates]
+
+
+def _graphs(split: Split, seed: int) -> Points:
+    found = finished(
+        learn_pdg(
+            split.train,
+            lambdas=lambdas(split.train.n_rows),
+            significances=SIGNIFICANCES,
+            seed=seed,
+        )
+    )
+    return [
+        {
+            "size": m.graph.effective_size,
+            "train": float(log_likelihood_rows(m.graph, split.train.codes).mean()),
+            "test": float(log_likelihood_rows(m.graph, split.test.codes).mean()),
+        }
+        for m in found.models
+    ]
+
+
+def _networks(split: Split, seed: int) -> Points:
+    points = []
+    for lambda_ in lambdas(split.train.n_rows):
+        network = learnt_network(split.train, seed, score=PenalisedLikelihood(lambda_))
+        points.append(
+            {
+                "size": float(clique_tree(network).size(network.cardinalities)),
+                "train": float(network.log_likelihood_rows(split.train).mean()),
+                "test": float(network.log_likelihood_rows(split.test).mean()),
+            }
+        )
+    return points
+
+
+def _components(split: Split, seed: int) -> Points:
+    points: Points = []
+    for model in naive_bayes_models(split.train, seed=seed):
+        points.append(
+            {
+                "size": model.effective_size,
+                "train": float(model.log_likelihood_rows(split.train).mean()),
+                "test": float(model.log_likelihood_rows(split.test).mean()),
+            }
+        )
+        if model.effective_size > MOST_SIZE or model.n_components > MOST_COMPONENTS:
+            break
+    return points
+
+
+SEQUENCES: Mapping[str, Callable[[Split, int], Points]] = {
+    "PDG": _graphs,
+    "BN": _networks,
+    "NB": _components,
+}
+"""How each language makes its sequence."""
+
+
+def hybrid(setup: Setup) -> Iterator[Row]:
+    """Repeat THESIS, Table 5.10, on public tables."""
+    yield from _hybrid_rows(
+        setup, "hybrid", [name for name in published("thesis")["hybrid"] if name in UCI]
+    )
+
+
+def synthetic(setup: Setup) -> Iterator[Row]:
+    """Repeat THESIS, Table 5.11, on rows of known models."""
+    yield from _hybrid_rows(
+        setup, "synthetic", [name for name in published("thesis")["hybrid"] if name not in UCI]
+    )
+
+
+def _hybrid_rows(setup: Setup, table: str, names: list[str]) -> Iterator[Row]:
+    for name in names:
+        if setup.only not in name:
+            continue
+        source = partial(uci_split, setup.data, name, setup.seed)
+        if name not in UCI:
+            source = partial(drawn_split, setup, name)
+        for kind, points in zip(NETWORKS, published("thesis")["hybrid"][name], strict=True):
+            run = partial(_run_hybrid, source, kind, setup.seed)
+            key = f"table {table}: {name}, {kind} network"
+            found = setup.record.once(key, str(setup.seed), "hybrid", run)
+            yield from _pair(table, f"{name}, {kind}", found, points)
+
+
+def _pair(table: str, experiment: str, found: dict[str, Any], points: Pair) -> Iterator[Row]:
+    """Return the rows of a network and of its graph."""
+    (size, train, _), (graph_size, graph_train, _) = points
+    theirs = _yes(graph_size <= size and graph_train >= train)
+    for k, method in enumerate(("BN", "PDG")):
+        row = _row((table, experiment, method), found[method], points[k])
+        if method == "PDG":
+            row = replace(row, verdict=f"{_yes(found['smaller'])} (thesis: {theirs})")
+        yield row
+
+
+def _yes(dominates: bool) -> str:
+    return "yes" if dominates else "no"
+
+
+def _run_hybrid(source: Callable[[], Split], kind: str, seed: int) -> dict[str, Any]:
+    """Learn a network and compile it to a graph; return sizes and likelihoods of both."""
+    split, begun = source(), process_time()
+    train = split.train
+    rate = {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}[kind]
+    rate = (log(train.n_rows) / 2) ** rate
+    lambda_ = rate / (1 + rate)
+    network = learnt_network(train, seed, score=PenalisedLikelihood(lambda_))
+    size = clique_tree(network).size(network.cardinalities)
+    # Likelihoods of the data learnt from are those of the most probable parameters of both.
+    plain = fit_complete(train, network.parents, alpha=0.0)
+    least = float(plain.log_likelihood_rows(train).sum())
+    bn = {
+        "size": size,
+        "train": least / train.n_rows,
+        "test": float(network.log_likelihood_rows(split.test).mean()),
+        "seconds": process_time() - begun,
+    }
+    begun = process_time()
+    try:
+        if size > MOST_CELLS:
+            raise TooLargeError(f"{size:,} cells")
+        found = smallest_as_likely(network, train, least, seed=seed)
+    except TooLargeError:
+        none = {"size": None, "train": None, "test": None, "seconds": process_time() - begun}
+        return {"BN": bn, "PDG": none, "smaller": False}
+    smoothed = tuned_smoothing(found.graph, train, seed=seed).graph
+    pdg = {
+        "size": found.graph.effective_size,
+        "train": found.log_likelihood / train.n_rows,
+        "test": float(log_likelihood_rows(smoothed, split.test.codes).mean()),
+        "compiled": found.compiled_size,
+        "collapsed": found.collapsed_size,
+        "seconds": process_time() - begun,
+    }
+    equal = found.log_likelihood >= least - 1e-6 * abs(least)
+    return {"BN": bn, "PDG": pdg, "smaller": bool(equal and pdg["size"] <= size)}
+
+
+def drawn_split(setup: Setup, name: str) -> Split:
+    """Draw rows of a model: of a public network, or of a random one like the thesis's."""
+    rng = np.random.default_rng([setup.seed, len(name), TRAIN_ROWS])
+    if name.startswith("NB"):
+        model = random_naive_bayes(int(name.removeprefix("NB")), rng)
+        return Split(
+            naive_bayes_rows(model, TRAIN_ROWS, rng),
+            naive_bayes_rows(model, TEST_ROWS, rng),
+        )
+    if name.startswith("Rnd"):
+        truth = random_model(name, setup.seed)
+        return Split(truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng))
+    network = read_bif(public_data(setup.data, "bif") / f"{name.lower()}.bif.gz")
+    return Split(network.sample(TRAIN_ROWS, rng), network.sample(TEST_ROWS, rng))
+
+
+def _row(where: tuple[str, str, str], found: Mapping[str, float | None], point: Point) -> Row:
+    """Return a row with the published point in nats.
+
+    Parameters
+    ----------
+    where
+        Table, experiment and method.
+    found
+        ``train`` and ``test``, the log-likelihoods per row in nats, ``size`` and ``seconds``, as
+        they are recorded: nothing for what is not known.
+    point
+        The thesis's point.
+    """
+    table, experiment, method = where
+    size, train, test = point
+    return Row(
+        table=table,
+        experiment=experiment,
+        method=method,
+        repetitions=1,
+        train_log_likelihood=found["train"],
+        log_likelihood=_number(found["test"]),
+        size=_number(found["size"]),
+        seconds=_number(found["seconds"]),
+        published_train=train * log(2),
+        published=test * log(2),
+        published_size=size,
+    )
+
+
+def _number(value: float | None) -> float:
+    """Return a number, NaN where none is known."""
+    return nan if value is None else value
