@@ -13,7 +13,7 @@ from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
 from exactlearn.pdg.compile.conditioning import Descent
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_moves import Tree, jumped
+from exactlearn.pdg.compile.forest_moves import Tree, long_move
 from exactlearn.pdg.compile.forest_starts import Builder, least_cells, starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
@@ -26,8 +26,8 @@ def alarm(data_dir) -> BayesianNetwork:
     return read_bif(data_dir / "bif" / "alarm.bif.gz")
 
 
-def walk(network, rng, steps):
-    """Anneal the largest part from a random order; return the walk and the moral graph."""
+def chain(network, rng, steps):
+    """Anneal the largest part from a random order; return the chain and the moral graph."""
     adjacency = moral_graph(network.parents)
     part = max(components(adjacency), key=len)
     forest = variable_forest(adjacency, rng.permutation(part).tolist())
@@ -38,10 +38,10 @@ def walk(network, rng, steps):
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([random_network, coarse_network]))
 @settings(max_examples=40, deadline=None)
-def test_a_walk_knows_the_size_of_the_graph_that_is_built(seed, n, make):
+def test_a_chain_knows_the_size_of_the_graph_that_is_built(seed, n, make):
     rng = np.random.default_rng(seed)
     network = make(rng, n)
-    found, adjacency = walk(network, rng, 40)
+    found, adjacency = chain(network, rng, 40)
     for parents, size in ((found.tree.parents, found.size), (found.best, found.smallest)):
         forest = forest_over(adjacency, parents, found._variables)
         assert Expansion(found.tables.residuals, forest).effective_size == size
@@ -53,7 +53,7 @@ def test_any_forest_gives_the_joint_with_the_fewest_nodes(seed, n):
     rng = np.random.default_rng(seed)
     network = coarse_network(rng, n)
     assume(len(components(moral_graph(network.parents))) == 1)
-    found, _ = walk(network, rng, 20)
+    found, _ = chain(network, rng, 20)
     parents = np.array(found.tree.parents)
     graph = compile_network(network, forest=parents)
     graph.check()
@@ -87,7 +87,7 @@ def test_moves_lead_to_forests_of_the_network_and_can_be_undone(seed, n):
             assert before == (tree.parents, tree.children, tree.inside)
 
 
-def test_jumps_lead_to_forests_of_the_network_and_leave_the_root_where_it_must_be():
+def test_long_moves_lead_to_forests_of_the_network_and_leave_the_root_where_it_must_be():
     rng = np.random.default_rng(8)
     network = coarse_network(rng, 7)
     adjacency = moral_graph(network.parents)
@@ -97,7 +97,7 @@ def test_jumps_lead_to_forests_of_the_network_and_leave_the_root_where_it_must_b
     roots, above = set(), set()
     for _ in range(60):
         for kept in (-1, root):
-            other = jumped(adjacency, forest, rng, kept)
+            other = long_move(adjacency, forest, rng, kept)
             again = forest_over(adjacency, other.parents, part)
             assert {*again.order} == {*part}
             assert kept in (-1, other.order[0])
@@ -179,13 +179,13 @@ def test_limits_must_not_be_negative(alarm):
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
 @settings(max_examples=25, deadline=None)
-def test_joined_pieces_are_a_forest_no_larger_than_any_walk_met(seed, n):
+def test_joined_arrangements_are_a_forest_no_larger_than_any_chain_met(seed, n):
     rng = np.random.default_rng(seed)
     network = coarse_network(rng, n)
-    found, adjacency = walk(network, rng, 40)
+    found, adjacency = chain(network, rng, 40)
     tables, part = found.tables, found._variables
     for root in (-1, found.best.index(-1) if len(part) == n else -1):
-        parents = tables.pieces.smallest(tables.nodes, mask_of(part), root)
+        parents = tables.arrangements.smallest(tables.nodes, mask_of(part), root)
         forest = forest_over(adjacency, [parents.get(v, -1) for v in range(n)], part)
         built = Expansion(tables.residuals, forest).effective_size
         assert built <= found.smallest
@@ -228,7 +228,7 @@ def test_what_would_not_be_built_in_time_is_left_out():
 
 @given(st.integers(0, 10_000), st.integers(2, 7))
 @settings(max_examples=30, deadline=None)
-def test_walks_never_tell_of_more_cells_than_there_are(seed, n):
+def test_samples_never_claim_of_more_cells_than_there_are(seed, n):
     network = coarse_network(np.random.default_rng(seed), n)
     start = starts(network, clique_tree(network), -1)[0]
     residuals, forest = Residuals(network), start.forests[0][1]

@@ -1,1 +1,1 @@
-"""Compilation of networks into small decision graphs."""
+"""Compilation of networks: search for a forest, expansion, merging of nodes, approximation."""

@@ -21,7 +21,7 @@ from exactlearn.pdg.compile.residuals import Residuals
 from exactlearn.pdg.compile.set_table import SetTable, set_table
 from exactlearn.pdg.compile.variable_forest import VariableForest
 
-Way = tuple[int, tuple[int, ...]]
+Arrangement = tuple[int, tuple[int, ...]]
 """A top variable, and the sets directly below it."""
 
 GO_ON = 0.5
@@ -31,11 +31,11 @@ MAX_KEPT = 20_000_000
 """Cells of the tables kept, above which those are dropped that no forest in use needs."""
 
 HOPELESS = 4
-"""A set with so many times the keys of the forest that a walk began with is not looked at."""
+"""Sets with so many times the signatures of the chain's first forest are not tabulated."""
 
 
-class Pieces:
-    """All ways met to arrange sets.
+class Arrangements:
+    """All arrangements of sets that the chains met.
 
     Parameters
     ----------
@@ -45,25 +45,25 @@ class Pieces:
 
     def __init__(self, cardinalities: Sequence[int]) -> None:
         self._cardinalities = cardinalities
-        self._ways: dict[int, dict[Way, None]] = {}
+        self._arrangements: dict[int, dict[Arrangement, None]] = {}
 
     def add_tree(self, tree: Tree, variables: Sequence[int]) -> None:
-        """Remember all pieces of a forest."""
+        """Add the arrangements of all sets of a forest."""
         for v in variables:
             below = tuple(sorted(tree.inside[c] for c in tree.children[v]))
-            self._ways.setdefault(tree.inside[v], {})[v, below] = None
+            self._arrangements.setdefault(tree.inside[v], {})[v, below] = None
 
     def add_move(self, tree: Tree, move: Move) -> None:
-        """Remember the two pieces that a move makes, before it is done."""
+        """Add the two arrangements that a move makes, before it is done."""
         inside = tree.inside
         lower = tuple(sorted(inside[c] for c in move.below))
         upper = tuple(sorted((move.inside, *(inside[c] for c in move.beside))))
         over = inside[move.top if move.rotates else move.above]
-        self._ways.setdefault(move.inside, {})[move.top, lower] = None
-        self._ways.setdefault(over, {})[move.above, upper] = None
+        self._arrangements.setdefault(move.inside, {})[move.top, lower] = None
+        self._arrangements.setdefault(over, {})[move.above, upper] = None
 
     def smallest(self, nodes: Mapping[int, int], whole: int, root: int) -> dict[int, int]:
-        """Return the parent of each variable in the smallest forest of the pieces.
+        """Return the parent of each variable in the smallest forest of arrangements that were met.
 
         Parameters
         ----------
@@ -74,12 +74,13 @@ class Pieces:
         root
             Variable that must be the root, or -1.
         """
-        best: dict[int, tuple[int, Way]] = {}
-        for inside in sorted(self._ways, key=int.bit_count):
+        best: dict[int, tuple[int, Arrangement]] = {}
+        for inside in sorted(self._arrangements, key=int.bit_count):
             found = [
-                (self._cost(inside, way, nodes, best), way)
-                for way in self._ways[inside]
-                if all(s in best for s in way[1]) and (inside != whole or root in (-1, way[0]))
+                (self._cost(inside, arrangement, nodes, best), arrangement)
+                for arrangement in self._arrangements[inside]
+                if all(s in best for s in arrangement[1])
+                and (inside != whole or root in (-1, arrangement[0]))
             ]
             if found:
                 best[inside] = min(found, key=lambda pair: pair[0])
@@ -95,12 +96,12 @@ class Pieces:
     def _cost(
         self,
         inside: int,
-        way: Way,
+        arrangement: Arrangement,
         nodes: Mapping[int, int],
-        best: Mapping[int, tuple[int, Way]],
+        best: Mapping[int, tuple[int, Arrangement]],
     ) -> int:
         """Return the effective size of a set's subtree, THESIS (3.52)."""
-        top, below = way
+        top, below = arrangement
         own = self._cardinalities[top] * nodes[inside] * max(1, len(below))
         return own + sum(best[s][0] for s in below)
 
@@ -112,8 +113,8 @@ class SetTables:
     ----------
     nodes
         How many nodes each set's top variable needs.
-    pieces
-        All ways met to arrange these sets.
+    arrangements
+        All arrangements of these sets that were met.
     work
         Cells of all tables made.
     """
@@ -121,7 +122,7 @@ class SetTables:
     def __init__(self, residuals: Residuals) -> None:
         self.residuals = residuals
         self.nodes: dict[int, int] = {}
-        self.pieces = Pieces(residuals.cardinalities)
+        self.arrangements = Arrangements(residuals.cardinalities)
         self.work = 0
         self._tables: dict[int, SetTable] = {}
         self._kept = 0
@@ -131,16 +132,16 @@ class SetTables:
         return self._tables[inside]
 
     def add_built(self, built: Expansion, tree: Tree) -> None:
-        """Take over the tables of a forest that was built with its keys kept."""
+        """Take over the tables of a forest that was built with its signatures kept."""
         for variable, found in built.keys.items():
             nodes = int(found.labels.max(initial=-1)) + 1
             distinct = np.count_nonzero(np.bincount(found.labels[:-1], minlength=nodes))
             self._add(SetTable(tree.inside[variable], *found, int(distinct)))
 
-    def after(self, tree: Tree, move: Move, most_keys: int) -> SetTable | None:
+    def after(self, tree: Tree, move: Move, most_signatures: int) -> SetTable | None:
         """Return the table of the set that a move makes, before the move is done.
 
-        Nothing is returned, and little work done, if it has more than ``most_keys`` keys.
+        Returns nothing, after little work, if it has more than ``most_signatures`` signatures.
         """
         if move.inside not in self._tables:
             above = tree.inside[move.top if move.rotates else move.above]
@@ -152,7 +153,7 @@ class SetTables:
                 move.inside,
                 move.top,
                 [self._tables[tree.inside[v]] for v in move.below],
-                most_keys,
+                most_signatures,
             )
             if made is None:
                 return None
@@ -174,12 +175,12 @@ class SetTables:
 
 
 class Annealing:
-    """A walk over the forests of one connected part of a network.
+    """A simulated annealing chain over the forests of one connected part of a network.
 
     Parameters
     ----------
     tables
-        Tables of the network's sets, shared by all walks.
+        Tables of the network's sets, shared by all chains.
     adjacency
         Neighbours of each variable in the moral graph.
     forest
@@ -208,9 +209,9 @@ class Annealing:
         self._root = root
         self._variables = sorted(forest.order)
         self._cardinalities = tables.residuals.cardinalities
-        tables.pieces.add_tree(self.tree, self._variables)
-        keys = sum(len(tables[self.tree.inside[v]].keys) for v in self._variables)
-        self._most_keys = max(10_000, HOPELESS * keys)
+        tables.arrangements.add_tree(self.tree, self._variables)
+        signatures = sum(len(tables[self.tree.inside[v]].signatures) for v in self._variables)
+        self._most_signatures = max(10_000, HOPELESS * signatures)
         self.size = sum(
             self._cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
             for v in self._variables
@@ -221,40 +222,42 @@ class Annealing:
         self,
         rng: np.random.Generator,
         steps: int,
-        heat: tuple[float, float],
+        temperatures: tuple[float, float],
         stopped: Callable[[int], bool],
     ) -> None:
-        """Walk, cooling down.
+        """Run the chain, cooling down.
 
         Parameters
         ----------
         steps
             How many moves to make.
-        heat
+        temperatures
             Growth of the size, as a share of it, that is accepted with probability 1/e, at the
             beginning and at the end.
         stopped
-            Told before each step how many moves the last one made; says whether to stop.
+            Takes the number of moves of the last step, before each step; returns whether to stop.
         """
         made = last = 0
         while made < steps and not stopped(last):
-            last = self._step(rng, heat[0] * (heat[1] / heat[0]) ** (made / steps))
+            last = self._step(
+                rng, temperatures[0] * (temperatures[1] / temperatures[0]) ** (made / steps)
+            )
             made += last
 
-    def _step(self, rng: np.random.Generator, heat: float) -> int:
+    def _step(self, rng: np.random.Generator, temperature: float) -> int:
         undo: list[list[State]] = []
         grown, hopeless = 0, False
         for move in self._moves(rng):
             if move is None or grown > self.size:
                 break
-            table = self.tables.after(self.tree, move, self._most_keys)
+            table = self.tables.after(self.tree, move, self._most_signatures)
             if table is None:
                 hopeless = True
                 break
-            self.tables.pieces.add_move(self.tree, move)
+            self.tables.arrangements.add_move(self.tree, move)
             grown += self._growth(move, table.n_nodes)
             undo.append(self.tree.apply(move))
-        if not hopeless and (grown <= 0 or rng.random() < exp(-grown / (heat * self.size))):
+        if not hopeless and (grown <= 0 or rng.random() < exp(-grown / (temperature * self.size))):
             self.size += grown
             if self.size < self.smallest:
                 self.smallest, self.best = self.size, tuple(self.tree.parents)

@@ -20,7 +20,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_search import Effort, ForestSearch, Found
+from exactlearn.pdg.compile.forest_search import ForestSearch, Found, IterationBudget
 from exactlearn.pdg.compile.forest_starts import Start, starts
 from exactlearn.pdg.compile.variable_forest import components, forest_over
 from exactlearn.pdg.inference.flows import log_likelihood_rows
@@ -118,10 +118,10 @@ def compile_network(
         At Ctrl-C: whoever is given a graph only would take half a search for a whole one.
         `compile_and_check` ends with the smallest graph so far, and says so.
     """
-    effort = Effort(steps, time_limit, seed, on_event)
+    budget = IterationBudget(steps, time_limit, seed, on_event)
     if tree is not None:
         tree.check(network)
-    graph, found = _compile(network, root, tree, forest, max_size, effort)
+    graph, found = _compile(network, root, tree, forest, max_size, budget)
     if not found.finished:
         raise KeyboardInterrupt
     return graph
@@ -141,7 +141,7 @@ def compile_and_check(
 ) -> Compilation:
     """Return what `compile_network` returns with its sizes, compared with the network on rows.
 
-    Ctrl-C ends the search with the smallest graph so far, which is told as not ``finished``.
+    Ctrl-C ends the search with the smallest graph so far, marked as not ``finished``.
 
     Parameters
     ----------
@@ -153,10 +153,10 @@ def compile_and_check(
         Told the effective size of the first graph and of each smaller one, with what compiles
         the network to it.
     """
-    effort = Effort(steps, time_limit, seed, on_event)
+    budget = IterationBudget(steps, time_limit, seed, on_event)
     if tree is None:
         tree = clique_tree(
-            without_irrelevant_parents(network), deadline=effort.triangulation_deadline
+            without_irrelevant_parents(network), deadline=budget.triangulation_deadline
         )
     else:
         tree.check(network)
@@ -172,8 +172,8 @@ def compile_and_check(
         on_graph(size, so_far)
 
     if on_graph is not None:
-        effort = replace(effort, on_graph=report)
-    graph, found = _compile(network, root, tree, None, max_size, effort)
+        budget = replace(budget, on_graph=report)
+    graph, found = _compile(network, root, tree, None, max_size, budget)
     return _checked(network, graph, found, clique_size, seed)
 
 
@@ -202,27 +202,25 @@ def _compile(
     tree: CliqueTree | None,
     forest: Sequence[int] | NDArray[np.int32] | None,
     max_size: int,
-    effort: Effort,
+    budget: IterationBudget,
 ) -> tuple[DecisionGraph, Found]:
     """Compile each connected part over its own best tree, or over the only one given."""
     if network.n_variables == 0:
         raise DataError("the network has no variables: nothing to compile")
-    first, reduced = (
-        -1 if root is None else network.index(root),
-        without_irrelevant_parents(network),
-    )
-    if (effort.steps or 0) < 0 or (effort.time_limit or 0) < 0:
+    first = -1 if root is None else network.index(root)
+    reduced = without_irrelevant_parents(network)
+    if (budget.steps or 0) < 0 or (budget.time_limit or 0) < 0:
         raise OptionError(
-            f"steps {effort.steps} and time limit {effort.time_limit}: give numbers that are 0"
+            f"steps {budget.steps} and time limit {budget.time_limit}: give numbers that are 0"
             " or more"
         )
     if forest is None:
-        tree = tree or clique_tree(reduced, deadline=effort.triangulation_deadline)
+        tree = tree or clique_tree(reduced, deadline=budget.triangulation_deadline)
         parts = starts(reduced, tree, first)
     else:
-        parts, effort = _given(reduced, forest), replace(effort, steps=0)
+        parts, budget = _given(reduced, forest), replace(budget, steps=0)
     try:
-        found = ForestSearch(reduced, parts, first, effort, max_size).run()
+        found = ForestSearch(reduced, parts, first, budget, max_size).run()
     except TooLargeError as error:
         clique_size = (tree or clique_tree(reduced)).size(network.cardinalities)
         raise TooLargeError(_refusal(parts, max_size, clique_size)) from error

@@ -18,7 +18,7 @@ from exactlearn.pdg.compile.variable_forest import VariableForest
 
 
 class Descent:
-    """A network's residuals over a forest: what fixing its variables downwards does to them.
+    """A network's residuals over a forest, and conditioning on its variables downwards.
 
     Parameters
     ----------
@@ -31,30 +31,34 @@ class Descent:
     ----------
     families
         For each variable the families that reach across the border of its subtree: the columns of
-        its keys.
+        its signatures.
     """
 
     def __init__(self, residuals: Residuals, forest: VariableForest) -> None:
         self.residuals, self.forest = residuals, forest
         self._inside = subtree_masks(forest)
-        self.families = {v: key_families(residuals, self._inside[v]) for v in forest.order}
+        self.families = {v: signature_families(residuals, self._inside[v]) for v in forest.order}
 
-    def fix(
-        self, variable: int, keys: NDArray[np.int32]
+    def condition(
+        self, variable: int, signatures: NDArray[np.int32]
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], dict[int, NDArray[np.int64]]]:
-        """Fix a variable in all ways, for all its keys.
+        """Condition all signatures of a variable on each of its states.
 
         Returns
         -------
         weights, after
-            As `exactlearn.pdg.compile.conditioning.fix` gives them.
+            As `exactlearn.pdg.compile.conditioning.condition_signatures` gives them.
         sources
-            Where the keys of each child come from.
+            Where the signatures of each child come from.
         """
         residuals, families = self.residuals, self.families[variable]
-        touched, (columns, steps) = fixing(residuals, self._inside[variable], families, variable)
+        touched, (columns, steps) = conditioning_steps(
+            residuals, self._inside[variable], families, variable
+        )
         r = residuals.cardinalities[variable]
-        weights, after = fix(keys, columns, steps, r, residuals.numbers, residuals.weights)
+        weights, after = condition_signatures(
+            signatures, columns, steps, r, residuals.numbers, residuals.weights
+        )
         below = self.forest.children[variable]
         return weights, after, {c: sources(families, touched, self.families[c]) for c in below}
 
@@ -69,13 +73,13 @@ def subtree_masks(forest: VariableForest) -> dict[int, int]:
     return masks
 
 
-class Fixing(NamedTuple):
-    """How the states of one variable change the residuals that a set's keys hold.
+class ConditioningSteps(NamedTuple):
+    """How the states of one variable change the residuals that a set's signatures hold.
 
     Attributes
     ----------
     columns
-        For each family with the variable, its place in the keys, -1 where it had no choice.
+        For each family with the variable, its place in the signatures, -1 where it had no choice.
     steps
         For each of them, where its step begins in `Residuals.numbers` and `weights`.
     """
@@ -84,7 +88,7 @@ class Fixing(NamedTuple):
     steps: NDArray[np.int64]
 
 
-def key_families(residuals: Residuals, inside: int) -> tuple[int, ...]:
+def signature_families(residuals: Residuals, inside: int) -> tuple[int, ...]:
     """Return the families that reach across the border of a set and have several residuals."""
     return tuple(
         family
@@ -93,49 +97,49 @@ def key_families(residuals: Residuals, inside: int) -> tuple[int, ...]:
     )
 
 
-def fixing(
+def conditioning_steps(
     residuals: Residuals, inside: int, families: Sequence[int], variable: int
-) -> tuple[list[int], Fixing]:
-    """Return which families hold a variable of a set, and what fixing it first does to them."""
+) -> tuple[list[int], ConditioningSteps]:
+    """Return the families with a variable of a set, and how conditioning on it changes them."""
     touched = residuals.touching[variable]
     columns = [families.index(f) if f in families else -1 for f in touched]
     steps = [residuals.step(f, residuals.families[f] & ~inside, variable) for f in touched]
-    return touched, Fixing(np.array(columns, np.int64), np.array(steps, np.int64))
+    return touched, ConditioningSteps(np.array(columns, np.int64), np.array(steps, np.int64))
 
 
 def sources(
     families: Sequence[int], touched: Sequence[int], below: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Return where the keys of a set below come from: a touched family (from 0), or a key (-1-)."""
+    """Return the source of each column of signatures below: touched family, or -1 - old column."""
     places = [touched.index(f) if f in touched else -1 - families.index(f) for f in below]
     return np.array(places, np.int64)
 
 
 @kernel
-def fix(
-    keys: NDArray[np.int32],
+def condition_signatures(
+    signatures: NDArray[np.int32],
     columns: NDArray[np.int64],
     steps: NDArray[np.int64],
     r: int,
     numbers: NDArray[np.int32],
     factors: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Fix a variable in all ways, for all keys.
+    """Condition all signatures on each state of a variable.
 
     Returns
     -------
     weights
-        What the families give, shape (keys, r).
+        What the families give, shape (signatures, r).
     after
-        The touched families' residuals then, shape (keys, r, families); arbitrary where the
+        The touched families' residuals then, shape (signatures, r, families); arbitrary where the
         weight is zero.
     """
-    n, width = len(keys), len(columns)
+    n, width = len(signatures), len(columns)
     weights = np.ones((n, r))
     after = np.empty((n, r, width), np.int32)
     for i in range(n):
         for t in range(width):
-            number = keys[i, columns[t]] if columns[t] >= 0 else 0
+            number = signatures[i, columns[t]] if columns[t] >= 0 else 0
             start = steps[t] + number * r
             for x in range(r):
                 weights[i, x] *= factors[start + x]
@@ -144,13 +148,13 @@ def fix(
 
 
 @kernel
-def keys_below(
-    keys: NDArray[np.int32],
+def signatures_below(
+    signatures: NDArray[np.int32],
     weights: NDArray[np.float64],
     after: NDArray[np.int32],
     source: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the keys of a set below, and for which key and state, where the weight is not zero."""
+    """Return the signatures of a set below, and the place in ``weights`` (not 0) of each."""
     n, r = weights.shape
     count = 0
     for i in range(n):
@@ -164,7 +168,7 @@ def keys_below(
             if weights[i, x] > 0:
                 for j in range(len(source)):
                     s = source[j]
-                    rows[k, j] = after[i, x, s] if s >= 0 else keys[i, -1 - s]
+                    rows[k, j] = after[i, x, s] if s >= 0 else signatures[i, -1 - s]
                 places[k] = i * r + x
                 k += 1
     return rows, places

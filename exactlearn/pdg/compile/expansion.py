@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.row_table import index_rows
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.compile.conditioning import Descent, keys_below
-from exactlearn.pdg.compile.merge import merge_keys, prune_unreached
+from exactlearn.pdg.compile.conditioning import Descent, signatures_below
+from exactlearn.pdg.compile.merge import merge_signatures, prune_unreached
 from exactlearn.pdg.compile.residuals import Residuals
 from exactlearn.pdg.compile.variable_forest import VariableForest
 
@@ -109,11 +109,11 @@ class Expansion:
                 none = np.empty(0), np.empty(0, np.int32)
                 self.keys[v] = Keys(descent.families[v], mine, *none)
             self._count(len(mine) * r * max(1, len(forest.children[v])))
-            weights, after, sources = descent.fix(v, mine)
+            weights, after, sources = descent.condition(v, mine)
             self._weights[v], self._below[v] = weights, []
             for child, source in sources.items():
                 self._refuse(int(np.count_nonzero(weights)) * len(source) // KEY_NUMBERS)
-                rows, places = keys_below(mine, weights, after, source)
+                rows, places = signatures_below(mine, weights, after, source)
                 labels, first, _ = index_rows(rows)
                 keys[child] = rows[first]
                 below = np.full(weights.size, -1, np.int32)
@@ -189,7 +189,7 @@ def close(
     parameters, successors
         Of the nodes.
     """
-    values, labels, kept = merge_keys(weights, nodes)
+    values, labels, kept = merge_signatures(weights, nodes)
     parameters = weights[kept]
     parameters /= parameters.sum(axis=1, keepdims=True)
     return values, labels, parameters, nodes[kept]

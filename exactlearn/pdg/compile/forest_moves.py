@@ -26,7 +26,7 @@ State = tuple[int, int, set[int], int, int]
 """A variable, its parent, children and set, and the border of the set."""
 
 LONGEST = 3
-"""Most variables that jump together."""
+"""Most variables that move together."""
 
 
 class Move(NamedTuple):
@@ -152,7 +152,7 @@ class Tree:
             self.inside[v], self._border[v] = inside, border
 
 
-def jumped(
+def long_move(
     adjacency: Sequence[frozenset[int]],
     forest: VariableForest,
     rng: np.random.Generator,

@@ -19,47 +19,47 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_moves import jumped
-from exactlearn.pdg.compile.forest_starts import Builder, Start, without_walks
+from exactlearn.pdg.compile.forest_moves import long_move
+from exactlearn.pdg.compile.forest_starts import Builder, Start, build_starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import VariableForest, forest_over
 
 TRIANGULATION, STARTING = 0.2, 0.4
 """Shares of the seconds after which the clique tree is taken as it is, and the first forests."""
 
-RIVALS = 1
-"""How many other forests walk beside the best one in later rounds, to find more pieces."""
+OTHER_STARTS = 1
+"""Chains of each later round that start from another first forest, to meet more arrangements."""
 
-JUMPS = 1
-"""How many walks of each round begin a long jump away from the best forest."""
+LONG_MOVES = 1
+"""Chains of each later round that start a long move away from the best forest."""
 
 MOST_GROWTH = 4
-"""How many times the cells before merging may grow by a jump."""
+"""How many times the cells before merging may grow by a long move."""
 
 STARTS = 4
 """How many forests are improved at first."""
 
 FIRST_STEPS, STEPS = 1000, 2000
-"""Moves of each of the first walks, twice as many in each round, up to those of one walk."""
+"""Moves of each chain in the first round, twice as many in each round, and at most."""
 
 DEFAULT_STEPS = 10_000
 """Moves in each part of a network when neither steps nor seconds are given."""
 
 DEFAULT_WORK = 8_000_000
-"""Cells of tables after which walks end when neither steps nor seconds are given."""
+"""Cells of tables after which the search ends when neither steps nor seconds are given."""
 
-MAX_WALKED = 4_000_000
-"""Cells before merging of the largest graph that is improved by walks."""
+MAX_ANNEALED = 4_000_000
+"""Cells before merging of the largest graph whose forest is annealed."""
 
 KEEPING = 2
-"""How many times longer a build takes whose keys are kept, with what a walk needs besides."""
+"""How many times longer a build takes that keeps the signatures, with all that a chain needs."""
 
-HEATS = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
-"""First and last heat of walks, one after the other."""
+TEMPERATURES = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
+"""First and last temperatures of the chains, in turn."""
 
 
 @dataclass(frozen=True)
-class Effort:
+class IterationBudget:
     """How long to search.
 
     Parameters
@@ -69,11 +69,11 @@ class Effort:
     time_limit
         Seconds for all parts together.
     seed
-        Seed of all walks.
+        Seed of the search.
     on_event
-        Told the effective size of the whole graph whenever a smaller one is found.
+        Called with the effective size of the whole graph whenever a smaller one is found.
     on_graph
-        Told the same of the first graph and of each smaller one, with what builds all its parts.
+        Called with the size of the first graph and each smaller one, and what builds its parts.
     started
         When the time began to run, by the monotonic clock.
     """
@@ -97,7 +97,7 @@ class Effort:
 
     @property
     def starting_deadline(self) -> float:
-        """When to walk on from the forests that are built, by the monotonic clock."""
+        """When to start annealing from the forests that are built, by the monotonic clock."""
         return self._after(STARTING)
 
     def _after(self, share: float) -> float:
@@ -134,7 +134,7 @@ class ForestSearch:
         As `starts` gives them.
     root
         Variable that must be a root, or -1.
-    effort
+    budget
         How long to search.
     max_cells
         Most cells of a graph before merging.
@@ -150,19 +150,19 @@ class ForestSearch:
         network: BayesianNetwork,
         parts: Sequence[Start],
         root: int,
-        effort: Effort,
+        budget: IterationBudget,
         max_cells: float,
     ) -> None:
-        self._effort, self._root, self._parts = effort, root, parts
+        self._budget, self._root, self._parts = budget, root, parts
         self._adjacency = moral_graph(network.parents)
         self._residuals = Residuals(network)
-        self._rng = np.random.default_rng(effort.seed)
+        self._rng = np.random.default_rng(budget.seed)
         self._steps = 0
-        self._builder = Builder(self._residuals, max_cells, effort.deadline)
-        self._first, self._finished = without_walks(
+        self._builder = Builder(self._residuals, max_cells, budget.deadline)
+        self._first, self._finished = build_starts(
             self._builder,
             parts,
-            effort.starting_deadline,
+            budget.starting_deadline,
             lambda first: self._report(first, sum(b.effective_size for b in first), lambda: first),
         )
         self._forests = [built[0].forest for built in self._first]
@@ -175,13 +175,13 @@ class ForestSearch:
         for i, built in enumerate(self._first):
             if not finished or len(built[0].forest.order) < 3:
                 continue
-            walks: list[Annealing] = []
+            chains: list[Annealing] = []
             try:
                 with interruptible():
-                    self._walk(i, walks, built)
+                    self._anneal(i, chains, built)
             except KeyboardInterrupt:
                 finished = False
-            best = min(walks, key=lambda walk: walk.smallest, default=None)
+            best = min(chains, key=lambda chain: chain.smallest, default=None)
             if best is not None and best.smallest < built[0].effective_size:
                 self._forests[i] = self._forest(i, best)
         return Found(self._built(), finished, self._steps)
@@ -190,92 +190,94 @@ class ForestSearch:
         """Build the smallest forests so far."""
         return tuple(self._rebuilt(i, forest) for i, forest in enumerate(self._forests))
 
-    def _forest(self, part: int, walk: Annealing) -> VariableForest:
-        """Return the best forest of a walk."""
-        return forest_over(self._adjacency, walk.best, self._parts[part].part)
+    def _forest(self, part: int, chain: Annealing) -> VariableForest:
+        """Return the best forest of a chain."""
+        return forest_over(self._adjacency, chain.best, self._parts[part].part)
 
     def _rebuilt(self, part: int, forest: VariableForest) -> Expansion:
         first = self._first[part][0]
         return first if forest is first.forest else Expansion(self._residuals, forest)
 
-    def _walk(self, part: int, walks: list[Annealing], built: Sequence[Expansion]) -> None:
-        """Improve the best starts in rounds; ``walks`` is filled for the case of Ctrl-C."""
+    def _anneal(self, part: int, chains: list[Annealing], built: Sequence[Expansion]) -> None:
+        """Improve the best starts in rounds; ``chains`` is filled for the case of Ctrl-C."""
         tables = SetTables(self._residuals)
-        stopped = self._stop(part, walks, tables)
-        fresh = [b for b in built if b.cells <= MAX_WALKED]
+        stopped = self._stop(part, chains, tables)
+        fresh = [b for b in built if b.cells <= MAX_ANNEALED]
         for start in fresh[:STARTS]:
             if stopped(0) or not self._in_time(start):
                 break
-            walks.append(Annealing(tables, self._adjacency, start.forest, self._root))
+            chains.append(Annealing(tables, self._adjacency, start.forest, self._root))
         round_ = 0
-        while walks and not stopped(0):
-            for k, walk in enumerate(walks):
+        while chains and not stopped(0):
+            for k, chain in enumerate(chains):
                 steps = min(STEPS, FIRST_STEPS << round_)
-                walk.run(self._rng, steps, HEATS[(round_ + k) % len(HEATS)], stopped)
-                self._tell(part, walk)
-            walks[:] = [self._joined(part, tables)]
-            self._tell(part, walks[0])
+                chain.run(self._rng, steps, TEMPERATURES[(round_ + k) % len(TEMPERATURES)], stopped)
+                self._update(part, chain)
+            chains[:] = [self._joined(part, tables)]
+            self._update(part, chains[0])
             round_ += 1
-            for k in range(RIVALS):
-                start = fresh[(STARTS + round_ * RIVALS + k) % len(fresh)]
+            for k in range(OTHER_STARTS):
+                start = fresh[(STARTS + round_ * OTHER_STARTS + k) % len(fresh)]
                 if self._in_time(start):
-                    walks.append(Annealing(tables, self._adjacency, start.forest, self._root))
-            walks += self._jumped(part, walks[0], tables, JUMPS)
+                    chains.append(Annealing(tables, self._adjacency, start.forest, self._root))
+            chains += self._after_long_moves(part, chains[0], tables, LONG_MOVES)
 
-    def _jumped(self, part: int, walk: Annealing, tables: SetTables, n: int) -> Iterator[Annealing]:
-        """Yield walks that begin a long jump away from the best forest of one."""
-        forest = self._forest(part, walk)
+    def _after_long_moves(
+        self, part: int, chain: Annealing, tables: SetTables, n: int
+    ) -> Iterator[Annealing]:
+        """Yield chains that start a long move away from the best forest of one."""
+        forest = self._forest(part, chain)
         cardinalities = self._residuals.cardinalities
-        most = min(MAX_WALKED, MOST_GROWTH * forest.expanded_size(cardinalities))
+        most = min(MAX_ANNEALED, MOST_GROWTH * forest.expanded_size(cardinalities))
         for _ in range(n):
-            other = jumped(self._adjacency, forest, self._rng, self._root)
+            other = long_move(self._adjacency, forest, self._rng, self._root)
             size = other.expanded_size(cardinalities)
             if (
                 size < most
-                and monotonic() + KEEPING * self._builder.seconds(size) < self._effort.deadline
+                and monotonic() + KEEPING * self._builder.seconds(size) < self._budget.deadline
             ):
                 yield Annealing(tables, self._adjacency, other, self._root)
 
     def _in_time(self, start: Expansion) -> bool:
-        """Tell whether a walk can be prepared before time is up."""
-        return monotonic() + KEEPING * self._builder.seconds(start.cells) < self._effort.deadline
+        """Return whether a chain can be prepared before time is up."""
+        return monotonic() + KEEPING * self._builder.seconds(start.cells) < self._budget.deadline
 
     def _joined(self, part: int, tables: SetTables) -> Annealing:
-        """Return a walk that begins at the best forest that the pieces of all walks make."""
+        """Return a chain that begins at the best forest of the arrangements that all chains met."""
         variables = self._parts[part].part
-        parents = tables.pieces.smallest(tables.nodes, mask_of(variables), self._root)
+        parents = tables.arrangements.smallest(tables.nodes, mask_of(variables), self._root)
         above = [parents.get(v, -1) for v in range(len(self._adjacency))]
         forest = forest_over(self._adjacency, above, variables)
         return Annealing(tables, self._adjacency, forest, self._root)
 
     def _stop(
-        self, part: int, walks: Sequence[Annealing], tables: SetTables
+        self, part: int, chains: Sequence[Annealing], tables: SetTables
     ) -> Callable[[int], bool]:
-        """Return what counts moves, and tells that a part's share of the effort is used up."""
-        limited = self._effort.steps is not None or self._effort.time_limit is not None
-        left = [(self._effort.steps if limited else DEFAULT_STEPS) or 0]
-        counted = not limited or self._effort.steps is not None
+        """Return a function that counts moves and returns whether a part's budget is used up."""
+        limited = self._budget.steps is not None or self._budget.time_limit is not None
+        left = [(self._budget.steps if limited else DEFAULT_STEPS) or 0]
+        counted = not limited or self._budget.steps is not None
         now = monotonic()
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._builder.seconds(sum(built[0].cells for built in self._first))
-        until = now + max(0.0, self._effort.deadline - now - ending) * share
+        until = now + max(0.0, self._budget.deadline - now - ending) * share
 
         def stopped(made: int) -> bool:
             left[0] -= made
             self._steps += made
-            tables.drop_unused([walk.tree for walk in walks])
+            tables.drop_unused([chain.tree for chain in chains])
             if (counted and left[0] <= 0) or (not limited and tables.work > DEFAULT_WORK):
                 return True
             return monotonic() > until
 
         return stopped
 
-    def _tell(self, part: int, walk: Annealing) -> None:
-        if walk.smallest < self._smallest[part]:
-            self._smallest[part] = walk.smallest
-            self._forests[part] = self._forest(part, walk)
-            if self._effort.on_event is not None:
-                self._effort.on_event(sum(self._smallest))
+    def _update(self, part: int, chain: Annealing) -> None:
+        if chain.smallest < self._smallest[part]:
+            self._smallest[part] = chain.smallest
+            self._forests[part] = self._forest(part, chain)
+            if self._budget.on_event is not None:
+                self._budget.on_event(sum(self._smallest))
             self._report_smaller()
 
     def _report_smaller(self) -> None:
@@ -288,5 +290,5 @@ class ForestSearch:
     ) -> None:
         """Report a graph about as large as the first one, if there is time to build it."""
         seconds = KEEPING * self._builder.seconds(sum(b.cells for b in first))
-        if self._effort.on_graph is not None and monotonic() + seconds < self._effort.deadline:
-            self._effort.on_graph(size, built)
+        if self._budget.on_graph is not None and monotonic() + seconds < self._budget.deadline:
+            self._budget.on_graph(size, built)

@@ -22,7 +22,7 @@ from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.pdg.compile.conditioning import Descent, keys_below
+from exactlearn.pdg.compile.conditioning import Descent, signatures_below
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.residuals import Residuals
 from exactlearn.pdg.compile.variable_forest import (
@@ -41,8 +41,8 @@ MAX_BUILT_CELLS = 3_000_000
 PRUDENCE = 0.5
 """Share of the time left that a build may take by the speed of those before."""
 
-WALKS = 30_000
-"""More tell of larger graphs: about half of their square, over `DOUBT`."""
+SAMPLES = 30_000
+"""More samples bound larger graphs: by about half of their square, over `DOUBT`."""
 
 DOUBT = 30.0
 """That so many meetings are expected where there is none has a probability of 1e-13."""
@@ -138,8 +138,8 @@ class Builder:
         """Raise before a graph is built that is too large almost surely."""
         if forest.expanded_size(self.residuals.cardinalities) <= self._max_cells:
             return
-        walks = least_cells(Descent(self.residuals, forest), np.random.default_rng(0))
-        if any(cells > self._max_cells for cells in walks):
+        samples = least_cells(Descent(self.residuals, forest), np.random.default_rng(0))
+        if any(cells > self._max_cells for cells in samples):
             raise TooLargeError(f"more than {self._max_cells:,} cells before merging, by samples")
 
     def seconds(self, cells: int) -> float:
@@ -166,7 +166,7 @@ class Builder:
             built.append(made)
 
 
-def without_walks(
+def build_starts(
     builder: Builder,
     parts: Sequence[Start],
     until: float,
@@ -174,7 +174,7 @@ def without_walks(
 ) -> tuple[list[list[Expansion]], bool]:
     """Build the starts of all parts; return them smallest first, and whether all went well.
 
-    The most promising one of each part comes first, of which ``on_first`` is told; after the
+    The most promising one of each part comes first, with which ``on_first`` is called; after the
     moment ``until`` no others are built. Ctrl-C keeps those built so far; parts without any get
     their most promising one then, which a second Ctrl-C ends.
     """
@@ -195,7 +195,9 @@ def without_walks(
     return found, finished
 
 
-def least_cells(descent: Descent, rng: np.random.Generator, walks: int = WALKS) -> Iterator[float]:
+def least_cells(
+    descent: Descent, rng: np.random.Generator, samples: int = SAMPLES
+) -> Iterator[float]:
     """Yield how many cells the variables so far have at least, almost surely.
 
     Parameters
@@ -204,29 +206,31 @@ def least_cells(descent: Descent, rng: np.random.Generator, walks: int = WALKS) 
         The network's residuals over a forest.
     rng
         Draws the states.
-    walks
-        How many walks.
+    samples
+        How many samples.
 
     Yields
     ------
     A rising bound after each variable, in the forest's order.
     """
     forest, cells = descent.forest, 0.0
-    keys = {v: np.empty((walks, 0), np.int32) for v in forest.order if forest.parents[v] < 0}
+    signatures = {
+        v: np.empty((samples, 0), np.int32) for v in forest.order if forest.parents[v] < 0
+    }
     for v in forest.order:
-        mine = keys.pop(v)
+        mine = signatures.pop(v)
         children = forest.children[v]
-        cells += least_keys(mine) * descent.residuals.cardinalities[v] * max(1, len(children))
+        cells += least_signatures(mine) * descent.residuals.cardinalities[v] * max(1, len(children))
         yield cells
-        weights, after, sources = descent.fix(v, mine)
+        weights, after, sources = descent.condition(v, mine)
         live = np.where(weights > 0, rng.random(weights.shape), 0.0)
         drawn = (live == live.max(axis=1, keepdims=True)) * live
         for child in children:
-            keys[child] = keys_below(mine, drawn, after, sources[child])[0]
+            signatures[child] = signatures_below(mine, drawn, after, sources[child])[0]
 
 
-def least_keys(met: NDArray[np.int32]) -> float:
-    """Return how many different keys there are at least, almost surely, by those of walks."""
+def least_signatures(met: NDArray[np.int32]) -> float:
+    """Return how many different signatures there are at least, almost surely, by samples."""
     labels, first, _ = index_rows(met)
     visits = np.bincount(labels).astype(np.float64)
     n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2

@@ -48,12 +48,12 @@ def merge_nodes(parameters: NDArray[np.float64], successors: NDArray[np.int32]) 
     successors
         Classes of the successors, shape (nodes, states, children); ignored at zero parameters.
     """
-    _, labels, representatives = merge_keys(parameters, successors)
+    _, labels, representatives = merge_signatures(parameters, successors)
     return Merged(labels[:-1], representatives)
 
 
 @kernel
-def merge_keys(
+def merge_signatures(
     weights: NDArray[np.float64], nodes: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
     """Group the keys of one variable that have equal distributions and successors.

@@ -1,6 +1,7 @@
 """What remains of a network's tables once some of their variables have got states.
 
-Fixing a set U of a family's variables leaves a table over the other ones, its residual. Residuals
+Conditioning a family's table on a set U of its variables leaves a table over the others, its
+residual. Residuals
 that are multiples of each other say the same about the rest, so each class of them has a number,
 and the factor between them goes where the last variable was fixed: a family's table becomes a
 small edge-valued decision diagram, for every order of its variables at once. What a set S of
@@ -86,7 +87,7 @@ class Residuals:
         return len(self._level(family, fixed).representatives)
 
     def step(self, family: int, fixed: int, variable: int) -> int:
-        """Return where in `numbers` and `weights` fixing one more variable begins."""
+        """Return where in `numbers` and `weights` conditioning on one more variable begins."""
         key = (family, fixed, variable)
         if key not in self._steps:
             self._steps[key] = self._make_step(*key)

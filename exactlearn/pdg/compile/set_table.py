@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.row_table import find_row, index_rows
-from exactlearn.pdg.compile.conditioning import fix, fixing, key_families, keys_below, sources
-from exactlearn.pdg.compile.merge import merge_keys
+from exactlearn.pdg.compile.conditioning import (
+    condition_signatures,
+    conditioning_steps,
+    signature_families,
+    signatures_below,
+    sources,
+)
+from exactlearn.pdg.compile.merge import merge_signatures
 from exactlearn.pdg.compile.residuals import Residuals
 
 
@@ -29,19 +35,19 @@ class SetTable:
     inside
         The set, a bit mask.
     families
-        The families that the keys are about.
-    keys
-        All keys that can occur, shape (keys, families).
+        The families that the signatures are about.
+    signatures
+        All signatures that can occur, shape (signatures, families).
     values, labels
-        Weight of each key up to a common factor, and its node, both with one entry more for keys
-        that cannot occur: zero and -1.
+        Weight of each signature up to a common factor, and its node, both with one entry more for
+        signatures that cannot occur: zero and -1.
     n_nodes
         How many nodes there are.
     """
 
     inside: int
     families: tuple[int, ...]
-    keys: NDArray[np.int32]
+    signatures: NDArray[np.int32]
     values: NDArray[np.float64]
     labels: NDArray[np.int32]
     n_nodes: int
@@ -49,48 +55,48 @@ class SetTable:
     @property
     def cells(self) -> int:
         """How much the table holds."""
-        return self.keys.size + 4 * len(self.keys)
+        return self.signatures.size + 4 * len(self.signatures)
 
     @cached_property
     def slots(self) -> NDArray[np.int32]:
-        """The index of the keys."""
-        return index_rows(self.keys)[2]
+        """The index of the signatures."""
+        return index_rows(self.signatures)[2]
 
 
-class Fixed:
-    """All keys of a set with its top variable fixed in all ways."""
+class Conditioned:
+    """All signatures of a set, conditioned on each state of its top variable."""
 
     def __init__(
         self,
         residuals: Residuals,
         inside: int,
         families: Sequence[int],
-        keys: NDArray[np.int32],
+        signatures: NDArray[np.int32],
         variable: int,
     ) -> None:
-        self.families, self.keys = families, keys
-        self.touched, (columns, steps) = fixing(residuals, inside, families, variable)
+        self.families, self.signatures = families, signatures
+        self.touched, (columns, steps) = conditioning_steps(residuals, inside, families, variable)
         r = residuals.cardinalities[variable]
-        self.weights, self.after = fix(
-            keys, columns, steps, r, residuals.numbers, residuals.weights
+        self.weights, self.after = condition_signatures(
+            signatures, columns, steps, r, residuals.numbers, residuals.weights
         )
 
     def below(self, families: Sequence[int]) -> NDArray[np.int32]:
-        """Return the different keys of a set below where they have weight."""
+        """Return the different signatures of a set below where they have weight."""
         source = sources(self.families, self.touched, families)
-        rows, _ = keys_below(self.keys, self.weights, self.after, source)
+        rows, _ = signatures_below(self.signatures, self.weights, self.after, source)
         return rows[index_rows(rows)[1]]
 
     def weigh(self, child: SetTable) -> NDArray[np.int32]:
         """Multiply by what a set below weighs; return its nodes, -1 where there is none."""
         source = sources(self.families, self.touched, child.families)
         return weigh(
-            self.keys,
+            self.signatures,
             self.weights,
             self.after,
             source,
             child.slots,
-            child.keys,
+            child.signatures,
             child.values,
             child.labels,
         )
@@ -104,9 +110,9 @@ def set_table(
     inside: int,
     top: int,
     below: Sequence[SetTable],
-    most_keys: int,
+    most_signatures: int,
 ) -> SetTable | None:
-    """Return the table of a set from the table of a larger one, unless it has too many keys.
+    """Return the table of a set from the table of a larger one, unless it has too many signatures.
 
     Parameters
     ----------
@@ -120,32 +126,32 @@ def set_table(
         The set, a bit mask, and its top variable.
     below
         The sets directly below ``top``.
-    most_keys
+    most_signatures
         More are too many.
     """
-    upper = Fixed(residuals, above.inside, above.families, above.keys, first)
+    upper = Conditioned(residuals, above.inside, above.families, above.signatures, first)
     for sibling in beside:
         upper.weigh(sibling)
-    families = key_families(residuals, inside)
-    keys = upper.below(families)
-    if len(keys) > most_keys:
+    families = signature_families(residuals, inside)
+    signatures = upper.below(families)
+    if len(signatures) > most_signatures:
         return None
-    lower = Fixed(residuals, inside, families, keys, top)
+    lower = Conditioned(residuals, inside, families, signatures, top)
     nodes = np.empty((*lower.weights.shape, len(below)), np.int32)
     for i, child in enumerate(below):
         nodes[:, :, i] = lower.weigh(child)
-    values, labels, kept = merge_keys(lower.weights, nodes)
+    values, labels, kept = merge_signatures(lower.weights, nodes)
     possible = values > 0
-    if np.count_nonzero(possible) < len(keys):
-        keys = keys[possible[:-1]]
+    if np.count_nonzero(possible) < len(signatures):
+        signatures = signatures[possible[:-1]]
         possible[-1] = True
         values, labels = values[possible], labels[possible]
-    return SetTable(inside, families, keys, values, labels, len(kept))
+    return SetTable(inside, families, signatures, values, labels, len(kept))
 
 
 @kernel
 def weigh(
-    keys: NDArray[np.int32],
+    signatures: NDArray[np.int32],
     weights: NDArray[np.float64],
     after: NDArray[np.int32],
     source: NDArray[np.int64],
@@ -154,7 +160,7 @@ def weigh(
     values: NDArray[np.float64],
     labels: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Multiply weights, in place, by the values of keys below; return the labels of those."""
+    """Multiply weights, in place, by the values of signatures below; return the labels of those."""
     n, r = weights.shape
     found = np.full((n, r), -1, np.int32)
     key = np.empty((1, len(source)), np.int32)
@@ -163,7 +169,7 @@ def weigh(
             if weights[i, x] > 0:
                 for j in range(len(source)):
                     s = source[j]
-                    key[0, j] = after[i, x, s] if s >= 0 else keys[i, -1 - s]
+                    key[0, j] = after[i, x, s] if s >= 0 else signatures[i, -1 - s]
                 place = find_row(slots, table, key, 0)
                 weights[i, x] *= values[place]
                 found[i, x] = labels[place]

@@ -1,1 +1,1 @@
-"""In-flow and out-flow inference in decision graphs."""
+"""Inference: out-flows and in-flows, conditioning, sampling, most probable rows."""

@@ -25,15 +25,15 @@ from exactlearn.pdg.inference.block_program import Program, program_space, run
 from exactlearn.pdg.model.layout import Layout
 
 SMALLEST = 1e-250
-"""Rows less probable than this are computed with logarithms: a flow that
-underflows is below 1e-307, so in all other rows what is lost is beyond the last digit."""
+"""Rows less probable than this are computed with logarithms. A flow that underflows is below
+1e-307, so that all other rows lose nothing before the last digit."""
 
 MOST_BITS = 62
 """States from here on share a bit: that they are allowed when one of them is costs little."""
 
 
 class Evidence(NamedTuple):
-    """What a block of rows tells.
+    """The evidence of a block of rows.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ def _write_marginals(
 
 @kernel
 def evidence_space(layout: Layout, block: int) -> Evidence:
-    """Return room for what a block tells."""
+    """Return room for the evidence of a block."""
     variables = len(layout.order)
     return Evidence(
         np.empty((variables, block), np.int16),
@@ -310,7 +310,7 @@ def enter_evidence(
         for variable in range(variables):
             code[variable, b] = codes[row, variable]
     for variable in range(variables):
-        # Bit 0 tells that the variable is missing somewhere, bit h + 1 that state h is there.
+        # Bit 0: the variable is missing in some row; bit h + 1: state h occurs.
         seen = np.int64(0)
         for b in range(n):
             seen |= np.int64(1) << min(np.int64(code[variable, b]) + 1, np.int64(MOST_BITS))
@@ -325,7 +325,7 @@ def enter_evidence(
 
 @kernel
 def _list_missing(layout: Layout, n: int, counting: bool, evidence: Evidence) -> None:
-    """List the missing cells of each variable, and tell where in-flows are wanted."""
+    """List the missing cells of each variable, and mark where in-flows are wanted."""
     code, missing, n_missing = evidence.code, evidence.missing, evidence.n_missing
     forest, wanted = layout.forest, evidence.wanted
     for variable in layout.order:

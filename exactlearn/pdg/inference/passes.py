@@ -36,14 +36,14 @@ FEW_VISITS = 1 << 15
 """With fewer visits of nodes by rows, no choice between the kernels gains a millisecond."""
 
 SAMPLED_ROWS, SAMPLED_BLOCKS = 32, 4
-"""What is looked at to decide between the kernels."""
+"""Rows and blocks that are sampled to decide between the kernels."""
 
 LIKELIHOOD_ADVANTAGE, EXPECTATION_ADVANTAGE = 55, 36
 """How many terms the block kernel adds for a row while the other one visits a node; measured on
 ALARM, CHILD, HAILFINDER and INSURANCE, at most a fifth more or less."""
 
 KEYS = 1 << 16
-"""Most different keys to sort by: with so few, numpy sorts in time linear in the rows."""
+"""Most different sort keys: with so few, numpy sorts in time linear in the rows."""
 
 
 def log_likelihoods(
@@ -141,7 +141,7 @@ def _reach_little(
     block: int,
     advantage: int,
 ) -> bool:
-    """Tell whether rows one by one cost less than side by side, by a sample of them."""
+    """Return whether rows one by one cost less than side by side, by a sample of them."""
     sample = codes[:: -(-len(codes) // SAMPLED_ROWS)].copy()
     reached = count_reached(layout, parameters, sample)
     starts = range(0, len(codes), block)[:: -(-len(codes) // (block * SAMPLED_BLOCKS))]
@@ -159,7 +159,7 @@ def _complete_improbable(
     counts: NDArray[np.float64],
     posterior: NDArray[np.float64],
 ) -> None:
-    """Do with logarithms the rows that a fast kernel left out: their result is NaN."""
+    """Compute with logarithms the rows that a fast kernel left out: their result is NaN."""
     rest = np.flatnonzero(np.isnan(result))
     if len(rest) == 0:
         return

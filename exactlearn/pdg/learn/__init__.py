@@ -1,1 +1,1 @@
-"""Learning of decision graphs from complete and incomplete data."""
+"""Learning of parameters and structures from complete and incomplete data."""

@@ -26,9 +26,9 @@ from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import Size, StructureScore
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
-"""Told the score and the lambda of each model that may be the best, and what smooths it."""
+"""Takes the score and the lambda of each model that may be the best, and what smooths it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +63,7 @@ class Request:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LearntModels:
     """The models learnt.
 
     Parameters
@@ -103,8 +103,8 @@ def keep_first(request: Request, keep: Keep) -> None:
         raise KeyboardInterrupt
 
 
-def learn_by(request: Request, tell: Tell, keep: Keep) -> Found:
-    """Learn as requested, telling what goes on and keeping each better model.
+def learn_by(request: Request, report: Report, keep: Keep) -> LearntModels:
+    """Return the models learnt as requested; report the progress and keep each better model.
 
     Raises
     ------
@@ -114,10 +114,10 @@ def learn_by(request: Request, tell: Tell, keep: Keep) -> Found:
     """
     request = _aligned(request)
     if request.method == "direct":
-        return _direct(request, tell, keep)
+        return _direct(request, report, keep)
     if request.method == "hybrid":
-        return _hybrid(request, tell, keep)
-    return _structural_em(request, tell, keep)
+        return _hybrid(request, report, keep)
+    return _structural_em(request, report, keep)
 
 
 def _alpha(request: Request) -> float:
@@ -141,13 +141,13 @@ def _start(request: Request) -> DecisionGraph | None:
     return compile_network(request.network, seed=request.seed)
 
 
-def _direct(request: Request, tell: Tell, keep: Keep) -> Found:
+def _direct(request: Request, report: Report, keep: Keep) -> LearntModels:
     def smoothed(model: LearntGraph) -> DecisionGraph:
         return tuned_smoothing(model.graph, request.dataset, alpha=_alpha(request)).graph
 
-    def told(progress: ForestProgress) -> None:
+    def show(progress: ForestProgress) -> None:
         score = "" if progress.score == -np.inf else f"  score {progress.score:.4f}"
-        tell(f"{progress.stage} {progress.done} of {progress.total}{score}")
+        report(f"{progress.stage} {progress.done} of {progress.total}{score}")
         if (model := progress.model) is not None:
             # forests are screened by the lambda of BIC
             lambda_ = max(request.lambdas) if request.lambdas else model.lambda_
@@ -163,24 +163,24 @@ def _direct(request: Request, tell: Tell, keep: Keep) -> Found:
         starts=() if start is None else (start,),
         alpha=request.alpha,
         seed=request.seed,
-        on_progress=told,
+        on_progress=show,
     )
-    return Found(tuple((m.lambda_, m.graph) for m in found.models), finished=found.finished)
+    return LearntModels(tuple((m.lambda_, m.graph) for m in found.models), finished=found.finished)
 
 
-def _hybrid(request: Request, tell: Tell, keep: Keep) -> Found:
+def _hybrid(request: Request, report: Report, keep: Keep) -> LearntModels:
     """Learn from the network given; else from networks of more and fewer parents, the best one.
 
-    Where rows are few a network of several parents makes a graph of nearly as many cells as the
-    table has, whose nodes have too few rows each to merge: the score tells it from a better one.
+    Where rows are few a network of several parents gives a graph of nearly as many cells as the
+    table, whose nodes have too few rows each to merge: its score is low.
     """
     best: HybridGraphs | None = None
     failure: TooLargeError | None = None
     try:
         with interruptible():
-            for network in _networks(request, tell):
+            for network in _networks(request, report):
                 try:
-                    found = _hybrid_of(network, request, tell, keep)
+                    found = _hybrid_of(network, request, report, keep)
                 except TooLargeError as error:
                     failure = error
                     continue
@@ -197,44 +197,46 @@ def _hybrid(request: Request, tell: Tell, keep: Keep) -> Found:
         assert failure is not None, "there is a network of one parent at least"
         raise failure
     models = tuple((m.lambda_, m.graph) for m in best.models)
-    return Found(models, best.frontier, best.finished)
+    return LearntModels(models, best.frontier, best.finished)
 
 
-def _networks(request: Request, tell: Tell) -> Iterator[BayesianNetwork]:
+def _networks(request: Request, report: Report) -> Iterator[BayesianNetwork]:
     """Return the network given, or learn some of ever fewer parents, different ones only."""
     if request.network is not None:
         yield request.network
         return
     seen: set[tuple[tuple[int, ...], ...]] = set()
     for most in range(MAX_PARENTS, 0, -1):
-        tell(f"network, at most {most} parents")
+        report(f"network, at most {most} parents")
         network = learnt_network(request.dataset, request.seed, max_parents=most)
         if network.parents not in seen:
             seen.add(network.parents)
             yield network
 
 
-def _hybrid_of(network: BayesianNetwork, request: Request, tell: Tell, keep: Keep) -> HybridGraphs:
-    def told(model: HybridGraph) -> None:
-        tell(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
+def _hybrid_of(
+    network: BayesianNetwork, request: Request, report: Report, keep: Keep
+) -> HybridGraphs:
+    def show(model: HybridGraph) -> None:
+        report(f"lambda {model.lambda_:.4g}  effective size {model.graph.effective_size:,}")
         score = StructureScore(model.lambda_).of(model.graph, model.log_likelihood)
         keep(score, model.lambda_, lambda: model.graph)
 
-    tell("compiling")
+    report("compiling")
     return learn_hybrid(
         network,
         request.dataset,
         lambdas=request.lambdas,
         alpha=request.alpha,
         seed=request.seed,
-        on_model=told,
+        on_model=show,
     )
 
 
-def _structural_em(request: Request, tell: Tell, keep: Keep) -> Found:
-    def told(state: StructuralEMState) -> None:
+def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels:
+    def show(state: StructuralEMState) -> None:
         size = state.graph.effective_size
-        tell(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
+        report(f"iteration {state.iteration}  score {state.score:.4f}  effective size {size:,}")
 
     def reached(
         state: StructuralEMState, lambda_: float, smoothed: Callable[[], DecisionGraph]
@@ -257,7 +259,7 @@ def _structural_em(request: Request, tell: Tell, keep: Keep) -> Found:
                 alpha=alpha,
                 rounds=0 if request.tree else ROUNDS,
                 seed=request.seed,
-                on_iteration=told,
+                on_iteration=show,
                 on_graph=reached,
             )
         else:
@@ -269,9 +271,9 @@ def _structural_em(request: Request, tell: Tell, keep: Keep) -> Found:
                 lambda_=lambda_,
                 size=request.size,
                 alpha=alpha,
-                on_iteration=told,
+                on_iteration=show,
                 on_graph=reached,
             )
         models.append((found.lambda_, found.graph))
         finished = found.finished
-    return Found(tuple(models), finished=finished)
+    return LearntModels(tuple(models), finished=finished)

@@ -1,6 +1,6 @@
 """Better structures by counts alone: splits from the roots down, then merges from the leaves up.
 
-The counts along the edges of a graph tell what any grouping of these edges gains (PDG-SEM,
+The counts along the edges of a graph give the gain of any grouping of these edges (PDG-SEM,
 equation 15, and equation 13 for the merges of the parts), for all variables at once: when the
 node that an edge leaves is split, the edges of its copies stay together. The counts of the new
 nodes are sums of those of edges, so merges are scored by them in turn (equations 12 and 13).

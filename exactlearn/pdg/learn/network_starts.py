@@ -1,8 +1,8 @@
 """Networks learnt from a table, whose graphs the search for a decision graph starts from.
 
-The elimination forest of a network tells which variables must stand above each other, which tests
-of single pairs do not (`exactlearn.pdg.learn.forest_growth`): a variable of several parents gets a
-context of several variables. Its weights of likelihood and size are those of the graph's score.
+The elimination forest of a network puts each variable below all its parents: a variable of several
+parents gets a context of several variables, which tests of single pairs do not find
+(`exactlearn.pdg.learn.forest_growth`). Likelihood and size have the weights of the graph's score.
 """
 
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -18,7 +18,7 @@ from exactlearn.solvers import solve
 from exactlearn.structure.structural_em import structural_em
 
 MAX_PARENTS, SMOOTHING = 3, 1.0
-"""Of networks that are learnt to start from."""
+"""Most parents of a variable, and pseudo-counts, of the networks that are learnt."""
 
 MOST_CELLS = 2_000_000
 """Most cells of a start before the nodes without rows are left out."""
@@ -50,7 +50,7 @@ def learnt_network(
     Raises
     ------
     KeyboardInterrupt
-        At Ctrl-C: half a search is not what was asked for.
+        At Ctrl-C: half a search gives no network.
     """
     score = BIC() if score is None else score
     if dataset.is_complete:
@@ -64,7 +64,7 @@ def learnt_network(
 
 
 def _refuse_interrupted(status: str) -> None:
-    """Raise what a search caught: who asked for a network has more to do, and is to stop, too."""
+    """Re-raise an interrupt caught by the inner search, so that the caller stops as well."""
     if status == "interrupted":
         raise KeyboardInterrupt
 

@@ -1,9 +1,9 @@
 """Structural EM from better starts: graphs of networks learnt from completed tables.
 
-The tree of Chow and Liu, that PDG-SEM begins with, has no variable depend on two others but through
-chains of nodes. The model found from it draws the missing cells, each by its posterior; a network
-learnt from that table tells which variables must stand above each other; and structural EM goes on
-from the network's graph, on the incomplete table again. Rounds end when the score rises no more.
+In the tree of Chow and Liu, that PDG-SEM starts from, a variable depends on two others through
+chains of nodes only. So the missing cells are drawn from their posteriors under the model found; a
+network is learnt from that table; and structural EM starts again from the network's graph, on the
+incomplete table. Rounds end when the score no longer rises.
 """
 
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Probabilistic decision graphs: forest, arrays, definition."""
+"""The model: decision graph, forest of variables, flat layout, structure score."""
