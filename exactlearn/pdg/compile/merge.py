@@ -75,6 +75,7 @@ def merge_signatures(
         First key of each group.
     """
     n, r, children = nodes.shape
+    # Weights of the keys, and their distributions.
     values = np.zeros(n + 1)
     for i in range(n):
         for x in range(r):
@@ -83,6 +84,7 @@ def merge_signatures(
     for i in range(n):
         for x in range(r):
             parameters[i, x] /= values[i] if values[i] > 0 else 1.0
+    # A row for each possible key: numbers of its parameters, and successors where they matter.
     numbers = number_values(parameters.reshape(n * r), TOLERANCE).reshape(n, r)
     rows = np.full((n, r * (1 + children)), -1, np.int32)
     origin = np.empty(n, np.int64)
@@ -96,6 +98,7 @@ def merge_signatures(
                     for j in range(children):
                         rows[possible, r + x * children + j] = nodes[i, x, j]
             possible += 1
+    # Equal rows are one group.
     groups, first, _ = index_rows(rows[:possible])
     labels = np.full(n + 1, -1, np.int32)
     largest = values.max()
@@ -187,6 +190,7 @@ def number_values(values: NDArray[np.float64], tolerance: float) -> NDArray[np.i
     numbers = np.empty(n, np.int32)
     count = 0
     for i in range(n):
+        # An earlier value within the tolerance lies in this cell or a neighbour of it.
         number = -1
         cell = bits[i] >> 10
         for shift in range(3):
@@ -200,6 +204,7 @@ def number_values(values: NDArray[np.float64], tolerance: float) -> NDArray[np.i
                 slot = (slot + 1) & (size - 1)
             if number >= 0:
                 break
+        # Otherwise the value gets a number of its own.
         if number < 0:
             slot = _cell_slot(cell, size)
             while slots[slot] >= 0:

@@ -106,6 +106,7 @@ def block_flows(
     down = program_space(sizes.down_sums, sizes.down_terms)
     evidence, items = evidence_space(layout, block), items_space(layout)
     flow, scale = np.empty((rows.end, block)), np.empty(block)
+    # Block after block: evidence, out-flows, probabilities, in-flows, counts and marginals.
     for start in range(0, len(codes), block):
         n = min(block, len(codes) - start)
         enter_evidence(layout, codes, start, n, marginals, counting, evidence, flow)

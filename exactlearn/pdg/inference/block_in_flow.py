@@ -60,13 +60,16 @@ def descend(
         k, first_state = n_children[variable], layout.first_state[variable]
         if not wanted[variable]:
             continue
+        # A term for each arc: its parameter, and the in-flow of its node.
         for a in range(n):
             weight[a], right[a] = up_weight[begin + a], rows.in_flow + tail[begin + a]
+        # Marginals: times the out-flow below, summed by state.
         if n_missing[variable] > 0:
             for a in range(n):
                 key[a], left[a] = up_left[begin + a] - first_state, up_right[begin + a]
             states = layout.cardinality[variable]
             append_sums(program, items, n, states, rows.marginal + first_state)
+        # In-flows of the successors: times the evidence, summed by successor or by branch.
         for a in range(n if k > 0 else 0):
             key[a], left[a] = up_key[begin + a], up_left[begin + a]
         if k == 1:

@@ -185,6 +185,7 @@ def ascend(
     tail, of_parameter, key, product = reach.tail, reach.parameter, reach.key, reach.product
     target, first, weight = program.target, program.first, program.weight
     left, right, shift, row = program.left, program.right, len(variable_of), rows.product
+    # The roots are reached.
     for variable in order:
         n_waiting[variable] = layout.forest[variable] < 0
         waiting[first_node[variable]] = first_node[variable]
@@ -194,6 +195,7 @@ def ascend(
         r, k, states = cardinality[variable], n_children[variable], first_state[variable]
         start, first_made = first_node[variable], made
         reach.first_arc[place], reach.first_branch[place] = terms, made
+        # A sum for each node that was met, with a term for each allowed state.
         for i in range(start, start + n_waiting[variable]):
             node = waiting[i]
             p, s = parameter[node], successor[node]
@@ -204,6 +206,7 @@ def ascend(
                     continue
                 tail[terms], of_parameter[terms], weight[terms] = i, p + h, theta
                 left[terms] = right[terms] = states + h
+                # A branch met for the first time gets rows for the products of its out-flows.
                 new = k == 1
                 if k > 1:
                     q = shift + first_branch[place] + branch_of[p + h]
@@ -214,6 +217,7 @@ def ascend(
                         made += 1
                     key[terms] = label[q]
                     right[terms] = product[first_made + label[q]] + k - 2
+                # Successors met for the first time wait for their variable's turn.
                 for c in range(s + h * k, s + h * k + (k if new else 0)):
                     child = np.int64(successors[c])
                     below = np.int64(variable_of[child])
@@ -229,6 +233,7 @@ def ascend(
             first[sums] = terms
         reach.last_arc[place] = terms
         program.size[0], program.size[1] = sums, terms
+        # The products of the out-flows of each branch, from the last child to the first.
         for q in range(first_made, made):
             s = branches.successor[reach.branch[q]]
             for c in range(k - 1, 0, -1):

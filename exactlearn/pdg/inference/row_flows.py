@@ -37,11 +37,13 @@ def reach(
     # Taken out of the tuple first: inside of loops that costs more than the loops.
     variables, parameter, successor = layout.variable, layout.parameter, layout.successor
     successors, cardinality, n_children = layout.successors, layout.cardinality, layout.n_children
+    # The roots first.
     tail = 0
     for variable in layout.order:
         if layout.forest[variable] < 0:
             queue[tail] = layout.first_node[variable]
             tail += 1
+    # Then the successors of each listed node at its allowed states.
     head = 0
     while head < tail:
         node = queue[head]

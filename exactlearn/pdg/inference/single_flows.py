@@ -72,7 +72,7 @@ def _out_flows(
     observed: NDArray[np.bool_],
     out_flow: NDArray[np.float64],
 ) -> float:
-    """Fill the out-flows; tell variables with observations in their subtree."""
+    """Fill the out-flows; mark variables with observations in their subtree. Return P(row)."""
     table, successors = plan.table, plan.successors
     total = 1.0
     for place in range(len(table) - 1, -1, -1):
@@ -80,12 +80,14 @@ def _out_flows(
         code = np.int64(row[variable])
         if code >= 0:
             observed[variable] = True
+        # Below a variable without observations out-flows are one.
         if not observed[variable]:
             for node in range(first, first + n):
                 out_flow[node] = 1.0
             continue
         if parent >= 0:
             observed[parent] = True
+        # Out-flow of each node: sum over the allowed states (equation 17).
         begin, end = (code, code + 1) if code >= 0 else (np.int64(0), r)
         for node in range(first, first + n):
             flow = 0.0
@@ -125,6 +127,7 @@ def _in_flows(
             in_flow[first] = 1.0 / out_flow[first]
         # Where nothing below is observed, out-flows are one.
         share = observed[variable] and k > 1
+        # Pass the in-flow of each node on through its allowed states (equations 18 and 19).
         for node in range(first, first + n):
             into = in_flow[node]
             for h in range(begin, end if into > 0.0 else begin):

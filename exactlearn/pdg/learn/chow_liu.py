@@ -86,6 +86,7 @@ def pair_joint(
             row[h] = joint[h].sum()
         for k in range(s):
             column[k] = joint[:, k].sum()
+        # The likelihood of complete and half-observed rows; a small gain ends EM.
         likelihood = 0.0
         for h in range(r):
             for k in range(s):
@@ -99,6 +100,7 @@ def pair_joint(
                 likelihood += table[r, k] * np.log(column[k])
         if likelihood - before <= tolerance * observed:
             break
+        # Distribute half-observed rows by the joint distribution (E-step); normalise (M-step).
         before = likelihood
         for h in range(r):
             for k in range(s):

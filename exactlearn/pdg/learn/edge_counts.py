@@ -133,6 +133,7 @@ def available_counts(
     Counts laid out as the parameters.
     """
     counts = np.zeros(layout.parameter[-1])
+    # Place of each variable among its siblings.
     place = np.zeros(len(layout.forest), np.int64)
     for variable in range(len(layout.forest)):
         for sibling in range(variable):
@@ -140,6 +141,7 @@ def available_counts(
     possible = np.zeros(len(layout.variable), np.bool_)
     reached = np.empty(len(layout.variable), np.int32)
     for d in range(len(codes)):
+        # The nodes that the row may reach, whatever its missing cells are, parents first.
         possible[:] = False
         for variable in layout.order:
             first, n = layout.first_node[variable], layout.n_nodes[variable]
@@ -163,6 +165,7 @@ def available_counts(
                                 possible[head] = True
                                 reached[first] = head
                                 found += 1
+            # A row counts where it reaches one node for certain.
             if found == 1 and n > 0 and codes[d, variable] >= 0:
                 counts[layout.parameter[reached[first]] + codes[d, variable]] += weights[d]
     return counts

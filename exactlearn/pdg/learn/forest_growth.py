@@ -184,9 +184,11 @@ def pair_statistics(
     for i in range(n):
         for j in range(i):
             ri, rj = cardinalities[i], cardinalities[j]
+            # Count the pair's states in each part.
             table[:] = 0.0
             for d in range(len(weights)):
                 table[parts[d], columns[i, d], columns[j, d]] += weights[d]
+            # Compare each part's counts with those that independence leads to expect.
             for b in range(n_parts):
                 row_sums[:] = 0.0
                 column_sums[:] = 0.0

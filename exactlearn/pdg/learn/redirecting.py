@@ -137,6 +137,7 @@ def choose_heads(
         What a node costs, in nats.
     """
     n_edges, n_nodes = flows.shape
+    # The best head of each edge.
     used = np.zeros(n_nodes, np.bool_)
     best = heads.copy()
     for e in range(n_edges):
@@ -144,9 +145,11 @@ def choose_heads(
             if flows[e, a] > flows[e, best[e]] + 1e-9:
                 best[e] = a
         used[best[e]] = True
+    # The second best, among the nodes that are used.
     second = np.empty(n_edges, np.int32)
     for e in range(n_edges):
         second[e] = _best_but(flows[e], used, best[e])
+    # Remove the node that loses least, while it loses less than it costs.
     while used.sum() > 1:
         loss = np.zeros(n_nodes)
         for e in range(n_edges):

@@ -91,10 +91,12 @@ def merge_alike(table: NDArray[np.float64], cost: float) -> NDArray[np.int64]:
     near = np.empty(n, np.int64)
     loss = np.empty(n)
     joined = np.empty(r)
+    # The cheapest merge of each group with a later one.
     for i in range(n):
         info[i] = _information(mass[i])
     for i in range(n):
         _nearest(i, mass, info, alive, joined, near, loss)
+    # Make the cheapest merge of all, and renew what it changes.
     while n > 1:
         i = int(loss.argmin())
         if near[i] < 0 or loss[i] > cost + 1e-12:
@@ -149,6 +151,7 @@ def regroup(
     for node in range(nodes):
         origin[node] = node
     count, total_gain = nodes, 0.0
+    # Node after node, with the edges that lead to it.
     order = np.argsort(heads, kind="mergesort")
     end = 0
     while end < n:
@@ -168,6 +171,7 @@ def regroup(
                 size += 1
         if size < 2 or not allowed[node]:
             continue
+        # Group its edges, and compute what the groups gain over one node.
         label = merge_alike(part[:size], cost)
         weight = np.zeros(size)
         sums = np.zeros((size, r))
@@ -183,6 +187,7 @@ def regroup(
         if groups < 2 or not gain > 1e-9:
             continue
         total_gain += gain
+        # The heaviest group keeps the node; each other one gets a copy.
         number = np.full(size, -1, np.int32)
         number[weight.argmax()] = node
         for k in range(size):
