@@ -139,7 +139,7 @@ def compile_and_check(
     on_event: Callable[[int], None] | None = None,
     on_graph: Callable[[int, Callable[[], Compilation]], None] | None = None,
 ) -> Compilation:
-    """Return what `compile_network` returns with its sizes, compared with the network on rows.
+    """Return the graph of `compile_network` with its sizes, compared with the network on rows.
 
     Ctrl-C ends the search with the smallest graph so far, marked as not ``finished``.
 

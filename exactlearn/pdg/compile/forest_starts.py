@@ -86,7 +86,7 @@ def starts(network: BayesianNetwork, tree: CliqueTree, root: int) -> list[Start]
 
 
 class Builder:
-    """Builds forests, and knows how long that takes.
+    """Builds graphs over forests, and predicts how long that takes.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Builder:
         self._cells, self._seconds = 0, 0.0
 
     def build(self, forest: VariableForest, *, in_time: bool = False) -> Expansion | None:
-        """Return what a forest gives.
+        """Return the expansion of a forest.
 
         Parameters
         ----------

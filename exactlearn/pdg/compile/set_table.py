@@ -88,7 +88,7 @@ class Conditioned:
         return rows[index_rows(rows)[1]]
 
     def weigh(self, child: SetTable) -> NDArray[np.int32]:
-        """Multiply by what a set below weighs; return its nodes, -1 where there is none."""
+        """Multiply by the values of a set below; return its nodes, -1 where there is none."""
         source = sources(self.families, self.touched, child.families)
         return weigh(
             self.signatures,

@@ -35,7 +35,7 @@ class Program(NamedTuple):
 
 
 class Items(NamedTuple):
-    """Terms before they are sorted; ``key`` tells the sum that a term belongs to."""
+    """Terms before they are sorted; ``key`` is the number of the sum that a term belongs to."""
 
     key: NDArray[np.int64]
     weight: NDArray[np.float64]
@@ -67,7 +67,7 @@ def append_sums(
     for i in range(keys):
         program.target[sums + i] = target + i
         first[sums + i + 1] = 0
-    # While items are placed, entry i + 1 tells where the next one of key i goes.
+    # While items are placed, entry i + 1 is where the next one of key i goes.
     for a in range(n):
         first[sums + key[a] + 1] += 1
     total = terms

@@ -91,7 +91,7 @@ class _Growth:
                 populated = self._populated(inside, populated)
 
     def _components(self, variables: Sequence[int], parts: NDArray[np.int64]) -> list[list[int]]:
-        """Return the variables that hang together, in variable order."""
+        """Return the connected components of dependent variables, in variable order."""
         chosen = list(variables)
         dependent = dependence_graph(
             np.ascontiguousarray(self._rows.columns[chosen]),

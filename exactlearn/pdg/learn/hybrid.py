@@ -164,7 +164,7 @@ def learn_hybrid(
 
 
 class SmallestHybrid(NamedTuple):
-    """The end of the path that is as likely as asked.
+    """The smallest graph of the path with at least a given log-likelihood.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class SmallestHybrid(NamedTuple):
 def smallest_as_likely(
     network: BayesianNetwork, dataset: Dataset, least: float, *, seed: int = 0
 ) -> SmallestHybrid:
-    """Merge as far as the records stay as probable as asked (the "best" graph of THESIS, 5.5.1).
+    """Merge as far as a log-likelihood allows (the "best" graph of THESIS, 5.5.1).
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class LearntModels:
 
 
 def keep_first(request: Request, keep: Keep) -> None:
-    """Keep a model of the variables' tree, soon, before a search that takes long.
+    """Keep a model of a first tree of variables before the search begins.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _alpha(request: Request) -> float:
 
 
 def _aligned(request: Request) -> Request:
-    """Give the table the network's variables and states, so that graphs of either go together."""
+    """Align the table with the network's variables and states."""
     network, data = request.network, request.dataset
     if network is None:
         return request

@@ -26,7 +26,7 @@ from exactlearn.pdg.model.structure_score import StructureScore
 
 
 class SubtreeRows:
-    """What the rows have in the subtree of each variable of a forest.
+    """The distinct subrows in the subtree of each variable of a forest.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class SubtreeRows:
 def redirect_edges(
     populated: PopulatedGraph, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
 ) -> PopulatedGraph:
-    """Redirect edges, and remove nodes that the score does without, children first.
+    """Redirect edges, and remove nodes that cost more than they gain, children first.
 
     The score never falls: what the parameters that stand lose or gain is known exactly, and those
     estimated afterwards are at least as good.

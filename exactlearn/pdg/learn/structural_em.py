@@ -45,8 +45,8 @@ from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambd
 
 Cases = Literal["em", "available", "complete"]
 CASES: tuple[Cases, ...] = ("em", "available", "complete")
-"""What counts are made of: all completions of a row (EM), what is certain of it (ACA), or only the
-rows without missing cells (CCA)."""
+"""What is counted: the expected completions of each row (EM), its available cases (ACA), or the
+complete cases only, rows without missing cells (CCA)."""
 
 ITERATIONS, FINAL_ITERATIONS = 100, 100
 """Most iterations, and of EM for parameters at the end (PDG-SEM, section 6)."""

@@ -155,7 +155,7 @@ def best_structure(
     score: StructureScore,
     starts: Sequence[Successors] = (),
 ) -> PopulatedGraph:
-    """Return the best end of the searches from the smallest, the expanded and given structures."""
+    """Return the best local optimum from the smallest, the expanded and given structures."""
     subtrees = SubtreeRows(rows, forest)
     structures = (*first_structures(rows, forest), *starts)
     best = best_improved(rows, forest, score, structures, subtrees, MOST_SWEEPS)
@@ -176,7 +176,7 @@ def best_improved(
     subtrees: SubtreeRows,
     sweeps: int,
 ) -> PopulatedGraph:
-    """Return the best end of the searches from some structures, the first one at a tie."""
+    """Return the best local optimum from some structures, the first one at a tie."""
     ends = (
         improve(populate(rows, forest, structure), rows, score, subtrees, sweeps)
         for structure in structures
