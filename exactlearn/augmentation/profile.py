@@ -111,13 +111,13 @@ def profile(
     """
     if best.parents is None or best.method == "mode":
         raise OptionError(
-            "a profile needs a pair that a search has found: use the method 'branching', or "
+            "a profile needs a solution that a search has found: use the method 'branching', or "
             "'t-local' on large tables"
         )
     if len(best.values) != len(dataset.missing_cells):
         raise OptionError(
-            f"the best pair fills {len(best.values)} cells, but {len(dataset.missing_cells)} are "
-            "missing: pass the table that it was found for"
+            f"the best solution fills {len(best.values)} cells, but "
+            f"{len(dataset.missing_cells)} are missing: pass the table that it was found for"
         )
     begun = monotonic()
     options = {

@@ -78,7 +78,7 @@ def test_a_limit_leaves_bounds():
 
 def test_the_mode_has_no_profile():
     data = random_table(np.random.default_rng(0), 3, 8, 2, 2)
-    with pytest.raises(OptionError, match="needs a pair that a search has found"):
+    with pytest.raises(OptionError, match="needs a solution that a search has found"):
         profile(data, SCORE, augment(data, SCORE, method="mode"))
 
 

@@ -198,23 +198,26 @@ def place_rows(
         Whether a completion is wanted. Where none can be found with so few nodes, there is
         otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
     """
+    # count the complete rows, and list the places of the others
     family, score = lay_out(i, child, members, table, increments)
     counted, rows, n_cells = count_rows(family, table)
     score += counted
     incomplete = list_incomplete_rows(family, table, rows, n_cells)
     n = len(incomplete.rows)
     ahead, looked = np.zeros(len(family.counts)), np.zeros(1, np.int64)
+    # too many places for a search: the bound that it would begin with
     most_looks, root = WORK * most_nodes, np.inf
     if not complete and n * n_cells > 2 * most_looks:
         root = score + _rest(family, table, incomplete, 0, ahead, looked)
         return Placement(root, -np.inf, looked[0], incomplete.rows, np.zeros(0, np.int64))
+    # depth-first search: row k stands at place at[k]
     tried = np.zeros(n_cells, np.bool_)
     at, found = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     added = np.zeros(n + 1)
     best, left_open = -np.inf, -np.inf
     k, nodes, entering = 0, 0, True
     while k >= 0:
-        if entering:
+        if entering:  # bound the node
             nodes += 1
             entering = False
             bound = score + added[k] + _rest(family, table, incomplete, k, ahead, looked)
@@ -236,8 +239,9 @@ def place_rows(
                 k -= 1
                 continue
             tried[incomplete.first[k] : incomplete.first[k + 1]] = False
-        else:
+        else:  # back from below: take the row out again
             add_weight(family, incomplete.cells[at[k]], -table.weights[incomplete.rows[k]])
+        # branch on the best place not tried yet
         w = table.weights[incomplete.rows[k]]
         at[k], gained = _best_cell(family, incomplete, at, k, w, tried, looked)
         if at[k] < 0:
@@ -248,6 +252,7 @@ def place_rows(
         added[k + 1] = added[k] + gained
         k += 1
         entering = True
+    # the completion found
     cells = np.empty(n, np.int64)
     for r in range(n):
         cells[r] = incomplete.cells[found[r]]

@@ -146,6 +146,7 @@ def list_incomplete_rows(
     family: FamilyTable, table: MissingCells, rows: NDArray[np.int64], n_cells: int
 ) -> IncompleteRows:
     """List where the rows can be placed, the row whose best place is clearest first."""
+    # list each row's places, and by how much the best one leads the second
     cells, multipliers = np.empty(n_cells, np.int64), np.empty(n_cells)
     first = np.zeros(len(rows) + 1, np.int64)
     clear = np.empty(len(rows))
@@ -158,6 +159,7 @@ def list_incomplete_rows(
             second = max(second, min(best, gained))
             best = max(best, gained)
         clear[k] = best - second
+    # sort the rows by that lead
     order = np.argsort(-clear, kind="mergesort")
     ordered = rows[order]
     sorted_first = np.zeros(len(rows) + 1, np.int64)

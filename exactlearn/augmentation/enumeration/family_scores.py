@@ -315,10 +315,12 @@ def score_completions(
     digits = np.zeros(width, np.int64)
     subset = np.zeros(width, np.int64)
     for f in range(len(sets.members)):
+        # the score under the base completion, and the subsets that may dominate
         count, base = _lay_out(f, child, sets, table, increments, family)
         base += _count_base(f, count, family, table, counts, increments)
         for p in range(1, count):
             subset[p] = subset_without(sets, f, count - 1, p - 1, child)
+        # every other completion by the rows that it moves
         digits[:] = 0
         more, index = True, combination_first[f]
         while more:

@@ -264,6 +264,7 @@ def sweep(
             for i in range(n):
                 stays[i] = -2
             forgotten = False
+        # the state after which the order's best network rises most
         top, to = LEAST_RISE, -1
         for state in range(rows.cardinalities[v]):
             if state != rows.codes[u, v]:
@@ -271,7 +272,7 @@ def sweep(
                 rise = _raise_of(sets, families, scores, chosen, v, change, stays, best)
                 if rise > top:
                     top, to = rise, state
-        if to >= 0:
+        if to >= 0:  # take it, and bring tables, scores and parents up to date
             gains(sets, rows, u, v, to, change)
             change_cell(sets, rows, u, v, to, change)
             for at in range(families.holding_first[v], families.holding_first[v + 1]):

@@ -255,6 +255,7 @@ def bound_moves(
     close = np.zeros(len(child), np.bool_)
     least = np.full((n, n), np.inf)  # of a family that does not hold the variable changed
     for c in range(len(moves)):
+        # each child's best score after the move
         u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
         if c > 0 and v != moves[c - 1, 1]:
             forget(sets, moves[c - 1, 1], change)
@@ -262,6 +263,7 @@ def bound_moves(
         for i in range(n):
             best[i] = without[v, i]
         best_after(families, scores, change, v, best)
+        # families that lose no more than the sum has to spare
         spare = -limit
         for i in range(n):
             tops[c, i] = best[i]
@@ -274,6 +276,7 @@ def bound_moves(
             f = families.holding[at]
             if scores[f] + change[family[f]] - change[parents[f]] >= best[child[f]] - spare:
                 close[f] = True
+    # the same of families that do not hold the changed variable
     for f in range(len(close)):
         for v in range(n):
             if scores[f] >= least[v, child[f]] and not holds(sets, family[f], v):
