@@ -28,25 +28,25 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 WHITE_SPACE = "whitespace"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_SPACE}
 MARKS = (",", "\t", ";", "|")
-"""Separators that are found out when none is told, the preferred one first."""
+"""Separators to choose from when none is given, the preferred one first."""
 
 _SNIFFED_LINES = 100
 
 
-def separator_of(path: Path, data: bytes, asked: str | None) -> str:
-    """Return the separator asked for, or else the one that the text seems to have.
+def separator_of(path: Path, data: bytes, given: str | None) -> str:
+    """Return the given separator, or else the one that fits the text best.
 
     Raises
     ------
     OptionError
-        When what is asked for is not one character.
+        When the given separator is not one character.
     """
-    if asked is None:
+    if given is None:
         return _sniffed(path, data)
-    separator = _NAMED.get(asked, asked)
+    separator = _NAMED.get(given, given)
     if separator != WHITE_SPACE and (len(separator.encode()) != 1 or separator in '"\n\r'):
         raise OptionError(
-            f"separator {asked!r}: expected one character such as ',' or 'tab', or 'whitespace'"
+            f"separator {given!r}: expected one character such as ',' or 'tab', or 'whitespace'"
         )
     return separator
 

@@ -204,8 +204,8 @@ class _Reader:
             for variable in range(n):
                 self._read_header(headers, f"variable {variable + 1} of {n}")
             if headers.end < len(self.numbers):
-                told = f"expected the end after {n} variables; check the counts"
-                raise _BrokenOffError(headers.end, 0, told)
+                message = f"expected the end after {n} variables; check the counts"
+                raise _BrokenOffError(headers.end, 0, message)
         except _BrokenOffError as broken:
             headers.broken = broken
         return headers
@@ -216,20 +216,20 @@ class _Reader:
         count = self._whole(line, 1, 2, f"the header 'name count' of {which}")
         name = self.fields[self.begins[line]]
         if name in headers.index:
-            told = f"variable {name.decode()!r} stands here twice; rename one"
-            raise _BrokenOffError(line, 0, told)
+            message = f"variable {name.decode()!r} stands here twice; rename one"
+            raise _BrokenOffError(line, 0, message)
         if count == 0:
-            told = (
+            message = (
                 f"variable {name.decode()!r} has no candidates; expected at least one, such as the "
                 "empty parent set (or the count above is too small)"
             )
-            raise _BrokenOffError(line, 1, told)
+            raise _BrokenOffError(line, 1, message)
         headers.index[name] = len(headers.lines)
         headers.lines.append(line)
         headers.end = min(line + 1 + count, there)
         if line + count >= there:
-            told = f"expected candidate {there - line} of {count} of variable {name.decode()!r}"
-            raise _BrokenOffError(there, 0, told)
+            message = f"expected candidate {there - line} of {count} of variable {name.decode()!r}"
+            raise _BrokenOffError(there, 0, message)
 
     def _whole(self, line: int, field: int, width: int, what: str) -> int:
         """Return a field that must be a whole number, on a line of so many fields."""
@@ -249,10 +249,10 @@ class _Reader:
         lines = np.delete(np.arange(1, headers.end), heads - 1)
         begins, widths = self.begins[lines], np.diff(self.begins)[lines]
         fields = self.fields
-        told = [fields[k] for k in begins.tolist()]
-        scores = _numbers(told)
+        score_texts = [fields[k] for k in begins.tolist()]
+        scores = _numbers(score_texts)
         for k in np.flatnonzero(scores == 0.0).tolist():  # as exponents beyond all bounds make it
-            if not NUMBER.fullmatch(told[k].decode()):
+            if not NUMBER.fullmatch(score_texts[k].decode()):
                 scores[k] = inf
         seconds = begins + np.minimum(widths - 1, 1)
         sizes = _counts([fields[k] for k in seconds.tolist()])
@@ -335,13 +335,13 @@ def _line_faults(
     """Return the first candidate of each kind whose line is broken in itself."""
     faults = []
     for row in np.flatnonzero(~np.isfinite(scores))[:1].tolist():
-        told = "expected a finite score (or a count above is too large)"
-        faults.append(Fault(row, 0, told))
+        message = "expected a finite score (or a count above is too large)"
+        faults.append(Fault(row, 0, message))
     for row in np.flatnonzero(sizes < 0)[:1].tolist():
         faults.append(Fault(row, 1, "expected the number of parents"))
     for row in np.flatnonzero((sizes >= 0) & (sizes != found))[:1].tolist():
-        told = f"expected {sizes[row]} parents on this line, found {found[row]}"
-        faults.append(Fault(row, 1, told))
+        message = f"expected {sizes[row]} parents on this line, found {found[row]}"
+        faults.append(Fault(row, 1, message))
     return faults
 
 
@@ -351,6 +351,8 @@ def _unknown(
     """Return the first candidate with a parent that is no variable of the file."""
     for at in np.flatnonzero(parents < 0)[:1].tolist():
         row = int(np.searchsorted(offsets(found), at, side="right")) - 1
-        told = f"parent {texts[at].decode()!r} is not a variable here; expected a name of a header"
-        return [Fault(row, 2 + at - int(offsets(found)[row]), told)]
+        message = (
+            f"parent {texts[at].decode()!r} is not a variable here; expected a name of a header"
+        )
+        return [Fault(row, 2 + at - int(offsets(found)[row]), message)]
     return []

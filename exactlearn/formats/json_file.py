@@ -19,7 +19,7 @@ _SURROGATE = re.compile(
 )
 
 _DEEP = 100
-"""Nesting of which the place is told when there is too much of it."""
+"""Depth of brackets at whose place a text nested too deep is refused."""
 
 
 def read_json(path: Path) -> Any:
@@ -60,9 +60,9 @@ def read_json(path: Path) -> Any:
 
 def _cut_off(text: str, error: json.JSONDecodeError) -> str:
     """Return a remark when the file seems to end too early."""
-    told = text.strip()
+    stripped = text.strip()
     ends = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-    ends = ends or (told.startswith("{") and not told.endswith("}"))
+    ends = ends or (stripped.startswith("{") and not stripped.endswith("}"))
     return " (the file ends too early: it was cut off, write it anew)" if ends else ""
 
 

@@ -108,9 +108,9 @@ def _opened(path: Path, read: Any) -> Any:
             f"{path}: not a Parquet file, or a damaged one ({_first_line(error)}); write it again"
         ) from error
     except OSError as error:
-        told = error.strerror or _first_line(error)
+        reason = error.strerror or _first_line(error)
         raise FormatError(
-            f"{path}: cannot read the Parquet file ({told}); write it again"
+            f"{path}: cannot read the Parquet file ({reason}); write it again"
         ) from error
 
 

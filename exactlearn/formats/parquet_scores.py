@@ -167,14 +167,14 @@ def _own_faults(
     """Return the first score that is not finite, and the first parent that is no variable."""
     faults = []
     for row in np.flatnonzero(~np.isfinite(table.scores))[:1].tolist():
-        told = f"expected a finite score, found {table.scores[row]}; leave the candidate out"
-        faults.append(Fault(row, 0, told))
+        message = f"expected a finite score, found {table.scores[row]}; leave the candidate out"
+        faults.append(Fault(row, 0, message))
     for at in np.flatnonzero(table.parents < 0)[:1].tolist():
         row = int(np.searchsorted(offsets(table.sizes), at, side="right")) - 1
         name = texts[parents[at]]
-        told = (
+        message = (
             f"parent {name!r} is no variable here; each variable needs rows of its "
             "own, at least one"
         )
-        faults.append(Fault(row, 2, told))
+        faults.append(Fault(row, 2, message))
     return faults

@@ -170,8 +170,8 @@ def _told(kind: Any) -> str:
 
 def _shown(found: Any) -> str:
     kinds: dict[type, str] = {dict: "a table", list: "a list", str: "the text"}
-    told = kinds.get(type(found), "the value")
-    return told if isinstance(found, dict) else f"{told} {found!r}"
+    kind = kinds.get(type(found), "the value")
+    return kind if isinstance(found, dict) else f"{kind} {found!r}"
 
 
 def _lines(declared: Any, at: str) -> list[str]:

@@ -68,17 +68,17 @@ class ScoreTable:
         if len(own):
             at = int(own[0])
             name = self.names[self.child[row[at]]]
-            told = f"variable {name!r} is its own parent; drop this candidate"
-            found.append(Fault(int(row[at]), 2 + at - int(first[row[at]]), told))
+            message = f"variable {name!r} is its own parent; drop this candidate"
+            found.append(Fault(int(row[at]), 2 + at - int(first[row[at]]), message))
         ordered = self._increasing()
         again = np.flatnonzero((np.diff(ordered) == 0) & (np.diff(row) == 0) & (ordered[1:] >= 0))
         if len(again):
             at = int(again[0])
-            told = f"parent {self.names[ordered[at]]!r} stands here twice; name it once"
-            found.append(Fault(int(row[at]), 2, told))
+            message = f"parent {self.names[ordered[at]]!r} stands here twice; name it once"
+            found.append(Fault(int(row[at]), 2, message))
         if len(rows := self._stood_before()):
-            told = "this parent set stood before for this variable; keep one of the two"
-            found.append(Fault(int(rows[0]), 2, told))
+            message = "this parent set stood before for this variable; keep one of the two"
+            found.append(Fault(int(rows[0]), 2, message))
         return found
 
     def by_variable(self) -> "ScoreTable":

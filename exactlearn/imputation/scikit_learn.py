@@ -238,10 +238,10 @@ def class_variable(dataset: Dataset) -> int:
     """
     found = sorted(set(dataset.missing_cells[:, 1].tolist()))
     if len(found) != 1:
-        told = ", ".join(repr(dataset.names[v]) for v in found[:5]) or "none"
+        names = ", ".join(repr(dataset.names[v]) for v in found[:5]) or "none"
         raise DataError(
             "a classifier needs exactly one variable with missing cells, the class; found "
-            f"{told}{', ...' if len(found) > 5 else ''}: hide cells of one only ('--class NAME')"
+            f"{names}{', ...' if len(found) > 5 else ''}: hide cells of one only ('--class NAME')"
         )
     if (dataset.codes[:, found[0]] == MISSING).all():
         raise DataError(

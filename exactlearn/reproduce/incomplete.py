@@ -1,7 +1,7 @@
 """PDG-SEM, Table 1: structural EM on two incomplete tables, judged by rows left out.
 
 Decision graphs, networks, and naive Bayes with a latent component. The paper leaves out one row at
-a time; so does this if asked to, and tenths of the rows otherwise.
+a time; so does this with ``--full``, and tenths of the rows otherwise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
