@@ -3,13 +3,16 @@
 Required arcs and required ancestors say who must come before whom; their transitive closure must
 not have a cycle, and rules out every arc against it. A required adjacency with one direction left
 is a required arc. With x a forced ancestor of u (or u itself), and v one of y, the arc u -> v would
-make x an ancestor of y, which may be forbidden. What is left must still order all variables, lead
+make x an ancestor of y, which may be forbidden. Variables that are to be independent given nothing
+are not ancestors of each other, and have no forced ancestor in common: from there an active trail
+would lead to both. What is left must still order all variables, lead
 from each required ancestor to its descendant, and have enough arcs but not too many. All of this is
 polynomial; that nothing contradicts it does not prove that a network exists. Often a simple one
 does, with an arc from each required ancestor to its descendant.
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from .constraints import (
     ArcTotal,
     ForbiddenAncestor,
+    Independence,
     RequiredAdjacency,
     RequiredAncestor,
 )
@@ -86,12 +90,22 @@ def _implied(problem: Problem) -> frozenset[Arc] | None:
     forced = set(problem.required)
     forced |= {(c.ancestor, c.descendant) for c in overall if isinstance(c, RequiredAncestor)}
     separate = [(c.ancestor, c.descendant) for c in overall if isinstance(c, ForbiddenAncestor)]
+    marginal = [
+        pair
+        for c in overall
+        if isinstance(c, Independence) and not c.given
+        for pair in product(c.left, c.right)
+    ]
+    separate += [pair for a, b in marginal for pair in ((a, b), (b, a))]
     adjacent = [(c.a, c.b) for c in overall if isinstance(c, RequiredAdjacency)]
     forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))
     named = sorted({v for pair in [*forced, *separate, *adjacent] for v in pair})
     while True:
         before = _closure(forced, named)
         if before.diagonal().any():
+            return None
+        itself = before | np.eye(len(before), dtype=np.bool_)
+        if any((itself[:, named.index(a)] & itself[:, named.index(b)]).any() for a, b in marginal):
             return None
         out = _against(before, [(named.index(x), named.index(y)) for x, y in separate])
         if (out & before).any():
