@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation import Augmentation, augment
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.runs import Criterion, Reading, Search, SolverName
@@ -18,7 +17,6 @@ from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order
-from exactlearn.imputation.learning import Learner, Learning, Missingness
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
@@ -27,6 +25,10 @@ from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent, Status
+
+if TYPE_CHECKING:
+    from exactlearn.augmentation import Augmentation
+    from exactlearn.imputation.learning import Learner, Learning, Missingness
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -347,7 +349,7 @@ def learn_incomplete(
     on_event: OnEvent | None = None,
     *,
     start: NDArray[np.int64] | None = None,
-) -> Augmentation:
+) -> "Augmentation":
     """Learn network and completion together as declared, from a completion if one is given.
 
     Raises
@@ -355,6 +357,8 @@ def learn_incomplete(
     OptionError, InfeasibleError
         As :func:`incomplete_options`.
     """
+    from exactlearn.augmentation import augment  # takes long to import
+
     options = incomplete_options(dataset, criterion, search)
     return augment(dataset, method=search.method, start=start, on_event=on_event, **options)
 
@@ -363,12 +367,12 @@ def learning(
     dataset: Dataset,
     criterion: Criterion,
     search: Search,
-    learner: Learner | None,
+    learner: "Learner | None",
     networks: int,
     smoothing: float,
     on_event: OnEvent,
-    missingness: Missingness = "ignored",
-) -> Learning:
+    missingness: "Missingness" = "ignored",
+) -> "Learning":
     """Return the declared options as those of an imputer's learning.
 
     Raises
@@ -376,6 +380,8 @@ def learning(
     OptionError, InfeasibleError
         As :func:`incomplete_options`.
     """
+    from exactlearn.imputation.learning import Learning  # takes long to import
+
     options = incomplete_options(dataset, criterion, search)
     return Learning(
         learner=learner,

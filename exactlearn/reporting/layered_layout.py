@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 SWEEPS = 24
 """Passes over the layers, downwards and upwards in turn, for order and for places."""
@@ -124,6 +123,8 @@ def _places(
     extent: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Move each layer's points near their neighbours, in order and without overlap."""
+    from scipy.optimize import isotonic_regression  # takes long to import
+
     x = np.zeros(len(extent))
     offsets = [np.concatenate([[0.0], np.cumsum(_steps(extent[row]))]) for row in rows]
     for row, offset in zip(rows, offsets, strict=True):
