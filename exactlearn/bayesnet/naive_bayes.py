@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import ascend
 from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.data.labels import state_index, variable_index
+from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
 
 SMOOTHING = 0.1
@@ -43,7 +43,7 @@ _SHARE = 0.1 / 1.1
 
 
 @dataclass(frozen=True, eq=False)
-class NaiveBayes:
+class NaiveBayes(NamedVariables):
     """A naive Bayes model with a latent component.
 
     Parameters
@@ -61,40 +61,6 @@ class NaiveBayes:
     states: tuple[tuple[str, ...], ...]
     prior: NDArray[np.float64]
     parameters: NDArray[np.float64]
-
-    @property
-    def n_variables(self) -> int:
-        """Number of variables, the latent one left out."""
-        return len(self.names)
-
-    @cached_property
-    def cardinalities(self) -> NDArray[np.int64]:
-        """Number of states of each variable, shape (variables,)."""
-        return np.array([len(s) for s in self.states], np.int64)
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
-
-    def index(self, name: str) -> int:
-        """Return the index of a variable.
-
-        Raises
-        ------
-        OptionError
-            When there is no such variable; the message suggests near names.
-        """
-        return variable_index(name, self._index)
-
-    def state_index(self, variable: int, state: str) -> int:
-        """Return the code of a state of the variable with this index.
-
-        Raises
-        ------
-        OptionError
-            When the variable has no such state; the message lists near or all states.
-        """
-        return state_index(state, self.states[variable], self.names[variable])
 
     @property
     def n_components(self) -> int:

@@ -15,7 +15,7 @@ from exactlearn._runtime.arguments import checked_arguments, instance_of, regist
 from exactlearn._runtime.kernel import kernel
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
-from exactlearn.data.labels import state_index, variable_index
+from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
 from exactlearn.graphs.dag import topological_order
 
@@ -32,7 +32,7 @@ LARGEST_TABLE = 2**27
 
 
 @dataclass(frozen=True, eq=False)
-class BayesianNetwork:
+class BayesianNetwork(NamedVariables):
     """A discrete Bayesian network, checked when made.
 
     Parameters
@@ -64,16 +64,6 @@ class BayesianNetwork:
         """Check the network."""
         self.check()
 
-    @property
-    def n_variables(self) -> int:
-        """Number of variables."""
-        return len(self.names)
-
-    @cached_property
-    def cardinalities(self) -> NDArray[np.int64]:
-        """Number of states of each variable, shape (variables,)."""
-        return np.array([len(s) for s in self.states], np.int64)
-
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The variables with parents before children, smallest index first."""
@@ -88,30 +78,6 @@ class BayesianNetwork:
     def representational_size(self) -> int:
         """Number of free parameters (Nielsen, thesis, eq. 3.21)."""
         return sum(t.size - t.size // t.shape[-1] for t in self.tables)
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
-
-    def index(self, name: str) -> int:
-        """Return the index of a variable.
-
-        Raises
-        ------
-        OptionError
-            When there is no such variable; the message suggests near names.
-        """
-        return variable_index(name, self._index)
-
-    def state_index(self, variable: int, state: str) -> int:
-        """Return the code of a state of the variable with this index.
-
-        Raises
-        ------
-        OptionError
-            When the variable has no such state; the message lists near or all states.
-        """
-        return state_index(state, self.states[variable], self.names[variable])
 
     def check(self) -> None:
         """Verify names, states, shapes, probabilities and acyclicity.

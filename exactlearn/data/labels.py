@@ -7,6 +7,7 @@ and columns whose values do not repeat, cannot be scored: see :func:`constant_me
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,47 @@ def state_index(state: str, states: Sequence[str], variable: str) -> int:
             f"variable {variable!r} has no state {state!r}{did_you_mean(state, states)}"
         )
     return found
+
+
+class NamedVariables:
+    """Variables and states of a model, found by their names."""
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables; a latent one does not count."""
+        return len(self.names)
+
+    @cached_property
+    def cardinalities(self) -> NDArray[np.int64]:
+        """Number of states of each variable, shape (variables,)."""
+        return np.array([len(s) for s in self.states], np.int64)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """Return the index of a variable.
+
+        Raises
+        ------
+        OptionError
+            When there is no such variable; the message suggests near names.
+        """
+        return variable_index(name, self._index)
+
+    def state_index(self, variable: int, state: str) -> int:
+        """Return the code of a state of the variable with this index.
+
+        Raises
+        ------
+        OptionError
+            When the variable has no such state; the message lists near or all states.
+        """
+        return state_index(state, self.states[variable], self.names[variable])
 
 
 def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import instance_of, register
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.labels import state_index, variable_index
+from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import CheckError
 from exactlearn.pdg.model.forest import forest_children, forest_order
 from exactlearn.pdg.model.layout import Layout, Plan, plan_of
@@ -33,7 +33,7 @@ SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionGraph:
+class DecisionGraph(NamedVariables):
     """A probabilistic decision graph as flat arrays.
 
     Nodes are numbered so that all nodes of a variable stand together and those of a parent
@@ -68,11 +68,6 @@ class DecisionGraph:
             array = np.require(getattr(self, name), dtype, ["C", "W"])
             object.__setattr__(self, name, array)
 
-    @property
-    def n_variables(self) -> int:
-        """Number of variables."""
-        return len(self.names)
-
     @cached_property
     def n_states(self) -> int:
         """Number of states of all variables together."""
@@ -82,11 +77,6 @@ class DecisionGraph:
     def n_nodes(self) -> int:
         """Number of nodes."""
         return len(self.variable)
-
-    @cached_property
-    def cardinalities(self) -> NDArray[np.int64]:
-        """Number of states of each variable, shape (variables,)."""
-        return np.array([len(s) for s in self.states], np.int64)
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -168,30 +158,6 @@ class DecisionGraph:
     def plan(self) -> Plan:
         """The arrays that the kernel for single rows reads."""
         return plan_of(self.layout)
-
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
-
-    def index(self, name: str) -> int:
-        """Return the number of the variable called ``name``.
-
-        Raises
-        ------
-        OptionError
-            If there is no such variable; near names are offered.
-        """
-        return variable_index(name, self._index)
-
-    def state_index(self, variable: int, state: str) -> int:
-        """Return the code of a state of the variable with this number.
-
-        Raises
-        ------
-        OptionError
-            If the variable has no such state; near or all states are offered.
-        """
-        return state_index(state, self.states[variable], self.names[variable])
 
     def parameters_of(self, variable: int) -> NDArray[np.float64]:
         """Return the local distributions of a variable's nodes, shape (its nodes, states)."""
