@@ -111,22 +111,22 @@ def plain(component: Component, seed: int, seconds: float) -> float:
 
 
 def searched(search_class: type[OrderSearch]) -> Search:
-    """Return the search of a class, continued with growing effort until the time is over."""
+    """Return the search of a class, continued with growing budget until the time is over."""
 
     def search(component: Component, seed: int, seconds: float) -> float:
         searcher = search_class(component, np.random.default_rng(seed))
-        begun, effort, best = time.process_time(), 2 * 10**5, -np.inf
+        begun, budget, best = time.process_time(), 2 * 10**5, -np.inf
         order = searcher.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
         while time.process_time() - begun < seconds:
             before = time.process_time()
-            found = searcher.improve(order, NO_VALUES, effort, 10**9)
+            found = searcher.improve(order, NO_VALUES, budget, 10**9)
             assert found is not None, "every variable may have no parents here"
             if component.total(found[0]) > best:
                 best = component.total(found[0])
                 order = order_along(component, found[0])
             left = seconds - (time.process_time() - begun)
             spent = max(1e-4, time.process_time() - before)
-            effort = max(10**4, int(min(2 * effort, effort * left / spent)))
+            budget = max(10**4, int(min(2 * budget, budget * left / spent)))
         return best
 
     return search

@@ -1,4 +1,26 @@
-"""Parent-set selection: one candidate parent set per variable, acyclic, of maximal total score."""
+"""Parent-set selection: one candidate parent set per variable, acyclic, of maximal total score.
+
+:func:`solve` takes a :class:`Problem` apart into :mod:`.components`, finds a first selection of
+each (:mod:`.primal_heuristic`), and lets the component solvers prove it (:mod:`.strategy`).
+Constraints on the whole network are branched on around that (:mod:`.constrained`).
+
+========================  =====================================================  ==================
+symbol                    meaning                                                shape
+========================  =====================================================  ==================
+``n``, ``m``              number of variables; number of candidates
+``first``                 where each variable's candidates begin                 (n + 1,)
+``scores``                local score of each candidate, maximised               (m,)
+``child``                 the variable of each candidate                         (m,)
+``member_first``          where each candidate's parents begin in ``members``    (m + 1,)
+``members``               parents of all candidates, one after the other         (total,)
+``chosen``                a selection: the candidate of each variable            (n,)
+``order``, ``position``   an order of the variables, and its inverse             (n,)
+``options``               number of values of each choice (a missing cell)       (c,)
+``literals``              value of a choice that a candidate reads               (total,)
+``values``                value of each choice                                   (c,)
+``k``                     number of a component in the progress
+========================  =====================================================  ==================
+"""
 
 if __name__ != "exactlearn.solvers":
     raise ImportError("this folder is exactlearn.solvers: import it by that name")

@@ -1,26 +1,33 @@
-"""A good selection of a component quickly, from an order if there is one; of few, the best one."""
+"""Primal heuristics: selections found quickly, by local search among the orders of a component."""
+
+from contextlib import suppress
+from math import inf
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import dynamic
-from .components import Component
+from .components import WORD, Component
 from .ordering.solver import OrderSearch
-from .progress import Pause, no_pause
+from .progress import Pause, Progress, no_pause
+
+CLIMBING = 0.3
+"""Share of the time left that a search for incumbents may take."""
 
 
 def is_solved_at_once(component: Component) -> bool:
-    """Tell whether a component's good selection is its best one."""
+    """Tell whether :func:`heuristic_selection` returns the best selection of a component."""
     single = component.n_variables == 1 and not len(component.choices)
     return single or dynamic.is_instant(component)
 
 
-def good_selection(
+def heuristic_selection(
     component: Component,
     position: NDArray[np.int64] | None,
     *,
-    effort: int,
-    shakes: int,
+    budget: int,
+    perturbations: int,
     seed: int,
     pause: Pause = no_pause,
 ) -> NDArray[np.int64]:
@@ -33,10 +40,10 @@ def good_selection(
     position
         Position of each of the problem's variables in an order to begin with. Without it, or where
         it leaves a variable without a candidate, the search begins with a greedy order.
-    effort
+    budget
         About how many candidates to look at.
-    shakes
-        How often, for each variable, the search continues from a shaken copy of its best order.
+    perturbations
+        How often, for each variable, the search continues from a perturbed copy of its best order.
     seed
         Seed of all randomness.
     pause
@@ -50,13 +57,66 @@ def good_selection(
         assert found is not None, "the component has a selection"
         return found
     search = OrderSearch(component, np.random.default_rng(seed))
-    no_values, shakes = np.zeros(0, np.int64), shakes * component.n_variables
+    no_values, perturbations = np.zeros(0, np.int64), perturbations * component.n_variables
     if position is not None:
         order = np.argsort(position[component.variables])
-        improved = search.improve(order, no_values, effort, shakes, pause)
+        improved = search.improve(order, no_values, budget, perturbations, pause)
         if improved is not None:
             return improved[0]
     greedy = search.greedy_order(no_values, np.zeros(component.n_candidates))
-    improved = search.improve(greedy, no_values, effort, shakes, pause)
+    improved = search.improve(greedy, no_values, budget, perturbations, pause)
     assert improved is not None, "the greedy order places every variable"
     return improved[0]
+
+
+def search_budget(component: Component) -> tuple[int, int]:
+    """Return the iteration budget and the number of perturbations of a search for incumbents.
+
+    That takes two seconds at most.
+    """
+    n = component.n_variables
+    return 4 * 10**7 if n > WORD else 2 * 10**6, 100 * n
+
+
+def climb(
+    progress: Progress,
+    k: int,
+    search: OrderSearch,
+    order: NDArray[np.int64],
+    values: NDArray[np.int64],
+    budget: int = 0,
+    perturbations: int = 0,
+    until: float = inf,
+) -> None:
+    """Search from an order; a better selection of component ``k`` becomes the incumbent.
+
+    ``until`` is when to stop, by the monotonic clock, though there is time left for a bound.
+
+    Raises
+    ------
+    OutOfTime
+        At the time limit, after the incumbent.
+    """
+
+    def pause() -> None:
+        progress.pause()
+        if monotonic() >= until:
+            raise _Enough
+
+    order, values = order.copy(), values.copy()
+    chosen = np.full(len(order), -1, np.int64)
+    try:
+        with suppress(_Enough):
+            search.climb(order, values, chosen, budget, perturbations, pause)
+    finally:
+        if chosen.min() >= 0:
+            progress.improve(k, chosen, values)
+
+
+def end_of_climbing(progress: Progress) -> float:
+    """Return when searches for incumbents must end, so that time is left for the bound."""
+    return monotonic() + CLIMBING * progress.left
+
+
+class _Enough(Exception):  # noqa: N818  (a signal between our own functions, not an error)
+    """Raised in a search for incumbents that had its share of the time."""

@@ -17,10 +17,11 @@ from .certificates.certificate import Certificate
 from .components import split
 from .constrained import solve_constrained
 from .ordering.solver import OrderSearch
+from .primal_heuristic import climb, end_of_climbing, search_budget
 from .problem import Problem
 from .progress import OutOfTime, Progress
 from .result import OnEvent, Result, Status
-from .strategy import COMPONENT_SOLVERS, Strategy, climb, diligence, end_of_climbing, explanation
+from .strategy import COMPONENT_SOLVERS, Strategy, explanation
 
 SOLVERS = ("auto", *COMPONENT_SOLVERS)
 """Names that :func:`solve` takes, besides those registered later."""
@@ -239,12 +240,12 @@ def _find_incumbents(
         tasks.append((k, search, orders))
     until = end_of_climbing(progress)
     for k, search, orders in tasks:
-        effort, shakes = diligence(search.component)
+        budget, perturbations = search_budget(search.component)
         if strategy.method(k) == "dynamic":  # what it will prove needs no search for long
-            shakes = 0
+            perturbations = 0
         for order, values in orders:
             progress.pause()
-            climb(progress, k, search, order, values, effort, shakes, until)
+            climb(progress, k, search, order, values, budget, perturbations, until)
 
 
 def _first_orders(

@@ -9,10 +9,8 @@ must return is written in :mod:`exactlearn.solvers.component_solver`.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +26,7 @@ from .order_graph import solver as order_graph
 from .order_graph.rows import WORD
 from .ordering import solver as ordering
 from .ordering.solver import OrderSearch
+from .primal_heuristic import climb, end_of_climbing, search_budget
 from .progress import Progress
 from .result import Status
 from .scip import solver as scip
@@ -46,9 +45,6 @@ FEW_CANDIDATES = 2_000
 
 MOST_STATES = 150_000
 """States after which a larger component is left to branch and cut."""
-
-CLIMBING = 0.3
-"""Share of the time left that a search for incumbents may take."""
 
 SHRUNK = 0.9
 """Share of the variables that a piece must lose before its relaxation is solved once more."""
@@ -121,59 +117,6 @@ def choose(component: Component, asked: str = "auto", *, relaxed: bool = False) 
 
 def _choice(name: str) -> Choice:
     return Choice(name, REASONS.get(name) or COMPONENT_SOLVERS[name].reason)
-
-
-def diligence(component: Component) -> tuple[int, int]:
-    """Return how many candidates a search for incumbents looks at, and how often it is shaken.
-
-    That takes two seconds at most.
-    """
-    n = component.n_variables
-    return 4 * 10**7 if n > MOST_PLACED else 2 * 10**6, 100 * n
-
-
-def climb(
-    progress: Progress,
-    k: int,
-    search: OrderSearch,
-    order: NDArray[np.int64],
-    values: NDArray[np.int64],
-    effort: int = 0,
-    shakes: int = 0,
-    until: float = inf,
-) -> None:
-    """Search from an order; a better selection of component ``k`` becomes the incumbent.
-
-    ``until`` is when to stop, by the monotonic clock, though there is time left for a bound.
-
-    Raises
-    ------
-    OutOfTime
-        At the time limit, after the incumbent.
-    """
-
-    def pause() -> None:
-        progress.pause()
-        if monotonic() >= until:
-            raise _Enough
-
-    order, values = order.copy(), values.copy()
-    chosen = np.full(len(order), -1, np.int64)
-    try:
-        with suppress(_Enough):
-            search.climb(order, values, chosen, effort, shakes, pause)
-    finally:
-        if chosen.min() >= 0:
-            progress.improve(k, chosen, values)
-
-
-def end_of_climbing(progress: Progress) -> float:
-    """Return when searches for incumbents are to leave the rest of a time limit to the bound."""
-    return monotonic() + CLIMBING * progress.left
-
-
-class _Enough(Exception):  # noqa: N818  (a signal between our own functions, not an error)
-    """Raised in a search for incumbents that had its share of the time."""
 
 
 @dataclass(kw_only=True)
@@ -322,7 +265,7 @@ class Strategy:
         values = np.zeros(0, np.int64)
         order = search.greedy_order(values, x)
         until = end_of_climbing(self.progress)
-        climb(self.progress, k, search, order, values, *diligence(component), until)
+        climb(self.progress, k, search, order, values, *search_budget(component), until)
 
     def _search(
         self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None

@@ -18,21 +18,21 @@ from .component_solver import OrderGraphParameters, SolverOptions
 from .components import split
 from .lp.multipliers import Multipliers
 from .order_graph import solver as order_graph
-from .primal_heuristic import good_selection, is_solved_at_once
+from .primal_heuristic import heuristic_selection, is_solved_at_once
 from .problem import Problem
 from .progress import Progress
 from .result import OnEvent, Status
 from .scip import solver as scip
 from .strategy import MOST_PLACED, MOST_STATES, within
 
-EFFORT = 10**5
+BUDGET = 10**5
 """Candidates that the search for a first selection looks at, about, in all components together."""
 
 EASY = 20_000
 """States after which pattern databases are built: they take a second or two."""
 
 
-class Answer(NamedTuple):
+class Outcome(NamedTuple):
     """What is known of the selections above a target.
 
     Attributes
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     nodes: int
 
 
-def select_above(
+def best_above(
     problem: Problem,
     target: float,
     multipliers: Multipliers,
@@ -60,7 +60,7 @@ def select_above(
     time_limit: float | None = None,
     seed: int = 0,
     on_event: OnEvent | None = None,
-) -> Answer:
+) -> Outcome:
     """Search a selection that scores more than a target: any that is found quickly, or the best.
 
     Parameters
@@ -89,19 +89,19 @@ def select_above(
     for k in range(len(components)):
         _first_selection(progress, k, position, seed)
     if progress.score > target:
-        return Answer(progress.parents, False, 0)
+        return Outcome(progress.parents, False, 0)
     if not prove:
-        return Answer(None, False, 0)
+        return Outcome(None, False, 0)
     told = [_decide(progress, k, target, multipliers, seed) for k in range(len(components))]
     found = progress.parents if progress.score > target else None
-    return Answer(found, found is None and all(told), sum(progress.nodes))
+    return Outcome(found, found is None and all(told), sum(progress.nodes))
 
 
 def _first_selection(progress: Progress, k: int, position: NDArray[np.int64], seed: int) -> None:
     """Search from a network's order; what is solved at once is proven at once."""
     component = progress.components[k]
-    effort = EFFORT * component.n_candidates // progress.problem.n_candidates
-    chosen = good_selection(component, position, effort=effort, shakes=1, seed=seed)
+    budget = BUDGET * component.n_candidates // progress.problem.n_candidates
+    chosen = heuristic_selection(component, position, budget=budget, perturbations=1, seed=seed)
     progress.improve(k, chosen)
     if is_solved_at_once(component):
         progress.prove(k, progress.scores[k])

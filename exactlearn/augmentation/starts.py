@@ -21,7 +21,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
-from exactlearn.solvers.primal_heuristic import good_selection
+from exactlearn.solvers.primal_heuristic import heuristic_selection
 from exactlearn.solvers.progress import Pause, no_pause
 
 Dag = tuple[tuple[int, ...], ...]
@@ -64,8 +64,8 @@ def heuristic_network(
     position = None if start is None else positions(start)
     for component in split(problem):
         share = budget * component.n_candidates // problem.n_candidates
-        found = good_selection(
-            component, position, effort=share, shakes=perturbations, seed=seed, pause=pause
+        found = heuristic_selection(
+            component, position, budget=share, perturbations=perturbations, seed=seed, pause=pause
         )
         chosen[component.variables] = component.candidate[found]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())

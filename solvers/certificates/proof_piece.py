@@ -118,7 +118,7 @@ class Piece:
                 self.relaxation.keep(relaxed.multipliers.values > TINY)
             self.relaxation.add(cuts.clusters, cuts.counts)
 
-    def glance(
+    def quick_relaxation(
         self, held: NDArray[np.bool_], parent: int, child: int, there: int, pause: Pause
     ) -> Relaxed | None:
         """Solve the relaxation with or without an arc, without new cuts; ``None``: no candidates.

@@ -264,7 +264,7 @@ class Tree:
 
     def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":
         """Solve the linear program of one side of a branching, without new cuts."""
-        relaxed = self.piece.glance(held, parent, child, there, self.proof.pause)
+        relaxed = self.piece.quick_relaxation(held, parent, child, there, self.proof.pause)
         if relaxed is None:
             return Side(parent, child, -np.inf, None)
         return Side(parent, child, relaxed.objective, relaxed.multipliers)

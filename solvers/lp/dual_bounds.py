@@ -138,7 +138,7 @@ def raise_multiplier(
     return step
 
 
-class Lowered(NamedTuple):
+class Tightened(NamedTuple):
     """What steps along subgradients have reached.
 
     Attributes
@@ -154,13 +154,13 @@ class Lowered(NamedTuple):
     left: NDArray[np.bool_]
 
 
-def lower(
+def tighten_bound(
     multipliers: Multipliers,
     problem: Problem,
     enough: float,
     target: float = -np.inf,
     steps: int = MOST_STEPS,
-) -> Lowered:
+) -> Tightened:
     """Change multipliers until the bound of a related problem is low enough, if that works.
 
     Candidates that no selection above a target has are dropped on the way. The bounds that follow
@@ -180,7 +180,7 @@ def lower(
         Subgradient steps after which it is given up.
     """
     if not len(multipliers.values):
-        return Lowered(multipliers, np.ones(problem.n_candidates, np.bool_))
+        return Tightened(multipliers, np.ones(problem.n_candidates, np.bool_))
     clusters, counts = multipliers.clusters, multipliers.counts
     candidate, meets = np.nonzero(satisfied(problem, clusters, counts).T)
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
@@ -188,7 +188,7 @@ def lower(
         problem.scores, problem.first, starts, np.ascontiguousarray(meets), counts,
         multipliers.values, enough, target, steps,
     )  # fmt: skip
-    return Lowered(Multipliers(clusters, best, counts), left)
+    return Tightened(Multipliers(clusters, best, counts), left)
 
 
 @kernel

@@ -97,7 +97,7 @@ def scratch_for(graph: OrderGraph) -> Scratch:
 
 
 @kernel
-def settle(
+def propagate(
     graph: OrderGraph,
     patterns: Patterns,
     scratch: Scratch,
@@ -145,7 +145,7 @@ def settle(
 
 
 @kernel
-def glance(
+def quick_bound(
     graph: OrderGraph,
     patterns: Patterns,
     scratch: Scratch,
@@ -153,7 +153,7 @@ def glance(
     cost: float,
     threshold: float,
 ) -> tuple[int, np.uint64, float, np.uint64, float]:
-    """Do the same as :func:`settle` with the patterns' bound alone.
+    """Do the same as :func:`propagate` with the patterns' bound alone.
 
     The candidates stand by falling score. One is out of question below S when it costs as much as
     the threshold leaves to its variable's group.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 
-from .bounds import COMPLETE, OPEN, Scratch, glance, settle
+from .bounds import COMPLETE, OPEN, Scratch, propagate, quick_bound
 from .patterns import Patterns, charged, estimate
 from .rows import OrderGraph, lowest, size_of
 
@@ -141,11 +141,11 @@ def expand(
         at[EXPANDED] += 1
         placed, cost, threshold = table.placed[state], table.cost[state], table.costs[0]
         if ascents > 0:
-            became, placed, cost, coming, _ = settle(
+            became, placed, cost, coming, _ = propagate(
                 graph, patterns, scratch, placed, cost, threshold, ascents
             )
         else:
-            became, placed, cost, coming, _ = glance(
+            became, placed, cost, coming, _ = quick_bound(
                 graph, patterns, scratch, placed, cost, threshold
             )
         if became == COMPLETE and cost < table.costs[1]:

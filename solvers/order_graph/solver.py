@@ -22,7 +22,7 @@ from ..components import Component
 from ..lp.multipliers import Multipliers
 from ..progress import Progress
 from ..result import Status
-from .bounds import Scratch, glance, scratch_for, settle
+from .bounds import Scratch, propagate, quick_bound, scratch_for
 from .patterns import (
     coupling,
     no_patterns,
@@ -266,7 +266,7 @@ class _Sweeps:
     def _selection(
         self, graph: OrderGraph, scratch: Scratch, table: Table, keep: NDArray[np.int64]
     ) -> NDArray[np.int64] | None:
-        """Settle the states on the cheapest path to the complete set again, and note the choices.
+        """Return the selection along the cheapest path to the complete set, or ``None``.
 
         The search took the same choices, because its threshold does not change.
         """
@@ -278,10 +278,10 @@ class _Sweeps:
             placed, cost = table.placed[state], float(table.cost[state])
             threshold = float(table.costs[0])
             if self.light:
-                glance(graph, self.patterns, scratch, placed, cost, threshold)
+                quick_bound(graph, self.patterns, scratch, placed, cost, threshold)
             else:
                 ascents = self.parameters.ascents
-                settle(graph, self.patterns, scratch, placed, cost, threshold, ascents)
+                propagate(graph, self.patterns, scratch, placed, cost, threshold, ascents)
             new = following & ~int(placed)
             for v in range(len(chosen)):
                 if new >> v & 1:

@@ -2,8 +2,8 @@
 
 The nodes to look at wait in a queue: variables ``0..n-1`` for their best place, choices ``n..`` for
 their best value. After a change come the variables whose candidate changed, those they may take as
-parents, and the relatives that were passed. A kick changes a few neighbouring things, so climbing
-back costs as much as its surroundings, not as much as the problem.
+parents, and the relatives that were passed. A perturbation changes a few neighbouring things, so
+climbing back costs as much as its surroundings, not as much as the problem.
 """
 
 from typing import NamedTuple

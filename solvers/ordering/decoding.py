@@ -5,7 +5,7 @@ literal ``l`` is node ``n + l``. A variable's position is its place in the order
 stands before all variables, a false one behind them. So a candidate can be chosen if all that it
 needs stands before its variable, and no bit set as wide as the problem is ever read.
 
-Kernels that search count the candidates they look at in ``work[0]``: effort is bounded by counts,
+Kernels that search count the candidates they look at in ``work[0]``: budget is bounded by counts,
 and the same seed gives the same answer.
 """
 

@@ -27,7 +27,7 @@ from ..components import Component
 from ..progress import OutOfTime
 from .climb import order_anew
 from .decoding import LEAST, Lists, list_candidates, place_by_weight, positions_along, score_of
-from .iterated_local_search import climb_with_shakes, copy_of, take_over
+from .iterated_local_search import copy_of, iterated_local_search, take_over
 from .moves import State
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -39,25 +39,27 @@ ISLANDS = 4
 ROUND = 1_000_000
 """Candidates that an island looks at in a round, about a twentieth of a second."""
 
-CROSSING = 4
+RECOMBINATION = 4
 """Rounds after which islands learn from the best one."""
 
-PATIENCE = 16
+STALL_LIMIT = 16
 """Rounds without gain after which an island begins anew."""
 
-HEAT = 1.0
+TEMPERATURE = 1.0
 """Temperature, in nats, at which every second island begins a round."""
 
-EVERY_SHAKE = 2**62
-"""A number of shakes that the effort bounds."""
+UNLIMITED = 2**62
+"""A number of perturbations that the budget bounds."""
 
 
 class Island:
     """One search: an order with its selection, and since when it has not been bettered."""
 
-    def __init__(self, lists: Lists, heat: float, rng: np.random.Generator, options: int) -> None:
+    def __init__(
+        self, lists: Lists, temperature: float, rng: np.random.Generator, options: int
+    ) -> None:
         self.lists = lists
-        self.heat = heat
+        self.temperature = temperature
         self.rng = rng
         self.values = np.zeros(options, np.int64)
         self.begin(rng.permutation(len(lists.first) - 1))
@@ -70,7 +72,7 @@ class Island:
         self.stalled = 0
 
     def search(
-        self, effort: int, best: NDArray[np.int64] | None, is_late: Callable[[], bool]
+        self, budget: int, best: NDArray[np.int64] | None, is_late: Callable[[], bool]
     ) -> "Island":
         """Search on for a round, after a look at the best selection if there is one."""
 
@@ -79,10 +81,11 @@ class Island:
                 raise OutOfTime
 
         if best is not None and self.chosen.min() >= 0:
-            adopt(self.lists, self.order, self.values, self.chosen, best, self.rng)
+            recombine(self.lists, self.order, self.values, self.chosen, best, self.rng)
         with suppress(OutOfTime):
-            climb_with_shakes(
-                self.lists, self.order, self.values, self.chosen, effort, EVERY_SHAKE, self.heat,
+            iterated_local_search(
+                self.lists, self.order, self.values, self.chosen, budget, UNLIMITED,
+                self.temperature,
                 self.rng, pause,
             )  # fmt: skip
         complete = self.chosen.min() >= 0
@@ -99,10 +102,10 @@ def rounds(
     start: Found | None,
     seed: int,
     threads: int,
-    effort: int = ROUND,
+    budget: int = ROUND,
     until: float = inf,
 ) -> Iterator[tuple[Found | None, int]]:
-    """Yield the best selection after each round, without end, with the effort of the round.
+    """Yield the best selection after each round, without end, with the budget of the round.
 
     Parameters
     ----------
@@ -114,7 +117,7 @@ def rounds(
         Seed of all islands.
     threads
         How many islands are searched at a time; the outcome does not depend on it.
-    effort
+    budget
         Candidates that an island looks at in a round.
     until
         When a round is broken off, by the monotonic clock.
@@ -123,7 +126,7 @@ def rounds(
     options = len(component.options)
     seeds = np.random.SeedSequence(seed).spawn(ISLANDS)
     islands = [
-        Island(lists, HEAT * (k % 2), np.random.default_rng(s), options)
+        Island(lists, TEMPERATURE * (k % 2), np.random.default_rng(s), options)
         for k, s in enumerate(seeds)
     ]
     islands[-1].begin(place_by_weight(lists, np.zeros(len(lists.scores)), islands[-1].values))
@@ -141,15 +144,15 @@ def rounds(
     try:
         while True:
             number += 1
-            guide = best[0] if best is not None and number % CROSSING == 0 else None
-            running = [pool.submit(island.search, effort, guide, is_late) for island in islands]
+            guide = best[0] if best is not None and number % RECOMBINATION == 0 else None
+            running = [pool.submit(island.search, budget, guide, is_late) for island in islands]
             for future in running:
                 island = future.result()
                 if island.score > best_score:
                     best, best_score = (island.chosen.copy(), island.values.copy()), island.score
-            yield best, effort * ISLANDS
+            yield best, budget * ISLANDS
             for island in islands[1:]:
-                if island.stalled >= PATIENCE:
+                if island.stalled >= STALL_LIMIT:
                     island.begin(island.rng.permutation(component.n_variables))
     finally:
         stopped.set()
@@ -157,7 +160,7 @@ def rounds(
 
 
 @kernel
-def adopt(
+def recombine(
     lists: Lists,
     order: NDArray[np.int64],
     values: NDArray[np.int64],

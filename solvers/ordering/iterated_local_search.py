@@ -23,16 +23,16 @@ from .decoding import LEAST, Lists, choose_along, latest_need, positions_along, 
 from .moves import Plan, State, empty_plan, flip, needs_node
 
 LARGE = 0.35
-"""Share of the kicks that rearrange whole surroundings."""
+"""Share of the perturbations that rearrange whole surroundings."""
 
-SHAKE = 30
-"""What a shake costs besides, in candidates looked at."""
+PERTURBATION_COST = 30
+"""What a perturbation costs besides, in candidates looked at."""
 
 BLOCK = 1_000_000
 """Candidates looked at between two pauses, about a tenth of a second."""
 
 
-class Shaken(NamedTuple):
+class SearchState(NamedTuple):
     """The state of a search between two blocks of work.
 
     Attributes
@@ -43,9 +43,9 @@ class Shaken(NamedTuple):
         What waits to be looked at, and room for two plans.
     totals
         Score of the last accepted copy, and the best score, shape (2,).
-    work, shakes
-        Candidates and arcs looked at, and shakes done, shape (1,); -1 shakes before the first
-        local optimum.
+    work, perturbations
+        Candidates and arcs looked at, and perturbations done, shape (1,); -1 before the
+        first local optimum.
     """
 
     state: State
@@ -56,51 +56,53 @@ class Shaken(NamedTuple):
     later: Plan
     totals: NDArray[np.float64]
     work: NDArray[np.int64]
-    shakes: NDArray[np.int64]
+    perturbations: NDArray[np.int64]
 
 
-def climb_with_shakes(
+def iterated_local_search(
     lists: Lists,
     order: NDArray[np.int64],
     values: NDArray[np.int64],
     chosen: NDArray[np.int64],
-    effort: int,
-    shakes: int,
-    heat: float,
+    budget: int,
+    perturbations: int,
+    temperature: float,
     rng: np.random.Generator,
     pause: Pause = no_pause,
 ) -> int:
-    """Climb from an order and values, then from shaken copies; leave the best in place.
+    """Climb from an order and values, then from perturbed copies; leave the best in place.
 
-    ``heat`` is the temperature in the beginning, in nats. Returns the number of candidates and arcs
+    ``temperature`` is that in the beginning, in nats. Returns the number of candidates and arcs
     looked at. What ``pause`` raises between two blocks of work passes through, and the best so far
     is left in place all the same.
     """
-    search = begin_shaking(lists, order, values, chosen, rng)
+    search = begin_search(lists, order, values, chosen, rng)
     try:
-        while not shake_on(lists, search, effort, shakes, heat, int(search.work[0]) + BLOCK, rng):
+        while not continue_search(
+            lists, search, budget, perturbations, temperature, int(search.work[0]) + BLOCK, rng
+        ):
             pause()
     finally:
-        best = search.state if search.shakes[0] < 0 else search.top
+        best = search.state if search.perturbations[0] < 0 else search.top
         order[:], values[:], chosen[:] = best.order, best.values, best.chosen
     return int(search.work[0])
 
 
 @kernel
-def begin_shaking(
+def begin_search(
     lists: Lists,
     order: NDArray[np.int64],
     values: NDArray[np.int64],
     chosen: NDArray[np.int64],
     rng: np.random.Generator,
-) -> Shaken:
+) -> SearchState:
     """Return the beginning of a search: the best candidates along an order."""
     work = np.zeros(1, np.int64)
     state = State(order.copy(), positions_along(lists, order, values), values.copy(), chosen.copy())
     queue = empty_queue(lists)
     choose_along(lists, state.position, state.chosen, work)
     push_all(queue, rng)
-    return Shaken(
+    return SearchState(
         state,
         copy_of(state),
         copy_of(state),
@@ -114,12 +116,12 @@ def begin_shaking(
 
 
 @kernel
-def shake_on(
+def continue_search(
     lists: Lists,
-    search: Shaken,
-    effort: int,
-    shakes: int,
-    heat: float,
+    search: SearchState,
+    budget: int,
+    perturbations: int,
+    temperature: float,
     until: int,
     rng: np.random.Generator,
 ) -> bool:
@@ -131,31 +133,38 @@ def shake_on(
         if search.queue.head_length[1] > 0:
             return False
         total = total_of(lists.scores, state.chosen)
-        shake = search.shakes[0]
-        if shake < 0:
+        done = search.perturbations[0]
+        if done < 0:
             totals[0] = totals[1] = total
             take_over(search.kept, state)
             take_over(search.top, state)
         else:
-            work[0] += SHAKE + n // 8
-            _accept(search, total, heat * (1.0 - max(work[0] / effort, shake / shakes)), rng)
-        shake += 1
-        search.shakes[0] = shake
-        if shake >= shakes or work[0] > effort:
+            work[0] += PERTURBATION_COST + n // 8
+            _accept(
+                search,
+                total,
+                temperature * (1.0 - max(work[0] / budget, done / perturbations)),
+                rng,
+            )
+        done += 1
+        search.perturbations[0] = done
+        if done >= perturbations or work[0] > budget:
             return True
-        if shake % n == n - 1:
+        if done % n == n - 1:
             order_anew(lists, state, rng, work)
             push_all(search.queue, rng)
         else:
-            kick(lists, state, search.queue, LARGE, rng, work)
+            perturb(lists, state, search.queue, LARGE, rng, work)
 
 
 @kernel
-def _accept(search: Shaken, total: float, heat: float, rng: np.random.Generator) -> None:
+def _accept(
+    search: SearchState, total: float, temperature: float, rng: np.random.Generator
+) -> None:
     """Go on from a copy that lost nothing, or little for the temperature, else from the last."""
     totals = search.totals
     is_kept = total >= totals[0] - LEAST
-    if is_kept or (heat > 0.0 and total > totals[0] + heat * np.log(rng.random())):
+    if is_kept or (temperature > 0.0 and total > totals[0] + temperature * np.log(rng.random())):
         totals[0] = total
         take_over(search.kept, search.state)
         if total > totals[1] + LEAST:
@@ -183,7 +192,7 @@ def take_over(target: State, source: State) -> None:
 
 
 @kernel
-def kick(
+def perturb(
     lists: Lists,
     state: State,
     queue: Queue,
@@ -199,7 +208,7 @@ def kick(
         return
     while True:
         if len(state.values) and rng.random() < 0.25:
-            _change_choice(lists, state, queue, rng, work)
+            _perturb_choice(lists, state, queue, rng, work)
         elif rng.random() < 0.5:
             _grant_better(lists, state, queue, v, rng, work)
         else:
@@ -326,7 +335,7 @@ def _grant_better(
 
 
 @kernel
-def _change_choice(
+def _perturb_choice(
     lists: Lists, state: State, queue: Queue, rng: np.random.Generator, work: NDArray[np.int64]
 ) -> None:
     """Let a random choice take a random value, whatever that costs."""

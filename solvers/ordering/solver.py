@@ -25,13 +25,13 @@ from ..lp.root import MOST_ROUNDS, solve_root
 from ..progress import OutOfTime, Pause, Progress, no_pause
 from ..result import ROUNDING, Status
 from .decoding import Lists, list_candidates, place_by_weight
-from .islands import HEAT, ISLANDS, ROUND, rounds
-from .iterated_local_search import climb_with_shakes
+from .islands import ISLANDS, ROUND, TEMPERATURE, rounds
+from .iterated_local_search import iterated_local_search
 
-EFFORT = 2_000
+BUDGET = 2_000
 """Candidates that a search without a time limit looks at, for each candidate there is."""
 
-LEAST_EFFORT = 40_000_000
+LEAST_BUDGET = 40_000_000
 """The same for small components."""
 
 RELAXED = 1_000_000
@@ -68,8 +68,8 @@ class OrderSearch:
         self,
         order: NDArray[np.int64],
         values: NDArray[np.int64],
-        effort: int,
-        shakes: int,
+        budget: int,
+        perturbations: int,
         pause: Pause = no_pause,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Return the best selection found and its choice values, or ``None`` if there is none.
@@ -78,16 +78,16 @@ class OrderSearch:
         ----------
         order, values
             Where to begin, shapes (n,) and (c,).
-        effort
+        budget
             About how many candidates to look at.
-        shakes
-            How often at most to continue from a shaken copy of the best order.
+        perturbations
+            How often at most to continue from a perturbed copy of the best order.
         pause
             Called between blocks of work; what it raises passes through.
         """
         values = values.copy()
         chosen = np.full(self.component.n_variables, -1, np.int64)
-        self.climb(order.copy(), values, chosen, effort, shakes, pause)
+        self.climb(order.copy(), values, chosen, budget, perturbations, pause)
         return None if chosen.min() < 0 else (chosen, values)
 
     def climb(
@@ -95,15 +95,17 @@ class OrderSearch:
         order: NDArray[np.int64],
         values: NDArray[np.int64],
         chosen: NDArray[np.int64],
-        effort: int,
-        shakes: int,
+        budget: int,
+        perturbations: int,
         pause: Pause = no_pause,
     ) -> None:
         """Search as :meth:`improve`, in place: the best so far is there whatever ``pause`` raises.
 
         A variable without a candidate along the order has the number -1.
         """
-        climb_with_shakes(self.lists, order, values, chosen, effort, shakes, HEAT, self.rng, pause)
+        iterated_local_search(
+            self.lists, order, values, chosen, budget, perturbations, TEMPERATURE, self.rng, pause
+        )
 
     def greedy_order(
         self, values: NDArray[np.int64], weights: NDArray[np.float64]
@@ -195,7 +197,7 @@ def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT
         At the time limit.
     """
     component = progress.components[k]
-    relaxations = LEAST_EFFORT if progress.left < inf else RELAXED // component.n_candidates
+    relaxations = LEAST_BUDGET if progress.left < inf else RELAXED // component.n_candidates
     bounding = Bounding(component, progress.scores[k], max(5, relaxations))
     try:
         _search(progress, k, bounding, options)
@@ -207,19 +209,19 @@ def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT
 def _search(progress: Progress, k: int, bounding: Bounding, options: SolverOptions) -> None:
     component, last = progress.components[k], _last_moment(progress, k)
     limited = progress.left < inf  # else when a bound arrives must not decide the answer
-    effort, absolute_gap = options.iteration_budget, options.absolute_gap
-    if effort is None:
-        wanted = max(LEAST_EFFORT, EFFORT * component.n_candidates)
-        effort = 2**62 if limited else wanted
+    budget, absolute_gap = options.iteration_budget, options.absolute_gap
+    if budget is None:
+        wanted = max(LEAST_BUDGET, BUDGET * component.n_candidates)
+        budget = 2**62 if limited else wanted
     spent = 0
-    start, each = progress.incumbent(k), min(ROUND, effort // ISLANDS)
+    start, each = progress.incumbent(k), min(ROUND, budget // ISLANDS)
     threads = max(1, n_threads(options.threads) - 1)
     searches = rounds(
         component,
         start=start,
         seed=options.seed,
         threads=threads,
-        effort=each,
+        budget=each,
         until=progress.deadline,
     )
     for found, work in searches:
@@ -229,7 +231,7 @@ def _search(progress: Progress, k: int, bounding: Bounding, options: SolverOptio
         progress.pause()
         spent += work
         is_best = progress.scores[k] + absolute_gap >= component.relaxation
-        if is_best or spent >= effort or progress.left <= last:
+        if is_best or spent >= budget or progress.left <= last:
             break
         if limited and progress.closed[k]:
             break

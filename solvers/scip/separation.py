@@ -32,7 +32,7 @@ MOST_PROGRAMS = 1
 TAIL, LEAST_GAIN = 5, 0.05
 """Rounds at the root that must have closed such a part of the gap, or branching begins."""
 
-Answer = dict[str, Any]
+Reply = dict[str, Any]
 
 
 class Acyclicity(Conshdlr):
@@ -55,7 +55,7 @@ class Acyclicity(Conshdlr):
         for variable in self.master.x:
             self.master.model.addVarLocksType(variable, locktype, nlocksneg, nlockspos)
 
-    def consinitlp(self, constraints: Any) -> Answer:
+    def consinitlp(self, constraints: Any) -> Reply:
         """Begin with the clusters that are known."""
         if self.begun:  # SCIP asks again at each node
             return {}
@@ -70,31 +70,31 @@ class Acyclicity(Conshdlr):
         checklprows: bool,
         printreason: bool,
         completely: bool,
-    ) -> Answer:
+    ) -> Reply:
         """Accept a selection without a directed cycle."""
         return self.master.guarded(lambda: self._judge(solution), {"result": RESULT.INFEASIBLE})
 
-    def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Answer:
+    def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> Reply:
         """Cut off the linear program's selection when it has a directed cycle."""
         return self.master.guarded(self._enforce, {"result": RESULT.INFEASIBLE})
 
     def consenfops(
         self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool
-    ) -> Answer:
+    ) -> Reply:
         """Accept the pseudo solution when it has no directed cycle."""
         return self.master.guarded(lambda: self._judge(None), {"result": RESULT.INFEASIBLE})
 
-    def conssepalp(self, constraints: Any, nusefulconss: int) -> Answer:
+    def conssepalp(self, constraints: Any, nusefulconss: int) -> Reply:
         """Add the most violated cluster inequalities."""
         return self.master.guarded(self._separate, {"result": RESULT.DIDNOTFIND})
 
     def consprop(
         self, constraints: Any, nusefulconss: int, nmarkedconss: int, proptiming: int
-    ) -> Answer:
+    ) -> Reply:
         """Exclude the candidates that would close a cycle with arcs that are forced."""
         return self.master.guarded(self._propagate, {"result": RESULT.DIDNOTRUN})
 
-    def _propagate(self) -> Answer:
+    def _propagate(self) -> Reply:
         master, component = self.master, self.master.component
         if master.model.getStage() != STAGE.SOLVING:
             return {"result": RESULT.DIDNOTRUN}
@@ -103,13 +103,13 @@ class Acyclicity(Conshdlr):
             return {"result": RESULT.DIDNOTFIND}
         return {"result": RESULT.CUTOFF if master.exclude(out) else RESULT.REDUCEDDOM}
 
-    def _judge(self, solution: Any) -> Answer:
+    def _judge(self, solution: Any) -> Reply:
         x, _ = self.master.solution(solution)
         support = self.master.support(np.round(x))
         circuits = short_circuits(*support, self.master.component.n_variables, 1)
         return {"result": RESULT.INFEASIBLE if len(circuits) else RESULT.FEASIBLE}
 
-    def _enforce(self) -> Answer:
+    def _enforce(self) -> Reply:
         x, _ = self.master.relaxed()
         n = self.master.component.n_variables
         circuits = short_circuits(*self.master.support(x), n, MOST_CUTS)
@@ -117,7 +117,7 @@ class Acyclicity(Conshdlr):
             return self._judge(None)
         return self._add(Counted.of(circuits), forced=True)
 
-    def _separate(self) -> Answer:
+    def _separate(self) -> Reply:
         if self.master.model.getDepth() == 0 and self._tails_off():
             return {"result": RESULT.DIDNOTRUN}
         x, _ = self.master.relaxed()
@@ -158,7 +158,7 @@ class Acyclicity(Conshdlr):
         fractional = bool((np.abs(x - np.round(x)) > LEAST).any())
         return fractional and self.master.model.getDepth() == 0 and self.programs < MOST_PROGRAMS
 
-    def _add(self, found: Counted, *, forced: bool) -> Answer:
+    def _add(self, found: Counted, *, forced: bool) -> Reply:
         """Add cluster inequalities to the linear program."""
         component = self.master.component
         starts, items, forms = cluster_rows(

@@ -46,7 +46,7 @@ STATUSES: dict[str, Status] = {
 }
 """What SCIP's ways to stop mean here."""
 
-EFFORT = 200
+BUDGET = 200
 """Candidates looked at after each rounding, for each candidate of the problem."""
 
 
@@ -256,7 +256,7 @@ class Rounding(Heur):
         self.seen = x
         values = round_choices(z, master.component.option_first)
         order = self.search.greedy_order(values, x)
-        found = self.search.improve(order, values, EFFORT * len(x), 0)
+        found = self.search.improve(order, values, BUDGET * len(x), 0)
         if found is not None and master.offer(*found):
             return {"result": RESULT.FOUNDSOL}
         return {"result": RESULT.DIDNOTFIND}

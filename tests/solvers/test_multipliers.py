@@ -10,7 +10,7 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, dynamic
 from exactlearn.solvers import threshold_query as above
 from exactlearn.solvers.components import families_of
-from exactlearn.solvers.lp.dual_bounds import lower
+from exactlearn.solvers.lp.dual_bounds import tighten_bound
 from exactlearn.solvers.lp.multipliers import Meeting, Multipliers, satisfied
 from exactlearn.solvers.lp.root import cluster_multipliers
 from tests.brute_force import best_selection
@@ -65,13 +65,13 @@ def test_lowering_drops_no_candidate_of_a_selection_above_the_target(seed):
     best = best_selection(problem)
     multipliers = random_multipliers(rng, problem.n_variables)
     target = best - float(rng.choice([-1e-6, 1e-6, 1.0, 4.0]))
-    lowered, left = lower(multipliers, problem, target - 0.5, target)
+    tightened, left = tighten_bound(multipliers, problem, target - 0.5, target)
     assert len(np.unique(problem.child[left])) == problem.n_variables
     for c in np.flatnonzero(~left):
         child = problem.child[c]
         alone = problem.select((problem.child != child) | (np.arange(len(left)) == c))
         assert best_selection(alone) <= target
-    assert (lowered.bound(problem.select(left)) >= best - 1e-9) or best <= target
+    assert (tightened.bound(problem.select(left)) >= best - 1e-9) or best <= target
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -83,12 +83,12 @@ def test_any_multipliers_bound_every_network(seed):
     for multipliers in (
         anyhow,
         found,
-        lower(anyhow, problem, best)[0],
-        lower(found, problem, best)[0],
+        tighten_bound(anyhow, problem, best)[0],
+        tighten_bound(found, problem, best)[0],
     ):
         assert (multipliers.values >= 0).all()
         assert multipliers.bound(problem) >= best - 1e-9
-    assert lower(anyhow, problem, best)[0].bound(problem) <= anyhow.bound(problem) + 1e-12
+    assert tighten_bound(anyhow, problem, best)[0].bound(problem) <= anyhow.bound(problem) + 1e-12
     nothing = Multipliers(np.zeros((0, problem.n_variables), np.bool_), np.zeros(0))
     assert found.bound(problem) <= nothing.bound(problem) + 1e-9
 
@@ -102,7 +102,7 @@ def test_lowering_reaches_a_bound_that_exists():
             continue
         start = Multipliers(found.clusters, np.zeros(len(found.values)))
         enough = found.bound(problem) + 0.2
-        reached += lower(start, problem, enough)[0].bound(problem) <= enough + 1e-9
+        reached += tighten_bound(start, problem, enough)[0].bound(problem) <= enough + 1e-9
     assert reached >= 20
 
 
@@ -124,12 +124,12 @@ def test_a_selection_above_a_target_is_found_or_there_is_none(seed, monkeypatch)
     if seed % 3 == 2:
         monkeypatch.setattr(above, "MOST_PLACED", 0)
     for target in (best - 2.0, best - 1e-4, best + 1e-4, best + 3.0):
-        found = above.select_above(problem, target, multipliers, start)
+        found = above.best_above(problem, target, multipliers, start)
         assert (found.parents is None) == found.proven == (best < target)
         if found.parents is not None:
             tables = [dict(problem.candidates(i)) for i in range(problem.n_variables)]
             score = sum(t[ps] for t, ps in zip(tables, found.parents, strict=True))
             assert target < score <= best + 1e-9
             assert len(topological_order(found.parents)) == problem.n_variables
-        quick = above.select_above(problem, target, multipliers, start, prove=False)
+        quick = above.best_above(problem, target, multipliers, start, prove=False)
         assert best > target or quick == (None, False, 0)

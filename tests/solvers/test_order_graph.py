@@ -21,9 +21,9 @@ from exactlearn.solvers.order_graph.bounds import (
     COMPLETE,
     OPEN,
     PRUNED,
-    glance,
+    propagate,
+    quick_bound,
     scratch_for,
-    settle,
     smallest_source,
 )
 from exactlearn.solvers.order_graph.patterns import (
@@ -188,14 +188,14 @@ def test_no_state_is_pruned_or_narrowed_wrongly(seed):
     by_cost = np.lexsort((priced.reduced, component.child))
     by_score = np.arange(component.n_candidates)
     for keep, rule, patterns in (
-        (by_cost, settle, no_patterns(n)),
-        (by_cost, settle, some),
-        (by_score, glance, some),
-        (by_score, glance, patterns_of(numbered, everything, np.array([n]), lambda: None)),
+        (by_cost, propagate, no_patterns(n)),
+        (by_cost, propagate, some),
+        (by_score, quick_bound, some),
+        (by_score, quick_bound, patterns_of(numbered, everything, np.array([n]), lambda: None)),
     ):
         graph = numbered.graph(priced.reduced, keep)
         scratch = scratch_for(graph)
-        ascents = (int(rng.integers(0, 30)),) if rule is settle else ()
+        ascents = (int(rng.integers(0, 30)),) if rule is propagate else ()
         for placed in range(1 << n):
             best = cheapest_completion(component, rows, placed, step)
             for threshold in (best - 1e-6, best + 1e-6, best + 1.0):

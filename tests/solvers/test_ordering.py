@@ -13,7 +13,7 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers.component_solver import SolverOptions
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.ordering import iterated_local_search as ordering_shakes
+from exactlearn.solvers.ordering import iterated_local_search as local_search
 from exactlearn.solvers.ordering.climb import climb, empty_queue, order_anew, push_all
 from exactlearn.solvers.ordering.decoding import (
     LEAST,
@@ -27,12 +27,12 @@ from exactlearn.solvers.ordering.decoding import (
 )
 from exactlearn.solvers.ordering.islands import (
     ISLANDS,
-    adopt,
     order_of,
     parts_of_difference,
+    recombine,
     rounds,
 )
-from exactlearn.solvers.ordering.iterated_local_search import kick
+from exactlearn.solvers.ordering.iterated_local_search import perturb
 from exactlearn.solvers.ordering.moves import (
     State,
     best_earlier,
@@ -133,7 +133,9 @@ def test_best_insertion_is_the_best_of_all_places(seed: int, n: int, choices: bo
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 12), choices=st.booleans())
-def test_kicks_and_climbs_equal_full_recomputation(seed: int, n: int, choices: bool) -> None:
+def test_perturbations_and_climbs_equal_full_recomputation(
+    seed: int, n: int, choices: bool
+) -> None:
     component = one_component(seed, n, choices=choices)
     rng = np.random.default_rng(seed)
     lists, state = random_state(component, rng)
@@ -146,7 +148,7 @@ def test_kicks_and_climbs_equal_full_recomputation(seed: int, n: int, choices: b
         assert is_consistent(component, state)
         assert total_of(lists.scores, state.chosen) >= before - 1e-9 - 1e-14 * abs(before)
         assert not queue.waits.any()
-        kick(lists, state, queue, 0.5, rng, work)
+        perturb(lists, state, queue, 0.5, rng, work)
         assert is_consistent(component, state)
 
 
@@ -214,7 +216,7 @@ def test_adopted_parts_add_up(seed: int, n: int) -> None:
     part = parts_of_difference(lists, mine.chosen, other.chosen)
     assert (part <= np.arange(len(part))).all()
     assert (part[mine.chosen == other.chosen] == np.flatnonzero(mine.chosen == other.chosen)).all()
-    won = adopt(lists, mine.order, mine.values, mine.chosen, other.chosen, rng)
+    won = recombine(lists, mine.order, mine.values, mine.chosen, other.chosen, rng)
     after = along(component, mine.order.tolist(), [])
     for v in range(component.n_variables):
         assert mine.chosen[v] < 0 or after[v] <= mine.chosen[v]
@@ -240,7 +242,7 @@ def test_two_islands_with_different_merits_give_both() -> None:
         selections.append((np.array(order), chosen))
     best = total_of(lists.scores, selections[0][1])
     order, chosen = selections[0]
-    won = adopt(lists, order, NO_VALUES, chosen, selections[1][1], np.random.default_rng(0))
+    won = recombine(lists, order, NO_VALUES, chosen, selections[1][1], np.random.default_rng(0))
     assert total_of(lists.scores, chosen) == pytest.approx(best + won)
 
 
@@ -254,12 +256,12 @@ def test_greedy_order_rounds_an_integral_solution() -> None:
     assert sum(lists.scores[c] for c in chosen) >= total_of(lists.scores, state.chosen) - 1e-9
 
 
-def ordered(problem: Problem, effort: int, **options: int) -> tuple[Progress, list[str]]:
+def ordered(problem: Problem, budget: int, **options: int) -> tuple[Progress, list[str]]:
     """Solve all components by local search alone."""
     progress = Progress(problem, split(problem), None, None)
     told = []
     for k in range(len(progress.components)):
-        chosen = SolverOptions(iteration_budget=effort, **options)
+        chosen = SolverOptions(iteration_budget=budget, **options)
         told.append(solve_component(progress, k, chosen))
     return progress, told
 
@@ -306,7 +308,7 @@ def test_same_seed_same_answer_on_any_number_of_threads() -> None:
     component = max(split(problem), key=lambda c: c.n_variables)
     told = []
     for threads in (1, 2, 2):
-        search = rounds(component, start=None, seed=3, threads=threads, effort=10**5)
+        search = rounds(component, start=None, seed=3, threads=threads, budget=10**5)
         found = [next(search)[0] for _ in range(9)]
         search.close()
         told.append([None if f is None else f[0].tolist() for f in found])
@@ -322,7 +324,7 @@ def test_rounds_begin_with_what_is_known() -> None:
     assert found is not None
     order = order_of(search.lists, found[0], NO_VALUES, np.random.default_rng(1))
     assert component.scores[along(component, order.tolist(), [])].sum() >= component.total(found[0])
-    again = rounds(component, start=found, seed=0, threads=1, effort=10**5)
+    again = rounds(component, start=found, seed=0, threads=1, budget=10**5)
     best, work = next(again)
     again.close()
     assert best is not None
@@ -331,9 +333,9 @@ def test_rounds_begin_with_what_is_known() -> None:
 
 
 def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordering_shakes, "BLOCK", 50)
+    monkeypatch.setattr(local_search, "BLOCK", 50)
     component = one_component(6, 12)
-    search = rounds(component, start=None, seed=0, threads=2, effort=10**15, until=0.0)
+    search = rounds(component, start=None, seed=0, threads=2, budget=10**15, until=0.0)
     found, _ = next(search)  # which would take years
     search.close()
     assert found is None or component.total(found[0]) <= component.relaxation
@@ -345,7 +347,7 @@ def test_pauses_change_nothing(choices: bool, monkeypatch: pytest.MonkeyPatch) -
     values = np.zeros(len(component.options), np.int64)
     found = []
     for block in (10**9, 7, 300):
-        monkeypatch.setattr(ordering_shakes, "BLOCK", block)
+        monkeypatch.setattr(local_search, "BLOCK", block)
         search = OrderSearch(component, np.random.default_rng(2))
         order = search.greedy_order(values, np.zeros(component.n_candidates))
         found.append(search.improve(order, values, 10**5, 60))
@@ -355,7 +357,7 @@ def test_pauses_change_nothing(choices: bool, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("pauses", [0, 1, 5, 200])
 def test_the_best_so_far_is_kept_at_a_pause(pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordering_shakes, "BLOCK", 50)
+    monkeypatch.setattr(local_search, "BLOCK", 50)
     component = one_component(8, 12)
     search = OrderSearch(component, np.random.default_rng(2))
     order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
@@ -418,10 +420,10 @@ def test_thousands_of_variables() -> None:
     search = OrderSearch(component, np.random.default_rng(0))
     order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
     climbed = search.improve(order, NO_VALUES, 10**6, 0)
-    shaken = search.improve(order, NO_VALUES, 10**6, 10**6)
+    perturbed = search.improve(order, NO_VALUES, 10**6, 10**6)
     assert climbed is not None
-    assert shaken is not None
-    assert component.total(climbed[0]) < component.total(shaken[0]) < component.relaxation
+    assert perturbed is not None
+    assert component.total(climbed[0]) < component.total(perturbed[0]) < component.relaxation
 
 
 @pytest.mark.parametrize(

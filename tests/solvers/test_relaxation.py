@@ -14,7 +14,7 @@ from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp import linear_program
 from exactlearn.solvers.lp.clusters import Counted
-from exactlearn.solvers.lp.dual_bounds import greedy_multipliers, lower
+from exactlearn.solvers.lp.dual_bounds import greedy_multipliers, tighten_bound
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
 from exactlearn.solvers.lp.relaxation import Relaxation
@@ -136,7 +136,8 @@ def test_any_counted_multipliers_bound_every_network(problem, seed):
         assert multipliers.bound(problem) >= best - 1e-9
         assert multipliers.positive().bound(problem) == pytest.approx(multipliers.bound(problem))
         assert (
-            lower(multipliers, problem, best)[0].bound(problem) <= multipliers.bound(problem) + 1e-9
+            tighten_bound(multipliers, problem, best)[0].bound(problem)
+            <= multipliers.bound(problem) + 1e-9
         )
     assert greedy_multipliers(problem).bound(problem) >= best
 

@@ -30,7 +30,7 @@ from exactlearn.augmentation.starts import Dag
 from exactlearn.augmentation.task import LimitReachedError, Task, pause
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
-from exactlearn.solvers.threshold_query import select_above
+from exactlearn.solvers.threshold_query import best_above
 
 
 class Moves(NamedTuple):
@@ -299,7 +299,7 @@ class MoveSearch:
         if prove and not query.is_open:
             return None
         try:
-            outcome = select_above(
+            outcome = best_above(
                 query.problem,
                 query.target,
                 query.multipliers,

@@ -28,7 +28,7 @@ from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.subsets import binomials
 from exactlearn.augmentation.local_search.set_families import SetFamilies
 from exactlearn.solvers import Problem
-from exactlearn.solvers.lp.dual_bounds import lower
+from exactlearn.solvers.lp.dual_bounds import tighten_bound
 from exactlearn.solvers.lp.multipliers import Multipliers
 
 
@@ -76,7 +76,7 @@ def tightened(query: ThresholdQuery, goals: Sequence[float], steps: int) -> Thre
     for goal in goals:
         if bound <= goal:
             continue
-        multipliers, left = lower(multipliers, problem, goal, target, steps)
+        multipliers, left = tighten_bound(multipliers, problem, goal, target, steps)
         problem = problem.select(left)
         if not problem.is_feasible:
             break
