@@ -185,6 +185,6 @@ def check(augmentation: Augmentation, dataset: Dataset, score: Score, rules: Fam
     better = better_solution(Task(dataset, score, rules), Incumbent(), solution, augmentation.t)
     if better is not None:
         raise CheckError(
-            f"a pair within distance {augmentation.t} scores {better.score!r}, more than "
+            f"a solution within distance {augmentation.t} scores {better.score!r}, more than "
             f"{augmentation.score!r}"
         )

@@ -225,7 +225,7 @@ class TestAugment:
         assert list(left) == ["changes", "of", "dag", "gain"]
         assert 0 <= left["changes"] <= left["of"]
         told = run(*words, status=3)
-        assert f"{left['changes']} of {left['of']} changes" in told
+        assert f"{left['changes']} of {left['of']} moves" in told
 
     def test_a_few_variables_are_solved_without_any_time(self, tables):
         words = ("augment", tables / "holes.csv", "--method", "mode", "--time-limit", 0)
