@@ -13,12 +13,12 @@ from exactlearn.commands._alternatives import (
     starting_values,
     worst_end,
 )
-from exactlearn.commands.artifacts import Findings, require_table_names, writable, write_trace_to
+from exactlearn.commands.artifacts import Artifacts, require_table_names, writable, write_trace_to
 from exactlearn.commands.augment import Alternatives
 from exactlearn.commands.output import Output, require_records
 from exactlearn.commands.pipeline import arc_constraints, learn_incomplete, load, score_of
 from exactlearn.commands.runs import Criterion, MethodName, Reading, Search
-from exactlearn.commands.search import conclude, searched
+from exactlearn.commands.search import conclude, run_search
 from exactlearn.data.dataset import Dataset
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
@@ -61,31 +61,31 @@ def run(
 
     more: dict[str, Any] = {}
 
-    def findings(learned: Learned) -> Findings:
+    def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None
         record = {**learning_record(data.names, learned), **more}
         record["completion"] = completion_record(data, learned.values)
         completed = data.complete(learned.values)
-        return Findings(data.names, learned.parents, record, completed, reduction, smoothing)
+        return Artifacts(data.names, learned.parents, record, completed, reduction, smoothing)
 
     start = starting_values(alternatives.start, data, reading)
-    result = searched(
+    result = run_search(
         output,
         method,
         lambda told: learn_incomplete(data, criterion, search, told, start=start),
-        findings,
+        artifacts,
     )
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
     if result.parents is not None and result.status != "interrupted":
-        with output.narration("alternatives") as narration:
-            more |= alternatives_record(alternatives, data, criterion, search, result, narration)
+        with output.progress_display("alternatives") as display:
+            more |= alternatives_record(alternatives, data, criterion, search, result, display)
     also = [] if trace is None else [partial(write_trace_to, result, trace, output)]
     conclude(
         output,
         data.names,
         result,
-        findings,
+        artifacts,
         completed=True,
         tables=_tables,
         also=also,

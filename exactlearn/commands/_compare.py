@@ -256,7 +256,7 @@ class Plan:
 
     def _judged(self, name: str, pair: Pair, search: Search) -> Comparison:
         data, truth = pair
-        with self.output.narration(f"{name}, seed {search.seed}") as narration:
+        with self.output.progress_display(f"{name}, seed {search.seed}") as display:
             how = learning(
                 data,
                 self.criterion,
@@ -264,7 +264,7 @@ class Plan:
                 self.learner,
                 self.networks,
                 self.smoothing,
-                narration,
+                display,
             )
             begun = monotonic()
             found = METHODS[name](data, how)

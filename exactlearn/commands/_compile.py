@@ -91,9 +91,9 @@ def _compiled(
     output: Output,
 ) -> Compilation:
     """Compile, telling each smaller graph."""
-    with output.narration("compiling") as narration, ExitStack() as until_first:
+    with output.progress_display("compiling") as display, ExitStack() as until_first:
         until_first.enter_context(ended_by_signal())
-        checkpoint, path = Checkpoint(narration.warn), output.path
+        checkpoint, path = Checkpoint(display.warn), output.path
 
         def keep(size: int, compiled: Callable[[], Compilation]) -> None:
             until_first.close()
@@ -106,7 +106,7 @@ def _compiled(
             max_size=max_size,
             time_limit=time_limit,
             seed=seed,
-            on_event=lambda size: narration.tell(f"effective size {size:,}"),
+            on_event=lambda size: display.tell(f"effective size {size:,}"),
             on_graph=keep,
         )
 

@@ -54,9 +54,9 @@ def run(
     learned_from = data if train is None else load(locate(train, ".csv"), reading)
     output.detail(size_told(data))
     begun = monotonic()
-    with output.narration(mode) as narration:
+    with output.progress_display(mode) as display:
         how = learning(
-            learned_from, criterion, search, learner, networks, smoothing, narration, missingness
+            learned_from, criterion, search, learner, networks, smoothing, display, missingness
         )
         imputer = Imputer(mode, how, given, draws).fit(learned_from)
     assert imputer.network is not None

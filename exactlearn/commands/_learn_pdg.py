@@ -76,14 +76,14 @@ def run(
         alpha=smoothing,
         seed=seed,
     )
-    with output.narration(f"learning ({chosen})") as narration:
-        keep = _keeping(request, test, output.path, Checkpoint(narration.warn))
+    with output.progress_display(f"learning ({chosen})") as display:
+        keep = _keeping(request, test, output.path, Checkpoint(display.warn))
         if output.path is not None and (chosen in ("direct", "hybrid") or network == LEARNT):
             keep_first(request, keep)
         if network == LEARNT:
-            narration.tell("network")
+            display.tell("network")
             request = replace(request, network=learnt_network(dataset, seed))
-        found = learn_by(request, narration.tell, keep)
+        found = learn_by(request, display.tell, keep)
     if frontier is not None and found.frontier is not None:
         write_frontier(found.frontier, frontier)
         output.wrote(frontier)

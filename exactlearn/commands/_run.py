@@ -14,10 +14,10 @@ from exactlearn._runtime.files import atomic_write
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.artifacts import (
-    Findings,
+    Artifacts,
     require_table_names,
+    write_artifacts,
     write_figures,
-    write_findings,
 )
 from exactlearn.commands.em import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
@@ -31,7 +31,7 @@ from exactlearn.commands.pipeline import (
 )
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import Queries, Run, read_run
-from exactlearn.commands.search import leave, searched, tell_message
+from exactlearn.commands.search import leave, run_search, tell_message
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
@@ -145,7 +145,7 @@ def _learn(
     """Learn the network, write it with the completed table, and return its DAG and record."""
     smoothing = run.network.smoothing
 
-    def findings(learned: Learned) -> Findings:
+    def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None
         record = learning_record(data.names, learned)
         completed = data.complete(list(learned.values)) if not data.is_complete else data
@@ -153,21 +153,21 @@ def _learn(
             record["completion"] = completion_record(data, learned.values)
         if truth is not None:
             record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
-        return Findings(data.names, learned.parents, record, completed, None, smoothing)
+        return Artifacts(data.names, learned.parents, record, completed, None, smoothing)
 
-    learned = _searched(run, data, output, findings)
+    learned = _searched(run, data, output, artifacts)
     if learned.status == "infeasible":
         raise InfeasibleError(learned.message)
     if learned.parents is None:
         output.note("No network was found within the limit.")
         leave(learned.status)
     tell_message(learned, output)
-    found = findings(learned)
-    write_findings(found, output, completed=not data.is_complete)
+    found = artifacts(learned)
+    write_artifacts(found, output, completed=not data.is_complete)
     return found.parents, dict(found.record)
 
 
-def _searched(run: Run, data: Dataset, output: Output, findings: Any) -> Learned:
+def _searched(run: Run, data: Dataset, output: Output, artifacts: Any) -> Learned:
     if data.is_complete:
         scored = scored_problem(data, run.score, run.search)
 
@@ -175,12 +175,12 @@ def _searched(run: Run, data: Dataset, output: Output, findings: Any) -> Learned
             found = learn_complete(scored.problem, scored.search, scored.told(on_event))
             return scored.judged(found)
 
-        return searched(output, "solving", solve, findings)
+        return run_search(output, "solving", solve, artifacts)
 
     def augment(on_event: OnEvent) -> Learned:
         return learn_incomplete(data, run.score, run.search, on_event)
 
-    return searched(output, run.search.method, augment, findings)
+    return run_search(output, run.search.method, augment, artifacts)
 
 
 def _network(

@@ -14,7 +14,7 @@ from exactlearn.commands._k_best import (
     k_best_tables,
     support_writers,
 )
-from exactlearn.commands.artifacts import Findings, writable, write_trace_in, write_trace_to
+from exactlearn.commands.artifacts import Artifacts, writable, write_trace_in, write_trace_to
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.pipeline import (
     Scored,
@@ -24,7 +24,7 @@ from exactlearn.commands.pipeline import (
     scored_problem,
 )
 from exactlearn.commands.runs import Criterion, Reading, Search
-from exactlearn.commands.search import conclude, search_told
+from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.commands.solve import KBest, SolveSettings
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
@@ -52,10 +52,8 @@ def run(
     path = locate(source, ".csv")
     writable(output, with_data=not is_score_file(path), completes=False)
     settings.require_writable()
-    with output.narration(f"reading {path.name}") as narration:
-        data, scored = _read(
-            path, source, criterion, reading, search, narration.stage, k_best.wanted
-        )
+    with output.progress_display(f"reading {path.name}") as display:
+        data, scored = _read(path, source, criterion, reading, search, display.stage, k_best.wanted)
         problem = scored.problem
         more = solver_keywords(settings, problem.names)
         if settings.certificate is not None and data is None:
@@ -69,18 +67,18 @@ def run(
         )
         listed: list[Enumeration] = []
 
-        def findings(learned: Learned) -> Findings:
+        def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
             record = learning_record(problem.names, learned)
             if settings.certificate is not None and isinstance(learned, Result):
                 record["certificate"] = learned.certificate and str(settings.certificate)
             for found in listed:
                 record |= k_best_record(k_best, problem, found, from_data=data is not None)
-            return Findings(
+            return Artifacts(
                 problem.names, learned.parents, record, data, lambda: problem, smoothing
             )
 
-        narration.stage("solving")
+        display.stage("solving")
 
         def learn(on_event: OnEvent) -> Result:
             left, told = scored.search, scored.told(on_event)
@@ -93,7 +91,7 @@ def run(
             listed.append(found)
             return best
 
-        result = search_told(output, narration, learn, findings)
+        result = run_shown_search(output, display, learn, artifacts)
     also = _also(result, settings, output)
     for found in listed:
         also += support_writers(k_best, problem, found, output)
@@ -101,7 +99,7 @@ def run(
         output,
         problem.names,
         result,
-        findings,
+        artifacts,
         completed=False,
         tables=partial(k_best_tables, k_best) if listed else learning_tables,
         also=also,

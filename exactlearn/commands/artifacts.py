@@ -20,7 +20,7 @@ from exactlearn.solvers import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class Artifacts:
     """A selection of parent sets and all that its files need.
 
     Parameters
@@ -60,30 +60,30 @@ def require_table_names(output: Output, data: Dataset) -> None:
         require_names(data, output.path)
 
 
-def _write_network(found: Findings, path: Path) -> None:
+def _write_network(found: Artifacts, path: Path) -> None:
     assert found.data is not None  # refused by writable()
     write_bif(fit_complete(found.data, found.parents, alpha=found.smoothing), path)
 
 
-def _write_table(found: Findings, path: Path) -> None:
+def _write_table(found: Artifacts, path: Path) -> None:
     assert found.data is not None
     write_dataset(found.data, path)
 
 
-def _write_record(found: Findings, path: Path) -> None:
+def _write_record(found: Artifacts, path: Path) -> None:
     write_json(found.record, path)
 
 
-def _write_figure(found: Findings, path: Path) -> None:
+def _write_figure(found: Artifacts, path: Path) -> None:
     write_figure(network_drawing(found.names, found.parents), path)
 
 
-def _write_scores(found: Findings, path: Path) -> None:
+def _write_scores(found: Artifacts, path: Path) -> None:
     assert found.problem is not None
     write_scores(found.problem(), path)
 
 
-Writer = Callable[[Findings, Path], None]
+Writer = Callable[[Artifacts, Path], None]
 
 
 def writers(completes: bool) -> dict[str, Writer]:
@@ -115,7 +115,7 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
         )
 
 
-def write_findings(found: Findings, output: Output, *, completed: bool) -> None:
+def write_artifacts(found: Artifacts, output: Output, *, completed: bool) -> None:
     """Write the file of the output's suffix; into a folder, network, record, table and figure."""
     path = output.path
     assert path is not None
@@ -137,7 +137,7 @@ def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> No
         output.note(f"No figure {paths[0].stem}: {error}")
 
 
-def write_incumbent(found: Findings, path: Path) -> None:
+def write_incumbent(found: Artifacts, path: Path) -> None:
     """Write a selection that may be improved yet; what does not depend on it is left for later."""
     if is_folder(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ def write_incumbent(found: Findings, path: Path) -> None:
         _write(found, path)
 
 
-def _write(found: Findings, path: Path) -> None:
+def _write(found: Artifacts, path: Path) -> None:
     writers(found.completes)[suffix_of(path)](found, path)
 
 

@@ -148,13 +148,13 @@ def told(
         At an interrupt before the first state.
     """
     states: list[S] = []
-    with output.narration("EM") as narration:
-        checkpoint = Checkpoint(narration.warn)
+    with output.progress_display("EM") as display:
+        checkpoint = Checkpoint(display.warn)
 
         def tell(state: S) -> None:
             states.append(state)
             checkpoint.keep(state.objective, lambda: write(reached(best_so_far(states))))
-            narration.tell(
+            display.tell(
                 f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             )
 

@@ -13,7 +13,7 @@ from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.errors import OptionError
 
 if TYPE_CHECKING:
-    from exactlearn.commands.progress import Narration
+    from exactlearn.commands.progress import ProgressDisplay
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +63,11 @@ class Output:
         if self.verbose and not self.quiet:
             click.echo(text, err=True)
 
-    def narration(self, task: str) -> "Narration":
-        """Return the narration of a task, as quiet or verbose as this."""
-        from exactlearn.commands.progress import Narration
+    def progress_display(self, task: str) -> "ProgressDisplay":
+        """Return the display of a task, as quiet or verbose as this."""
+        from exactlearn.commands.progress import ProgressDisplay
 
-        return Narration(task, quiet=self.quiet, verbose=self.verbose)
+        return ProgressDisplay(task, quiet=self.quiet, verbose=self.verbose)
 
     def wrote(self, path: Path) -> None:
         """Tell where a result lies."""

@@ -97,7 +97,7 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-class Narration:
+class ProgressDisplay:
     """Show what goes on, on standard error: a live line on a terminal, else lines with ``-v``.
 
     The live line has a bar: the share of the first gap that is closed, where there is a gap.

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import click
 
-from exactlearn.commands.artifacts import Findings, write_figures, write_findings, write_incumbent
+from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figures, write_incumbent
 from exactlearn.commands.output import Output, is_folder
-from exactlearn.commands.progress import Incumbent, Narration
+from exactlearn.commands.progress import Incumbent, ProgressDisplay
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
 from exactlearn.reporting.drawing import network_drawing
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
@@ -16,11 +16,11 @@ from exactlearn.solvers.result import Event, OnEvent, Result
 L = TypeVar("L", bound=Learned)
 
 
-def searched(
+def run_search(
     output: Output,
     task: str,
     learn: Callable[[OnEvent], L],
-    findings: Callable[[Learned], Findings],
+    artifacts: Callable[[Learned], Artifacts],
 ) -> L:
     """Learn while telling the progress and writing each incumbent.
 
@@ -32,31 +32,31 @@ def searched(
         What is going on, in a word.
     learn
         Learns, and reports events.
-    findings
+    artifacts
         What is written of a selection.
     """
-    with output.narration(task) as narration:
-        return search_told(output, narration, learn, findings)
+    with output.progress_display(task) as display:
+        return run_shown_search(output, display, learn, artifacts)
 
 
-def search_told(
+def run_shown_search(
     output: Output,
-    narration: Narration,
+    display: ProgressDisplay,
     learn: Callable[[OnEvent], L],
-    findings: Callable[[Learned], Findings],
+    artifacts: Callable[[Learned], Artifacts],
 ) -> L:
-    """Learn as :func:`searched`, under a narration that has begun."""
+    """Learn as :func:`run_search`, under a display that has begun."""
 
     def write(event: Event) -> None:
         assert output.path is not None
-        write_incumbent(findings(_so_far(event)), output.path)
+        write_incumbent(artifacts(_so_far(event)), output.path)
 
-    incumbent = Incumbent(write, narration.warn) if output.path is not None else None
+    incumbent = Incumbent(write, display.warn) if output.path is not None else None
 
     def on_event(event: Event) -> None:
         if incumbent is not None:
             incumbent(event)
-        narration(event)
+        display(event)
 
     return learn(on_event)
 
@@ -65,7 +65,7 @@ def conclude(
     output: Output,
     names: Sequence[str],
     learned: Learned,
-    findings: Callable[[Learned], Findings],
+    artifacts: Callable[[Learned], Artifacts],
     *,
     completed: bool,
     tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
@@ -84,7 +84,7 @@ def conclude(
         Variable names.
     learned
         The answer.
-    findings
+    artifacts
         What is written of it.
     completed
         Whether a folder gets the completed table.
@@ -109,7 +109,7 @@ def conclude(
     if learned.parents is None:
         output.note("No network was found.")
     else:
-        found = findings(learned)
+        found = artifacts(learned)
         record = dict(found.record)
         if output.path is not None:
             writing.append(lambda: _write_all(found, output, completed))
@@ -121,9 +121,9 @@ def conclude(
     leave(ended or learned.status)
 
 
-def _write_all(found: Findings, output: Output, completed: bool) -> None:
+def _write_all(found: Artifacts, output: Output, completed: bool) -> None:
     assert output.path is not None
-    write_findings(found, output, completed=completed)
+    write_artifacts(found, output, completed=completed)
     if is_folder(output.path):
         drawing = network_drawing(found.names, found.parents)
         write_figures(drawing, [output.path / "network.svg"], output)

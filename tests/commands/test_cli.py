@@ -309,7 +309,7 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
 
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])
 def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
-    def stop_at_the_second(narration, told):
+    def stop_at_the_second(display, told):
         if told.startswith("iteration 2"):
             raise KeyboardInterrupt
 
@@ -320,7 +320,7 @@ def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypa
         run("compile", "cancer", "-o", start)
     two = ("--method", "em", "--tolerance", 0)
     limited = run_json("fit", start, tables / "holes.csv", *two, "--iterations", 2, "-o", whole)
-    monkeypatch.setattr("exactlearn.commands.progress.Narration.tell", stop_at_the_second)
+    monkeypatch.setattr("exactlearn.commands.progress.ProgressDisplay.tell", stop_at_the_second)
     stopped = run("fit", start, tables / "holes.csv", *two, "-o", half, "--json", status=130)
     assert json.loads(stopped)["log_likelihood"] == limited["log_likelihood"]
     assert half.read_text() == whole.read_text()

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from exactlearn.commands import progress
-from exactlearn.commands.progress import Incumbent, Narration
+from exactlearn.commands.progress import Incumbent, ProgressDisplay
 from exactlearn.errors import OptionError
 from exactlearn.reporting.report import number, percent, strict
 from exactlearn.solvers.result import Event
@@ -109,7 +109,7 @@ def test_other_faults_are_not_swallowed(clock):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Let the narration write on a terminal that we can read."""
+    """Let the display write on a terminal that we can read."""
     screen = io.StringIO()
 
     def console(**options):
@@ -120,12 +120,12 @@ def terminal(monkeypatch):
 
 
 def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
-    with Narration("reading x.jkl") as narration:
-        narration.stage("solving")
-        narration(NOTHING)
-        narration(event(-4))
-        narration(event(-2)._replace(nodes=17, bound=-1.0))
-        narration.warn("The best so far is not saved")
+    with ProgressDisplay("reading x.jkl") as display:
+        display.stage("solving")
+        display(NOTHING)
+        display(event(-4))
+        display(event(-2)._replace(nodes=17, bound=-1.0))
+        display.warn("The best so far is not saved")
     shown = terminal.getvalue()
     told = ("solving", "score -2.0000", "bound -1.0000", "gap 50.00 %", "17 nodes", "0:00:00")
     assert all(part in shown for part in told)
@@ -133,29 +133,29 @@ def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
 
 
 def test_a_quiet_terminal_shows_nothing(terminal):
-    with Narration("solving", quiet=True) as narration:
-        narration(event(-3))
-        narration.warn("no")
+    with ProgressDisplay("solving", quiet=True) as display:
+        display(event(-3))
+        display.warn("no")
     assert terminal.getvalue() == ""
 
 
 def test_verbose_narration_tells_each_stage(capsys):
-    with Narration("reading", verbose=True) as narration:
-        narration.stage("solving")
-        narration.warn("careful")
+    with ProgressDisplay("reading", verbose=True) as display:
+        display.stage("solving")
+        display.warn("careful")
     assert capsys.readouterr().err == "solving ...\ncareful\n"
 
 
 def test_narration_is_silent_off_a_terminal(capsys):
-    with Narration("solving") as narration:
-        narration(event(-3))
+    with ProgressDisplay("solving") as display:
+        display(event(-3))
     assert capsys.readouterr() == ("", "")
 
 
 def test_verbose_narration_tells_each_improvement_once(capsys):
-    with Narration("solving", verbose=True) as narration:
+    with ProgressDisplay("solving", verbose=True) as display:
         for told in (NOTHING, event(-3), event(-3, 1.0), event(-2)):
-            narration(told)
+            display(told)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split("  ")[1] for line in lines] == [
         "bound 5.0000", "score -3.0000", "score -2.0000",
@@ -164,8 +164,8 @@ def test_verbose_narration_tells_each_improvement_once(capsys):
 
 
 def test_quiet_beats_verbose(capsys):
-    with Narration("solving", quiet=True, verbose=True) as narration:
-        narration(event(-3))
+    with ProgressDisplay("solving", quiet=True, verbose=True) as display:
+        display(event(-3))
     assert capsys.readouterr() == ("", "")
 
 
