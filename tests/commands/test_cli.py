@@ -523,7 +523,7 @@ class TestRun:
         def interrupt(*unused):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(ForestSearch, "_walk", interrupt)
+        monkeypatch.setattr(ForestSearch, "_anneal", interrupt)
         file, out = tmp_path / "full.toml", tmp_path / "out"
         file.write_text(f'[data]\nfile = "{tables / "full.csv"}"\n[figures]\nformats = []\n')
         record = run_json("run", file, "-o", out, status=130)
