@@ -76,13 +76,13 @@ def read_certificate(path: str | os.PathLike[str]) -> Certificate:
     FormatError
         When it is no JSON object with a certificate's keys.
     """
-    text = read_text(Path(path))
-    try:
-        content = json.loads(text)
-        if sorted(content) == KEYS.split() and content["format"] == FORMAT:
-            return Certificate(**content)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise FormatError(f"{path}: expected a certificate, a JSON object: {error}") from error
+    content = read_json(Path(path))
+    if (
+        isinstance(content, dict)
+        and sorted(content) == KEYS.split()
+        and content["format"] == FORMAT
+    ):
+        return Certificate(**content)
     raise FormatError(
         f"{path}: expected a JSON object with the keys {KEYS} and the format {FORMAT!r}"
     )
