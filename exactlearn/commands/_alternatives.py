@@ -1,4 +1,4 @@
-"""What comes next to the best completion: the k best pairs, and the loss by other values."""
+"""What comes next to the best completion: the k best solutions, and the loss by other values."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def worst_end(status: str, record: Mapping[str, Any]) -> str:
-    """Return how the search for the best pair ended, or one that :class:`Alternatives` wanted."""
+    """Return how the search for the best solution ended, or one of :class:`Alternatives`."""
     ends = (status, record.get("profile_status"), record.get("best_status"))
     return next((end for end in ("interrupted", "feasible") if end in ends), status)
 
@@ -57,7 +57,7 @@ def _profile_record(data: Dataset, known: "Profile") -> list[dict[str, Any]]:
 
 
 def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
-    """Return the pairs, and where their completions differ from that of the first."""
+    """Return the solutions, and where their completions differ from that of the first."""
     if not ranking.solutions:
         return []
     best = ranking.solutions[0]
@@ -85,7 +85,7 @@ def alternatives_tables(record: Mapping[str, Any]) -> list[Any]:
     tables: list[Any] = []
     if "best" in record:
         tables += ["", _ranking_table(record["best"])]
-    tables += _claim("the best pairs", record.get("best_status"))
+    tables += _claim("the best solutions", record.get("best_status"))
     if "profile" in record:
         cells, left = shown_cells(sorted(record["profile"], key=_next_loss))
         tables += ["", _profile_table(cells), *left]

@@ -20,12 +20,12 @@ from exactlearn.errors import OptionError
 
 @dataclass(frozen=True)
 class Alternatives:
-    """What is wanted beside the best pair.
+    """What is wanted beside the best solution.
 
     Parameters
     ----------
     best, best_completions
-        How many of the best pairs, or of the best completions, or neither.
+        How many of the best solutions, or of the best completions, or neither.
     profile
         Whether the loss by each other value is.
     start
@@ -49,7 +49,7 @@ class Alternatives:
 
 
 def alternatives_options(command: F) -> F:
-    """Add what is wanted beside the best pair: hands over ``alternatives``."""
+    """Add what is wanted beside the best solution: hands over ``alternatives``."""
 
     def build(
         best: int | None, best_completions: int | None, profile: bool, start: Path | None
@@ -64,7 +64,7 @@ def alternatives_options(command: F) -> F:
             "--best",
             type=click.IntRange(1),
             metavar="K",
-            help="List the K best pairs of network and completion, proven by branching.",
+            help="List the K best solutions (network and completion), proven by branching.",
         ),
         click.option(
             "--best-completions",
