@@ -24,11 +24,11 @@ from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
 
 from ..constrained import answer, conflict
 from ..constraints import Condition, ForbiddenAdjacency
-from ..ordering.neighbours import neighbours
 from ..problem import Problem
 from ..progress import OutOfTime
 from ..result import ROUNDING, OnEvent, Result, Status
 from ..select import solve
+from .neighbours import neighbours
 from .partition import Partition
 from .subproblems import Case, Incumbent, Parents
 

@@ -27,10 +27,10 @@ from ..constraints import ArcTotal, Clause, Constraint
 from ..implied_arcs import with_implied_arcs
 from ..lp.multipliers import Multipliers
 from ..lp.root import cluster_multipliers
-from ..ordering.neighbours import neighbours, repaired, total
 from ..problem import Problem
 from ..progress import LEAST, OutOfTime
 from ..result import TOLERANCE, Event, OnEvent, Result
+from .neighbours import neighbours, repaired, total
 from .subproblems import (
     NOTHING,
     Case,

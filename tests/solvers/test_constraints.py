@@ -26,9 +26,9 @@ from exactlearn.solvers.constraints import (
     Tiers,
     minimal_conflict,
 )
+from exactlearn.solvers.enumeration.neighbours import neighbours, repaired, total
 from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.ordering.neighbours import neighbours, repaired, total
 from exactlearn.solvers.select import SOLVERS
 from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
 from tests.solvers.test_solvers import random_problem, with_choices
