@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from exactlearn import __version__
-from exactlearn._runtime.interrupts import interruptible, terminated_as_interrupted
+from exactlearn._runtime.interrupts import terminated_as_interrupted
 from exactlearn.errors import ExactlearnError, ExitStatus, did_you_mean, shortened
 
 COMMANDS = {
@@ -79,8 +79,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; every error on purpose becomes a line and an exit status."""
         try:
-            with interruptible():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn._runtime.interrupts import interruptible
-
 from .constraints import ArcTotal, minimal_conflict
 from .enumeration.partition import OutOfChances, Partition, Solver
 from .implied_arcs import simple_network, with_implied_arcs
@@ -65,8 +63,7 @@ def solve_constrained(
     )
     status: Status = "optimal"
     try:
-        with interruptible():
-            search.advance()
+        search.advance()
     except (OutOfTime, OutOfChances):
         status = "feasible"
     except KeyboardInterrupt:

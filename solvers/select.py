@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible, stopped_by_interrupt
+from exactlearn._runtime.interrupts import stopped_by_interrupt
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
@@ -145,9 +145,8 @@ def solve(
     certificate: Certificate | None = None
     status: Status = "optimal"
     try:
-        with interruptible():
-            _find_incumbents(strategy, beginning)
-            status = strategy.prove()
+        _find_incumbents(strategy, beginning)
+        status = strategy.prove()
     except OutOfTime:
         status = "feasible"
     except KeyboardInterrupt:

@@ -19,21 +19,6 @@ GRACE = 0.7
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise :class:`KeyboardInterrupt` for a Ctrl-C that arrived as a compiled kernel returned.
-
-    Python runs the signal's handler inside the kernel's call then, and wraps what it raises into a
-    :class:`SystemError` about a result with an exception set.
-    """
-    try:
-        yield
-    except SystemError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise KeyboardInterrupt from error
-        raise
-
-
-@contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
     """Let SIGTERM, once, do what Ctrl-C does, so that the incumbent is kept.
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.enumeration.gadget import (
@@ -102,8 +101,7 @@ def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augme
 
 def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
     try:
-        with interruptible():
-            branch(task, SolutionPool(incumbent))
+        branch(task, SolutionPool(incumbent))
     except LimitReachedError as limit:
         return limit.status, "stopped before all branches were closed"
     except KeyboardInterrupt:
@@ -125,14 +123,13 @@ def _run(
 ) -> Augmentation:
     status: AugmentationStatus
     try:
-        with interruptible():
-            if task.dataset.is_complete:
-                incumbent.confirm(best_climb(task, incumbent, starts, 1))
-                status, message = "optimal", ""
-                incumbent.prove(incumbent.score)
-            else:
-                _begin(task, incumbent, starts)
-                status, message = search(task, incumbent)
+        if task.dataset.is_complete:
+            incumbent.confirm(best_climb(task, incumbent, starts, 1))
+            status, message = "optimal", ""
+            incumbent.prove(incumbent.score)
+        else:
+            _begin(task, incumbent, starts)
+            status, message = search(task, incumbent)
     except LimitReachedError as limit:
         offer_sparsest(task, incumbent)
         status, message = limit.status, "stopped before the exact search began"

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent
@@ -134,17 +133,16 @@ def profile(
     known = Known.without_search(dataset, best)
     claims: list[AugmentationStatus] = [best.status]
     try:
-        with interruptible():
-            if best.bound < inf:
-                rules = FamilyRules.of(max_parents, required, forbidden)
-                known.climb(score, rules, solver, time_limit)
-            while known.is_open.any() and claims[-1] != "interrupted":
-                left = None if time_limit is None else time_limit - (monotonic() - begun)
-                if left is not None and left <= 0.0:
-                    claims.append("feasible")
-                    break
-                share = None if left is None else left / int(known.is_open.sum())
-                claims.append(known.search(score, {**options, "time_limit": share}))
+        if best.bound < inf:
+            rules = FamilyRules.of(max_parents, required, forbidden)
+            known.climb(score, rules, solver, time_limit)
+        while known.is_open.any() and claims[-1] != "interrupted":
+            left = None if time_limit is None else time_limit - (monotonic() - begun)
+            if left is not None and left <= 0.0:
+                claims.append("feasible")
+                break
+            share = None if left is None else left / int(known.is_open.sum())
+            claims.append(known.search(score, {**options, "time_limit": share}))
     except LimitReachedError as limit:
         claims.append(limit.status)
     except KeyboardInterrupt:

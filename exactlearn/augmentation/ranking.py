@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.families import FamilyRules
@@ -133,9 +132,8 @@ def best_solutions(
 
 def _rank(task: Task, pool: SolutionPool) -> AugmentationStatus:
     try:
-        with interruptible():
-            _take_neighbours(task, pool)
-            branch(task, pool)
+        _take_neighbours(task, pool)
+        branch(task, pool)
     except LimitReachedError as limit:
         return limit.status
     except KeyboardInterrupt:

@@ -25,7 +25,6 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, best_ascent
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, flat_tables, space_for
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
@@ -311,14 +310,13 @@ def fit_em(
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
-    with interruptible():
-        states, converged = best_ascent(
-            map(problem.init, _starts(problem, first, starts, seed)),
-            problem.step,
-            iterations=iterations,
-            least_gain=tolerance * problem.total_weight,
-            on_iteration=on_iteration,
-        )
+    states, converged = best_ascent(
+        map(problem.init, _starts(problem, first, starts, seed)),
+        problem.step,
+        iterations=iterations,
+        least_gain=tolerance * problem.total_weight,
+        on_iteration=on_iteration,
+    )
     return EMResult(
         problem.network(states[-1].parameters),
         tuple(s.log_likelihood for s in states),

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.commands.augment import Alternatives
 from exactlearn.commands.pipeline import incomplete_options, load
@@ -181,14 +180,13 @@ def alternatives_record(
     options["on_event"] = on_event
     record: dict[str, Any] = {}
     try:
-        with interruptible():
-            if wanted.profile:
-                record["profile_status"] = "interrupted"
-                record |= _profiled(data, found, options)
-            if wanted.k is not None and record.get("profile_status") != "interrupted":
-                record["best_status"] = "interrupted"
-                del options["t"]
-                record |= _ranked(wanted, data, found, wanted.k, options)
+        if wanted.profile:
+            record["profile_status"] = "interrupted"
+            record |= _profiled(data, found, options)
+        if wanted.k is not None and record.get("profile_status") != "interrupted":
+            record["best_status"] = "interrupted"
+            del options["t"]
+            record |= _ranked(wanted, data, found, wanted.k, options)
     except KeyboardInterrupt:
         pass
     return record

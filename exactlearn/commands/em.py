@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.ascent import best_so_far
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, EMResult, EMState, fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
@@ -159,8 +158,7 @@ def told(
             )
 
         try:
-            with interruptible():
-                result = run(tell)
+            result = run(tell)
         except KeyboardInterrupt:
             if not states:
                 raise

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from exactlearn._runtime.files import atomic_write
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.errors import FormatError
 from exactlearn.formats.json_file import read_json
 from exactlearn.imputation.learning import Learning
@@ -82,8 +81,7 @@ class Record:
         runs = self.done.setdefault(experiment, {}).setdefault(repetition, {})
         if method not in runs or runs[method].get("learning") != learning:
             self.on_begin(f"{experiment}, {repetition}: {method}")
-            with interruptible():
-                runs[method] = strict(run()) | {"learning": learning}
+            runs[method] = strict(run()) | {"learning": learning}
             if self.path is not None:
                 atomic_write(self.path, json.dumps(self.done, allow_nan=False) + "\n")
         return runs[method]

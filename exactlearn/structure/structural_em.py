@@ -24,7 +24,6 @@ from math import inf
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
 from exactlearn.augmentation.task import LimitReachedError, Task
@@ -179,11 +178,10 @@ class _Alternation:
         """Alternate E- and M-steps from every start, within the limits."""
         status: StructuralStatus = "converged"
         try:
-            with interruptible():
-                for start in range(1 if self.task.dataset.is_complete else starts):
-                    if not self._alternate(self._first_table(start)):
-                        status = "feasible"
-                        self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
+            for start in range(1 if self.task.dataset.is_complete else starts):
+                if not self._alternate(self._first_table(start)):
+                    status = "feasible"
+                    self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
         except LimitReachedError as limit:
             status = "interrupted" if limit.status == "interrupted" else "feasible"
         except KeyboardInterrupt:

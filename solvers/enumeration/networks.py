@@ -18,7 +18,6 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
 
@@ -207,8 +206,7 @@ def _enumerate(
         search.on_network = _Known(search, kind, k).learn
     status: Status = "optimal"
     try:
-        with interruptible():
-            _collect(search, kind, k, factor, found)
+        _collect(search, kind, k, factor, found)
     except OutOfTime:
         status = "feasible"
     except KeyboardInterrupt:

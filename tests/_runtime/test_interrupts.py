@@ -1,4 +1,4 @@
-"""Ctrl-C that comes wrapped is taken as what it is, and SIGTERM as Ctrl-C."""
+"""SIGTERM is taken as Ctrl-C, and ends what cannot hear it."""
 
 import signal
 import subprocess
@@ -10,28 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
-from exactlearn._runtime.interrupts import interruptible, terminated_as_interrupted
+from exactlearn._runtime.interrupts import terminated_as_interrupted
 from exactlearn.commands import _query
-
-
-def wrapped(cause: BaseException) -> None:
-    """Raise what Python raises when a compiled function returns with an exception set."""
-    raise SystemError("returned a result with an exception set") from cause
-
-
-def test_a_wrapped_interrupt_is_one() -> None:
-    with pytest.raises(KeyboardInterrupt), interruptible():
-        wrapped(KeyboardInterrupt())
-
-
-def test_a_plain_interrupt_stays_one() -> None:
-    with pytest.raises(KeyboardInterrupt), interruptible():
-        raise KeyboardInterrupt
-
-
-def test_another_fault_stays_what_it_is() -> None:
-    with pytest.raises(SystemError, match="a result"), interruptible():
-        wrapped(ValueError())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

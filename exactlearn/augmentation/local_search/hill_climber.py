@@ -16,7 +16,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn._runtime.threads import n_threads
 from exactlearn.augmentation.incumbent import Incumbent, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
@@ -71,8 +70,7 @@ def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> A
     unproven: Unproven | None = None
     provable = is_tabulated(task)
     try:
-        with interruptible():
-            incumbent.confirm(best_climb(task, incumbent, starts, t))
+        incumbent.confirm(best_climb(task, incumbent, starts, t))
     except LimitReachedError as limit:
         offer_sparsest(task, incumbent)
         status, unproven = limit.status, incumbent.unproven

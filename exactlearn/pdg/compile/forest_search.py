@@ -14,7 +14,6 @@ from time import monotonic
 
 import numpy as np
 
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
@@ -177,8 +176,7 @@ class ForestSearch:
                 continue
             chains: list[Annealing] = []
             try:
-                with interruptible():
-                    self._anneal(i, chains, built)
+                self._anneal(i, chains, built)
             except KeyboardInterrupt:
                 finished = False
             best = min(chains, key=lambda chain: chain.smallest, default=None)

@@ -16,7 +16,6 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn._runtime.row_table import index_rows
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -181,12 +180,11 @@ def build_starts(
     found: list[list[Expansion]] = [[] for _ in parts]
     finished = True
     try:
-        with interruptible():
-            for part, built in zip(parts, found, strict=True):
-                builder.first(part, built)
-            on_first([built[0] for built in found])
-            for part, built in zip(parts, found, strict=True):
-                builder.others(part, built, until)
+        for part, built in zip(parts, found, strict=True):
+            builder.first(part, built)
+        on_first([built[0] for built in found])
+        for part, built in zip(parts, found, strict=True):
+            builder.others(part, built, until)
     except KeyboardInterrupt:
         finished = False
     for part, built in zip(parts, found, strict=True):

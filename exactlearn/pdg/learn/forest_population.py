@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
@@ -155,11 +154,10 @@ def learn_pdg(
     search = SuccessiveHalving(dataset, rows, size, seed, on_progress)
     finished = True
     try:
-        with interruptible():
-            search.grow(starts, significances, max_parents, scores)
-            search.screen()
-            for score in scores:
-                search.learn(score)
+        search.grow(starts, significances, max_parents, scores)
+        search.screen()
+        for score in scores:
+            search.learn(score)
     except KeyboardInterrupt:
         if search.screened is None:
             raise

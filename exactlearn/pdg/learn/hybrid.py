@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -147,15 +146,14 @@ def learn_hybrid(
     )
     models: list[HybridGraph] = []
     try:
-        with interruptible():
-            for score in scores:
-                frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
-                graph = smoothed_on(merges.merged(), dataset, alpha, seed)
-                likelihood = log_likelihood(graph, dataset)
-                models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
-                if on_model is not None:
-                    on_model(models[-1])
-            frontier = frontier.followed_by(merges.merge_until())
+        for score in scores:
+            frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
+            graph = smoothed_on(merges.merged(), dataset, alpha, seed)
+            likelihood = log_likelihood(graph, dataset)
+            models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
+            if on_model is not None:
+                on_model(models[-1])
+        frontier = frontier.followed_by(merges.merge_until())
     except KeyboardInterrupt:
         if not models:
             raise

@@ -10,7 +10,6 @@ from typing import cast
 
 import numpy as np
 
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import TooLargeError
@@ -177,18 +176,17 @@ def _hybrid(request: Request, report: Report, keep: Keep) -> LearntModels:
     best: HybridGraphs | None = None
     failure: TooLargeError | None = None
     try:
-        with interruptible():
-            for network in _networks(request, report):
-                try:
-                    found = _hybrid_of(network, request, report, keep)
-                except TooLargeError as error:
-                    failure = error
-                    continue
-                if best is None or (found.finished and found.score > best.score):
-                    best = found
-                if not found.finished:
-                    best = replace(best, finished=False)
-                    break
+        for network in _networks(request, report):
+            try:
+                found = _hybrid_of(network, request, report, keep)
+            except TooLargeError as error:
+                failure = error
+                continue
+            if best is None or (found.finished and found.score > best.score):
+                best = found
+            if not found.finished:
+                best = replace(best, finished=False)
+                break
     except KeyboardInterrupt:
         if best is None:
             raise

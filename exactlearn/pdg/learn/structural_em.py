@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
@@ -204,8 +203,7 @@ def structural_em_graph(
             on_graph(state, score.lambda_, lambda: counted.smoothed(state.graph, 1, alpha))
 
     try:
-        with interruptible():
-            converged = _run(StructuralEM(counted, score), start, iterations, states, report)
+        converged = _run(StructuralEM(counted, score), start, iterations, states, report)
     except KeyboardInterrupt:
         if not states:
             raise

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import interruptible
 from exactlearn.bayesnet.network import draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import posteriors
@@ -86,22 +85,21 @@ def structural_em_rounds(
 
     best = search(None)
     try:
-        with interruptible():
-            if forest == "forest" and best.finished:
-                # An edge that does not pay for all its parameters may pay once nodes are merged.
-                tree = search(None, "tree")
-                best = max(best, tree, key=lambda found: found.score)
-                if not tree.finished:
-                    return replace(best, finished=False)
-            for _ in range(rounds):
-                if not best.finished:
-                    break
-                table = drawn_completion(best.graph, dataset, rng)
-                start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
-                found = search(start)
-                if found.score <= best.score:
-                    return best if found.finished else replace(best, finished=False)
-                best = found
+        if forest == "forest" and best.finished:
+            # An edge that does not pay for all its parameters may pay once nodes are merged.
+            tree = search(None, "tree")
+            best = max(best, tree, key=lambda found: found.score)
+            if not tree.finished:
+                return replace(best, finished=False)
+        for _ in range(rounds):
+            if not best.finished:
+                break
+            table = drawn_completion(best.graph, dataset, rng)
+            start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
+            found = search(start)
+            if found.score <= best.score:
+                return best if found.finished else replace(best, finished=False)
+            best = found
     except KeyboardInterrupt:
         return replace(best, finished=False)
     return best
