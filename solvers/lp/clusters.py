@@ -168,45 +168,6 @@ def counted_violations(
 
 
 @kernel
-def cluster_row(
-    cluster: NDArray[np.bool_],
-    first: NDArray[np.int64],
-    member_first: NDArray[np.int64],
-    members: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], bool]:
-    """Return the candidates of a cluster's inequality in its shorter form, and which form it is.
-
-    True: the sum over those with a parent in the cluster is at most ``|C| - 1``. False: the sum
-    over those without is at least 1.
-    """
-    count = 0
-    for v in range(len(cluster)):
-        if cluster[v]:
-            count += first[v + 1] - first[v]
-    meets = np.empty(count, np.int64)
-    avoids = np.empty(count, np.int64)
-    n_meets, n_avoids = 0, 0
-    for v in range(len(cluster)):
-        if not cluster[v]:
-            continue
-        for c in range(first[v], first[v + 1]):
-            meeting = False
-            for at in range(member_first[c], member_first[c + 1]):
-                if cluster[members[at]]:
-                    meeting = True
-                    break
-            if meeting:
-                meets[n_meets] = c
-                n_meets += 1
-            else:
-                avoids[n_avoids] = c
-                n_avoids += 1
-    if n_meets < n_avoids:
-        return meets[:n_meets], True
-    return avoids[:n_avoids], False
-
-
-@kernel
 def arc_lengths(
     child: NDArray[np.int64],
     x: NDArray[np.float64],
