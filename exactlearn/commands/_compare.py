@@ -18,7 +18,7 @@ from exactlearn.data.labels import variable_index
 from exactlearn.data.missingness import hide
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
-from exactlearn.formats.bif import read_bif
+from exactlearn.formats.models import read_network
 from exactlearn.imputation.learning import Learner
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import class_variable, require_library
@@ -119,7 +119,7 @@ def _given(source: str, truth: str | None, reading: Reading, chosen: Sequence[st
 
 
 def _from_network(name: str, rows: int) -> Callable[[np.random.Generator], Dataset]:
-    network = read_bif(locate(name, ".bif"))
+    network = read_network(locate(name, ".bif"))
     return lambda rng: network.sample(rows, rng)
 
 

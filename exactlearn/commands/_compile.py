@@ -18,8 +18,7 @@ from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import Reading
 from exactlearn.errors import ExitStatus, OptionError
-from exactlearn.formats.bif import read_bif
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.models import GRAPHS, read_network, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_error
@@ -48,12 +47,12 @@ def run(
     seed: int,
 ) -> None:
     """Run the command with its options, of which :mod:`exactlearn.commands.compile` tells."""
-    require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
+    require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
     require_records(frontier, "--frontier")
     merges = merge_budget is not None or lambda_ is not None or data is not None
     if exact and (merges or frontier):
         raise OptionError("--exact compiles without loss: leave out the options of merging")
-    network = read_bif(locate(source, ".bif"))
+    network = read_network(locate(source, ".bif"))
     compiled = _compiled(network, root, time_limit, max_size, seed, output)
     added: dict[str, Any] = {}
     if exact:
@@ -171,8 +170,8 @@ def _changed(
 
 def _write(compiled: Compilation, added: dict[str, Any], path: Path) -> None:
     """Write the graph, its record with what is added to it, or its figure."""
-    if suffix_of(path) == ".pdg.json":
-        write_pdg(compiled.graph, path)
+    if suffix_of(path) in GRAPHS:
+        write_model(compiled.graph, path)
     elif suffix_of(path) == ".json":
         write_json(compilation_record(compiled) | added, path)
     else:

@@ -4,14 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.commands.pipeline import learning_problem, load
 from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.errors import OptionError
-from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.pdg_json import read_pdg, write_pdg
-from exactlearn.formats.scores import SCORES, is_score_file, read_scores, write_scores
-from exactlearn.formats.table import TABLES, write_dataset
+from exactlearn.formats.models import FORMATS as MODELS
+from exactlearn.formats.models import GRAPHS, NETWORKS, read_model, write_model
+from exactlearn.formats.scores import is_score_file, read_scores, write_scores, written_suffixes
+from exactlearn.formats.table import FORMATS as TABLES
+from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
@@ -25,12 +27,7 @@ def run(
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
     path = locate(source, ".bif")
-    kind, wanted = suffix_of(path), suffix_of(output.path)
-    writers = _WRITERS.get(kind) or (
-        dict.fromkeys(SCORES, _rewrite_scores)
-        if is_score_file(path)
-        else _table_writers(reading, criterion, search)
-    )
+    wanted, writers = suffix_of(output.path), _writers(path, reading, criterion, search)
     if wanted not in writers:
         raise OptionError(
             f"cannot write {path.name} as '{wanted}'; expected one of {', '.join(writers)}"
@@ -44,26 +41,33 @@ def run(
 Writer = Callable[[Path, Path], None]
 
 
-def _draw_network(source: Path, target: Path) -> None:
-    network = read_bif(source)
-    write_figure(network_drawing(network.names, network.parents), target)
+def _writers(
+    source: Path, reading: Reading, criterion: Criterion, search: Search
+) -> dict[str, Writer]:
+    """Return what writes each suffix that the content of a file can be written as."""
+    if suffix_of(source) in MODELS:
+        models = {**(NETWORKS if suffix_of(source) in NETWORKS else {}), **GRAPHS}
+        return {**dict.fromkeys(models, _rewrite_model), **dict.fromkeys(FIGURES, _draw_model)}
+    if is_score_file(source):
+        return dict.fromkeys(written_suffixes(), _rewrite_scores)
+    return _table_writers(reading, criterion, search)
 
 
-def _draw_decision_graph(source: Path, target: Path) -> None:
-    write_figure(decision_graph_drawing(read_pdg(source)), target)
+def _rewrite_model(source: Path, target: Path) -> None:
+    model = read_model(source)
+    if isinstance(model, BayesianNetwork) and suffix_of(target) in GRAPHS:
+        model = compile_network(model)
+    write_model(model, target)
 
 
-_WRITERS: dict[str, dict[str, Writer]] = {
-    ".bif": {
-        ".bif": lambda source, target: write_bif(read_bif(source), target),
-        ".pdg.json": lambda source, target: write_pdg(compile_network(read_bif(source)), target),
-        **dict.fromkeys(FIGURES, _draw_network),
-    },
-    ".pdg.json": {
-        ".pdg.json": lambda source, target: write_pdg(read_pdg(source), target),
-        **dict.fromkeys(FIGURES, _draw_decision_graph),
-    },
-}
+def _draw_model(source: Path, target: Path) -> None:
+    model = read_model(source)
+    drawing = (
+        network_drawing(model.names, model.parents)
+        if isinstance(model, BayesianNetwork)
+        else decision_graph_drawing(model)
+    )
+    write_figure(drawing, target)
 
 
 def _rewrite_scores(source: Path, target: Path) -> None:
@@ -78,4 +82,7 @@ def _table_writers(reading: Reading, criterion: Criterion, search: Search) -> di
         write_dataset(load(source, reading), target)
 
     # '.parquet' after a table is a table.
-    return {**dict.fromkeys(SCORES, write_score_file), **dict.fromkeys(TABLES, write_table)}
+    return {
+        **dict.fromkeys(written_suffixes(), write_score_file),
+        **dict.fromkeys(TABLES, write_table),
+    }

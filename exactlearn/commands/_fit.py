@@ -16,7 +16,7 @@ from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.runs import GraphParameters, NetworkParameters, Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExitStatus, OptionError
-from exactlearn.formats.models import Model, read_model, write_model
+from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import Refinement
 from exactlearn.queries.table_queries import query_rows
@@ -36,7 +36,7 @@ def run(
     """Run the command with its options, of which :mod:`exactlearn.commands.fit` tells."""
     model = read_model(locate(source, ".bif"))
     is_network = isinstance(model, BayesianNetwork)
-    require_suffix(output.path, (".bif",) if is_network else (".pdg.json",))
+    require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
     dataset = load_for(locate(table, ".csv"), reading, model)
     method = method or ("complete" if is_network and dataset.is_complete else "em")
     options = {"iterations": iterations, "tolerance": tolerance, "smoothing": smoothing}

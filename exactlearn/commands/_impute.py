@@ -15,8 +15,9 @@ from exactlearn.commands.runs import Criterion, Reading, Search
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.table import TABLES, write_dataset
+from exactlearn.formats.models import NETWORKS, read_network, write_model
+from exactlearn.formats.table import FORMATS as TABLES
+from exactlearn.formats.table import write_dataset
 from exactlearn.imputation import Imputed, Imputer, Learner, Missingness, Mode
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
@@ -47,7 +48,7 @@ def run(
 ) -> None:
     """Run the command with its options, of which :mod:`exactlearn.commands.impute` tells."""
     _check(output, mode, network, train)
-    given = None if network is None else read_bif(locate(network, ".bif"))
+    given = None if network is None else read_network(locate(network, ".bif"))
     path = locate(source, ".csv")
     data = load(path, reading) if given is None else load_for(path, reading, given)
     require_table_names(output, data)
@@ -88,8 +89,8 @@ def _check(output: Output, mode: Mode, network: str | None, train: str | None) -
         raise OptionError("--train: a given --network is not learned; leave one of the two out")
     if output.path is None or is_folder(output.path):
         return
-    require_suffix(output.path, (*TABLES, ".json", ".bif"))
-    if mode == "averaged" and suffix_of(output.path) == ".bif":
+    require_suffix(output.path, (*TABLES, ".json", *NETWORKS))
+    if mode == "averaged" and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: 'averaged' has several networks; write the table or .json"
         )
@@ -125,11 +126,11 @@ def _write(answer: _Answer, output: Output) -> None:
         _write_tables(answer.tables, path)
         write_json(answer.record, path / "result.json")
         if answer.record["parents"] is not None:
-            write_bif(answer.network, path / "network.bif")
+            write_model(answer.network, path / "network.bif")
     elif suffix_of(path) == ".json":
         write_json(answer.record, path)
-    elif suffix_of(path) == ".bif":
-        write_bif(answer.network, path)
+    elif suffix_of(path) in NETWORKS:
+        write_model(answer.network, path)
     else:
         write_dataset(answer.tables[0], path)
     output.wrote(path)

@@ -16,8 +16,7 @@ from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExitStatus, OptionError
-from exactlearn.formats.bif import read_bif
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.models import GRAPHS, read_network, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
@@ -53,7 +52,7 @@ def run(
     seed: int,
 ) -> None:
     """Run the command with its options, of which :mod:`exactlearn.commands.learn_pdg` tells."""
-    require_suffix(output.path, (".pdg.json", ".json", *FIGURES))
+    require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
     require_suffix(frontier, RECORDS, "--frontier")
     if len(lambdas) > 1 and validation is None:
         raise OptionError("several --lambda need --validation, a table to choose the model by")
@@ -98,7 +97,7 @@ def run(
         "models": rows,
     }
     if output.path is not None:
-        write_model(found.models[best][1], record, output.path)
+        _write(found.models[best][1], record, output.path)
         output.wrote(output.path)
     output.answer(record, *models_tables(record))
     if not found.finished:
@@ -116,7 +115,7 @@ def _keeping(
         row = model_row(lambda_, graph, request.dataset, test)
         seconds = monotonic() - begun
         record = {"method": request.method, **row, "seconds": seconds, "finished": False}
-        write_model(graph, {**record, "models": [row]}, path)
+        _write(graph, {**record, "models": [row]}, path)
 
     def keep(score: float, lambda_: float, smoothed: Callable[[], DecisionGraph]) -> None:
         if path is None or not checkpoint.is_due:
@@ -151,7 +150,7 @@ def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
     """Read a network of the table's variables, if a file of one is given."""
     if source is None or source == LEARNT:
         return None
-    network = read_bif(locate(source, ".bif"))
+    network = read_network(locate(source, ".bif"))
     if set(network.names) != set(dataset.names):
         different = sorted(set(network.names) ^ set(dataset.names))
         raise OptionError(
@@ -195,10 +194,10 @@ def models_tables(record: Mapping[str, Any]) -> list[Any]:
     return [facts(**told), plain_table(columns, rows)]
 
 
-def write_model(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
+def _write(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
     """Write the graph, its record or its figure."""
-    if suffix_of(path) == ".pdg.json":
-        write_pdg(graph, path)
+    if suffix_of(path) in GRAPHS:
+        write_model(graph, path)
     elif suffix_of(path) == ".json":
         write_json(record, path)
     else:

@@ -36,8 +36,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
 from exactlearn.evaluation.metrics import imputation_accuracy
-from exactlearn.formats.bif import write_bif
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.models import write_model
 from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check
@@ -83,7 +82,7 @@ def run(source: str, output: Output, seed: int | None, time_limit: float | None)
         output.note(f"Interrupted: the best so far lies in {folder}")
         raise click.exceptions.Exit(ExitStatus.INTERRUPTED)
     graph = _decision_graph(run, network, data, test, record, output)
-    write_pdg(graph, folder / "model.pdg.json")
+    write_model(graph, folder / "model.pdg.json")
     record["queries"] = [_answer(graph, queries) for queries in run.queries]
     _draw(run, network, graph, folder, output)
     write_json(record, folder / "result.json")
@@ -196,7 +195,7 @@ def _network(
         if not finished:
             record["status"] = "interrupted"
         record["network"], network = em_record(result), result.network
-    write_bif(network, path)
+    write_model(network, path)
     return network
 
 
@@ -214,7 +213,7 @@ def _decision_graph(
     checkpoint = Checkpoint(output.note)
 
     def keep(size: int, compiled: Callable[[], Compilation]) -> None:
-        checkpoint.keep(-size, lambda: write_pdg(compiled().graph, path))
+        checkpoint.keep(-size, lambda: write_model(compiled().graph, path))
 
     compiled = compile_and_check(network, on_graph=keep)
     if not compiled.finished:

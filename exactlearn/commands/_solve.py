@@ -30,7 +30,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.formats.models import read_parents
 from exactlearn.formats.score_table import writable_problem
-from exactlearn.formats.scores import SCORES, is_score_file, read_scores, score_text
+from exactlearn.formats.scores import is_score_file, read_scores, score_text, written_suffixes
 from exactlearn.instances import locate
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.solvers import Result
@@ -60,7 +60,7 @@ def run(
             more["scores"] = score_text(path)
         if problem.stopped:  # a proof would be one about the parent sets that were scored
             more.pop("certify", None)
-        if output.path is not None and suffix_of(output.path) in SCORES:
+        if output.path is not None and suffix_of(output.path) in written_suffixes():
             writable_problem(problem)
         output.detail(
             f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"

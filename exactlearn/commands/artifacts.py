@@ -10,9 +10,10 @@ from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
-from exactlearn.formats.bif import write_bif
-from exactlearn.formats.scores import SCORES, write_scores
-from exactlearn.formats.table import TABLES, require_names, write_dataset
+from exactlearn.formats.models import NETWORKS, write_model
+from exactlearn.formats.scores import write_scores, written_suffixes
+from exactlearn.formats.table import FORMATS as TABLES
+from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.reporting.drawing import Drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure
 from exactlearn.reporting.trace import Traced, write_trace
@@ -62,7 +63,7 @@ def require_table_names(output: Output, data: Dataset) -> None:
 
 def _write_network(found: Artifacts, path: Path) -> None:
     assert found.data is not None  # refused by writable()
-    write_bif(fit_complete(found.data, found.parents, alpha=found.smoothing), path)
+    write_model(fit_complete(found.data, found.parents, alpha=found.smoothing), path)
 
 
 def _write_table(found: Artifacts, path: Path) -> None:
@@ -89,9 +90,9 @@ Writer = Callable[[Artifacts, Path], None]
 def writers(completes: bool) -> dict[str, Writer]:
     """Return the function that writes each suffix; ``.parquet`` is a table where there is one."""
     return {
-        ".bif": _write_network,
+        **dict.fromkeys(NETWORKS, _write_network),
         ".json": _write_record,
-        **dict.fromkeys(SCORES, _write_scores),
+        **dict.fromkeys(written_suffixes(), _write_scores),
         **(dict.fromkeys(TABLES, _write_table) if completes else {}),
         **dict.fromkeys(FIGURES, _write_figure),
     }
@@ -108,7 +109,7 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
     if output.path is None or is_folder(output.path):
         return
     require_suffix(output.path, list(writers(completes)))
-    if not with_data and suffix_of(output.path) == ".bif":
+    if not with_data and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: parameters need data, but only scores were given; "
             "write .json, .dot, .svg or .png, or give the table"

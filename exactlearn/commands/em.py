@@ -14,8 +14,7 @@ from exactlearn.commands.output import Output
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import GraphParameters, NetworkParameters
 from exactlearn.data.dataset import Dataset
-from exactlearn.formats.bif import write_bif
-from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.formats.models import write_model
 from exactlearn.pdg.learn.refine import Refinement, RefinementState, refine
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.report import number
@@ -56,7 +55,7 @@ def fitted_network(
 
     def write(result: EMResult) -> None:
         if path is not None:
-            write_bif(result.network, path)
+            write_model(result.network, path)
 
     return told(run, reached, write, output)
 
@@ -105,7 +104,7 @@ def refined(
 
     def write(result: Refinement) -> None:
         if path is not None:
-            write_pdg(result.pdg, path)
+            write_model(result.pdg, path)
 
     return told(run, reached, write, output)
 

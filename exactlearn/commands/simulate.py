@@ -41,16 +41,17 @@ def command(
     import numpy as np
 
     from exactlearn.data.missingness import hide
-    from exactlearn.formats.bif import read_bif
-    from exactlearn.formats.table import TABLES, write_dataset
+    from exactlearn.formats.models import read_network
+    from exactlearn.formats.table import FORMATS as TABLES
+    from exactlearn.formats.table import write_dataset
     from exactlearn.reporting.report import facts
 
     if output.path is None:
         raise OptionError("simulate: expected the table to write, as in '-o data.csv'")
     for path in (output.path, complete):
-        require_suffix(path, TABLES)
+        require_suffix(path, tuple(TABLES))
     rng = np.random.default_rng(seed)
-    full = read_bif(locate(source, ".bif")).sample(rows, rng)
+    full = read_network(locate(source, ".bif")).sample(rows, rng)
     data = hide(full, spec, rng) if spec else full
     if complete is not None:
         write_dataset(full, complete)

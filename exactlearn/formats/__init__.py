@@ -3,7 +3,8 @@
 =========================  ==============================  =======================================
 content                    registry, by suffix             modules of the formats
 =========================  ==============================  =======================================
-network, decision graph    :mod:`~.models` ``FORMATS``     :mod:`~.bif`, :mod:`~.pdg_json`
+network                    :mod:`~.models` ``NETWORKS``    :mod:`~.bif`
+decision graph             :mod:`~.models` ``GRAPHS``      :mod:`~.pdg_json`
 table                      :mod:`~.table` ``FORMATS``      :mod:`~.delimited`, :mod:`~.parquet`
 local scores               :mod:`~.scores` ``FORMATS``     :mod:`~.jkl`, :mod:`~.parquet_scores`
 parents, certificate       (one format: JSON)              :mod:`~.models`, :mod:`~.json_file`
@@ -52,3 +53,23 @@ def format_of(path: Path, formats: Mapping[str, Format[C]], expected: str) -> Fo
     if suffix not in formats:
         raise OptionError(f"{path}: expected {expected}, found '{suffix}'")
     return formats[suffix]
+
+
+def writer_of(
+    path: Path, formats: Mapping[str, Format[C]], expected: str
+) -> Callable[[C, Path], None]:
+    """Return what writes the format of a file's suffix.
+
+    Raises
+    ------
+    OptionError
+        When no format that can be written has the suffix; says what was ``expected``.
+    """
+    writable = [suffix for suffix, known in formats.items() if known.write]
+    write = formats[suffix_of(path)].write if suffix_of(path) in formats else None
+    if write is None:
+        raise OptionError(
+            f"{path}: expected {expected}, ending in {', '.join(writable)}, found "
+            f"'{suffix_of(path)}'"
+        )
+    return write

@@ -4,6 +4,7 @@ A model is a Bayesian network or a probabilistic decision graph.
 """
 
 import os
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError, OptionError, did_you_mean
-from exactlearn.formats import Format, format_of
+from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
 from exactlearn.formats.json_file import read_json
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
@@ -19,15 +20,18 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 Model = BayesianNetwork | DecisionGraph
 
-FORMATS: Mapping[str, Format[Any]] = {
-    ".bif": Format(read_bif, write_bif),
-    ".pdg.json": Format(read_pdg, write_pdg),
-}
-"""Formats by the suffix of the file."""
+NETWORKS: dict[str, Format[BayesianNetwork]] = {".bif": Format(read_bif, write_bif)}
+"""Formats of Bayesian networks by the suffix of the file."""
+
+GRAPHS: dict[str, Format[DecisionGraph]] = {".pdg.json": Format(read_pdg, write_pdg)}
+"""Formats of decision graphs by the suffix of the file."""
+
+FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS)
+"""Formats of all models by the suffix of the file."""
 
 
 def read_model(path: Path) -> Model:
-    """Read a network (``.bif``) or a decision graph (``.pdg.json``); ``.gz`` may follow.
+    """Read a network or a decision graph in the format of the suffix; ``.gz`` may follow.
 
     Raises
     ------
@@ -36,23 +40,40 @@ def read_model(path: Path) -> Model:
     OptionError
         When the suffix names no model format.
     """
-    known = format_of(path, FORMATS, "a network (.bif) or a decision graph (.pdg.json)")
+    known = format_of(
+        path, FORMATS, f"a network ({_of(NETWORKS)}) or a decision graph ({_of(GRAPHS)})"
+    )
     model: Model = known.read(path)
     return model
 
 
+def read_network(path: Path) -> BayesianNetwork:
+    """Read a network in the format of the suffix; ``.gz`` may follow.
+
+    Raises
+    ------
+    FormatError, OptionError
+        As :func:`read_model`.
+    """
+    return format_of(path, NETWORKS, f"a network ({_of(NETWORKS)})").read(path)
+
+
 def write_model(model: Model, path: Path) -> None:
-    """Write a network as BIF or a decision graph as JSON, in one step.
+    """Write a model in the format of the suffix, in one step.
 
     Raises
     ------
     OptionError
-        When the file cannot be written.
+        When the suffix names no format of such a model, or the file cannot be written.
     """
     if isinstance(model, BayesianNetwork):
-        write_bif(model, path)
+        writer_of(path, NETWORKS, "a file for a network")(model, path)
     else:
-        write_pdg(model, path)
+        writer_of(path, GRAPHS, "a file for a decision graph")(model, path)
+
+
+def _of(formats: Mapping[str, object]) -> str:
+    return ", ".join(formats)
 
 
 def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
@@ -80,8 +101,8 @@ def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tu
     """
     source = Path(path)
     suffix = suffix_of(source)
-    if suffix == ".bif":
-        network = read_bif(source)
+    if suffix in NETWORKS:
+        network = read_network(source)
         found = {
             name: [network.names[p] for p in parents]
             for name, parents in zip(network.names, network.parents, strict=True)
@@ -90,7 +111,7 @@ def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tu
         found = _recorded(source)
     else:
         raise OptionError(
-            f"{source}: expected a network (.bif) or a result (.json), found '{suffix}'"
+            f"{source}: expected a network ({_of(NETWORKS)}) or a result (.json), found '{suffix}'"
         )
     return _placed(source, found, names)
 

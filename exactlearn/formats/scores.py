@@ -7,12 +7,11 @@ GOBNILP reads under both; ``.parquet`` is a table (:mod:`exactlearn.formats.parq
 
 import os
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import read_lines, read_text, suffix_of
-from exactlearn.formats import Format, format_of
+from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.jkl import format_jkl, read_jkl, write_jkl
 from exactlearn.formats.parquet_scores import (
     holds_scores,
@@ -23,7 +22,7 @@ from exactlearn.solvers.problem import Problem
 
 _TEXT = Format(read_jkl, write_jkl)
 
-FORMATS: Mapping[str, Format[Problem]] = {
+FORMATS: dict[str, Format[Problem]] = {
     ".jkl": _TEXT,
     ".scores": _TEXT,
     ".txt": Format(read_jkl),
@@ -31,8 +30,11 @@ FORMATS: Mapping[str, Format[Problem]] = {
 }
 """Formats by the suffix of the file."""
 
-SCORES = tuple(suffix for suffix, known in FORMATS.items() if known.write)
-"""Suffixes of files of local scores that are written."""
+
+def written_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of files of local scores that can be written."""
+    return tuple(suffix for suffix, known in FORMATS.items() if known.write)
+
 
 # A table never begins so: its second line would have another number of fields than its first.
 _BEGINNING = re.compile(rb"\s*\d+[ \t]*\n\s*\S+[ \t]+\d+[ \t]*\n")
@@ -62,7 +64,8 @@ def read_scores(path: str | os.PathLike[str]) -> Problem:
     MissingExtraError
         When a Parquet file is read without PyArrow.
     """
-    return _format_of(path, tuple(FORMATS)).read(Path(path))
+    expected = f"a file of local scores, ending in {', '.join(FORMATS)} ('.gz' may follow a text's)"
+    return format_of(Path(path), FORMATS, expected).read(Path(path))
 
 
 @checked_arguments()
@@ -85,9 +88,7 @@ def write_scores(problem: Problem, path: str | os.PathLike[str]) -> None:
     MissingExtraError
         When a Parquet file is written without PyArrow.
     """
-    write = _format_of(path, SCORES).write
-    assert write is not None
-    write(problem, Path(path))
+    writer_of(Path(path), FORMATS, "a file of local scores")(problem, Path(path))
 
 
 def is_score_file(path: Path) -> bool:
@@ -104,13 +105,6 @@ def is_score_file(path: Path) -> bool:
     if suffix == ".txt":
         return _BEGINNING.match(_COMMENT.sub(b"", read_lines(path))) is not None
     return suffix in FORMATS
-
-
-def _format_of(path: str | os.PathLike[str], suffixes: Sequence[str]) -> Format[Problem]:
-    expected = (
-        f"a file of local scores, ending in {', '.join(suffixes)} ('.gz' may follow a text's)"
-    )
-    return format_of(Path(path), {suffix: FORMATS[suffix] for suffix in suffixes}, expected)
 
 
 def score_text(path: str | os.PathLike[str]) -> str:

@@ -21,14 +21,11 @@ from exactlearn.formats.delimited import DELIMITED, SEPARATORS
 from exactlearn.formats.parquet import PARQUET
 from exactlearn.formats.raw_table import RawTable, TableFormat
 
-FORMATS: Mapping[str, TableFormat] = {
+FORMATS: dict[str, TableFormat] = {
     **dict.fromkeys(SEPARATORS, DELIMITED),
     ".parquet": PARQUET,
 }
 """Formats by the suffix of the file; a file of another suffix is read as delimited text."""
-
-TABLES = tuple(FORMATS)
-"""Suffixes of tables that are written."""
 
 
 def read_table(path: Path, *, header: bool = True, separator: str | None = None) -> RawTable:

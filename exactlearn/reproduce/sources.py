@@ -16,7 +16,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
 from exactlearn.errors import OptionError
-from exactlearn.formats.bif import read_bif
+from exactlearn.formats.models import read_network
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.reproduce.experiment import Draw
@@ -30,7 +30,7 @@ Hide = Callable[[Dataset, np.random.Generator], Dataset]
 
 def bundled(name: str) -> BayesianNetwork:
     """Return a network that comes with the package."""
-    return read_bif(locate(name, ".bif"))
+    return read_network(locate(name, ".bif"))
 
 
 def lucas_network() -> BayesianNetwork:

@@ -25,7 +25,7 @@ from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.naive_bayes import naive_bayes_models
 from exactlearn.errors import TooLargeError
-from exactlearn.formats.bif import read_bif
+from exactlearn.formats.models import read_network
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.forest_population import learn_pdg
 from exactlearn.pdg.learn.hybrid import smallest_as_likely
@@ -317,7 +317,7 @@ def drawn_split(setup: Setup, name: str) -> Split:
     if name.startswith("Rnd"):
         truth = random_model(name, setup.seed)
         return Split(truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng))
-    network = read_bif(public_data(setup.data, "bif") / f"{name.lower()}.bif.gz")
+    network = read_network(public_data(setup.data, "bif") / f"{name.lower()}.bif.gz")
     return Split(network.sample(TRAIN_ROWS, rng), network.sample(TEST_ROWS, rng))
 
 
