@@ -17,7 +17,7 @@ from exactlearn.pdg.compile.compile import (
     compile_network,
     max_error,
 )
-from exactlearn.pdg.compile.merge import equal_values, merge_equivalent
+from exactlearn.pdg.compile.merge import equal_values
 from exactlearn.pdg.compile.variable_forest import components, variable_forest
 from exactlearn.pdg.inference.flows import log_likelihood_rows, posteriors
 from exactlearn.pdg.learn.hybrid import collapse_unreached, reached_nodes
@@ -129,24 +129,6 @@ def test_an_error_is_found():
     assert max_error(network, wrong, np.random.default_rng(0), 100) > 1e-3
     impossible = graph.with_parameters(np.where(graph.parameters < 0.4, 0.0, graph.parameters))
     assert max_error(network, impossible, np.random.default_rng(0), 100) == np.inf
-
-
-@given(st.integers(0, 10_000), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
-def test_merging_keeps_the_distribution_and_reaches_the_fewest_nodes(seed, n):
-    graph = random_graph(np.random.default_rng(seed), n)
-    coarse = np.where(graph.parameters > 0, 1.0, 0.0)
-    sums = np.add.reduceat(coarse, graph.parameter_offsets[:-1])
-    coarse /= np.repeat(sums, np.diff(graph.parameter_offsets))
-    for start in (graph, graph.with_parameters(coarse)):
-        merged = merge_equivalent(start)
-        merged.check()
-        full = graph_joint(start)
-        np.testing.assert_allclose(graph_joint(merged), full, rtol=1e-12, atol=0)
-        assert (merged.node_counts <= start.node_counts).all()
-        assert merged.node_counts.tolist() == fewest_nodes(start, full)
-        again = merge_equivalent(merged)
-        assert again.n_nodes == merged.n_nodes
 
 
 def test_equal_values_have_equal_numbers():

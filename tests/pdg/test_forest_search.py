@@ -11,8 +11,7 @@ from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_starts
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
-from exactlearn.pdg.compile.conditioning import Descent
-from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.expansion import Descent, Expansion
 from exactlearn.pdg.compile.forest_moves import Tree, long_move
 from exactlearn.pdg.compile.forest_starts import Builder, least_cells, starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of

@@ -1,7 +1,7 @@
 """Simulated annealing over forests, towards the smallest effective size of the merged graph.
 
 Every move changes one set of variables (`exactlearn.pdg.compile.forest_moves`), whose number of
-nodes is kept or computed on its own (`exactlearn.pdg.compile.set_table`): the search minimises
+nodes is kept or computed on its own (`exactlearn.pdg.compile.conditioning`): the search minimises
 exactly the size of the graph that is built in the end. Some steps are several moves in a row,
 accepted or undone together, to come across places where single moves only make things worse.
 
@@ -15,10 +15,10 @@ from math import exp
 
 import numpy as np
 
+from exactlearn.pdg.compile.conditioning import SetTable, set_table
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.forest_moves import Move, State, Tree
 from exactlearn.pdg.compile.residuals import Residuals
-from exactlearn.pdg.compile.set_table import SetTable, set_table
 from exactlearn.pdg.compile.variable_forest import VariableForest
 
 Arrangement = tuple[int, tuple[int, ...]]
@@ -131,12 +131,12 @@ class SetTables:
         """Return the table of a set."""
         return self._tables[inside]
 
-    def add_built(self, built: Expansion, tree: Tree) -> None:
-        """Take over the tables of a forest that was built with its signatures kept."""
-        for variable, found in built.keys.items():
-            nodes = int(found.labels.max(initial=-1)) + 1
-            distinct = np.count_nonzero(np.bincount(found.labels[:-1], minlength=nodes))
-            self._add(SetTable(tree.inside[variable], *found, int(distinct)))
+    def add(self, table: SetTable) -> None:
+        """Take over a table."""
+        self._tables[table.inside] = table
+        self.nodes[table.inside] = table.n_nodes
+        self._kept += table.cells
+        self.work += table.cells
 
     def after(self, tree: Tree, move: Move, most_signatures: int) -> SetTable | None:
         """Return the table of the set that a move makes, before the move is done.
@@ -157,7 +157,7 @@ class SetTables:
             )
             if made is None:
                 return None
-            self._add(made)
+            self.add(made)
         return self._tables[move.inside]
 
     def drop_unused(self, trees: Sequence[Tree]) -> None:
@@ -166,12 +166,6 @@ class SetTables:
             used = {inside for tree in trees for inside in tree.inside}
             self._tables = {s: t for s, t in self._tables.items() if s in used}
             self._kept = sum(t.cells for t in self._tables.values())
-
-    def _add(self, table: SetTable) -> None:
-        self._tables[table.inside] = table
-        self.nodes[table.inside] = table.n_nodes
-        self._kept += table.cells
-        self.work += table.cells
 
 
 class Annealing:
@@ -205,7 +199,8 @@ class Annealing:
     ) -> None:
         self.tables = tables
         self.tree = Tree(adjacency, forest.order, forest.parents)
-        tables.add_built(Expansion(tables.residuals, forest, keep=True), self.tree)
+        for table in Expansion(tables.residuals, forest, keep=True).tables.values():
+            tables.add(table)
         self._root = root
         self._variables = sorted(forest.order)
         self._cardinalities = tables.residuals.cardinalities

@@ -1,45 +1,57 @@
 """The smallest decision graph over a given forest, built without writing out any clique's table.
 
 Going down the forest, the configurations of a variable's context are told apart only by the
-residuals of the families that reach across (`exactlearn.pdg.compile.residuals`); going up again,
+residuals of the families that reach across (`exactlearn.pdg.compile.conditioning`); going up again,
 each gets its distribution, and those with the same distribution and successors become one node
 (`exactlearn.pdg.compile.merge`). Only sums and products of numbers >= 0 and one division occur, so
 zeros stay exact and every parameter keeps full relative precision.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.row_table import index_rows
+from exactlearn._runtime.row_table import group_rows
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.compile.conditioning import Descent, signatures_below
+from exactlearn.pdg.compile.conditioning import Conditioned, SetTable, signature_families
 from exactlearn.pdg.compile.merge import merge_signatures, prune_unreached
-from exactlearn.pdg.compile.residuals import Residuals
+from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import VariableForest
 
-KEY_NUMBERS = 10
-"""How many numbers of keys take as much memory as a cell."""
+SIGNATURE_NUMBERS = 10
+"""How many numbers of signatures take as much memory as a cell."""
 
 
-class Keys(NamedTuple):
-    """What tells apart the configurations above a set, and what they lead to.
+class Descent:
+    """Conditioning on the variables of a forest from its roots downwards.
+
+    Parameters
+    ----------
+    residuals
+        The network's residuals.
+    forest
+        A tree in which each family lies on one path from the root.
 
     Attributes
     ----------
+    inside
+        For each variable, itself and all below, a bit mask.
     families
-        The families that reach across the border of the set.
-    keys
-        Numbers of their residuals, shape (keys, families).
-    values, labels
-        As `close` gives them.
+        For each variable the families that its signatures are about.
     """
 
-    families: tuple[int, ...]
-    keys: NDArray[np.int32]
-    values: NDArray[np.float64]
-    labels: NDArray[np.int32]
+    def __init__(self, residuals: Residuals, forest: VariableForest) -> None:
+        self.residuals, self.forest = residuals, forest
+        self.inside: dict[int, int] = {}
+        for v in reversed(forest.order):
+            self.inside[v] = mask_of([v])
+            for child in forest.children[v]:
+                self.inside[v] |= self.inside[child]
+        self.families = {v: signature_families(residuals, self.inside[v]) for v in forest.order}
+
+    def condition(self, variable: int, signatures: NDArray[np.int32]) -> Conditioned:
+        """Condition all signatures of a variable's subtree on each of its states."""
+        families = self.families[variable]
+        return Conditioned(self.residuals, self.inside[variable], variable, families, signatures)
 
 
 class Expansion:
@@ -54,7 +66,7 @@ class Expansion:
     max_cells
         Most cells to write out before merging.
     keep
-        Whether to keep `keys`.
+        Whether to keep `tables`.
 
     Attributes
     ----------
@@ -62,14 +74,13 @@ class Expansion:
         For each variable of the tree, as `exactlearn.pdg.model.decision_graph.assemble` takes them.
     cells
         Cells written out before merging.
-    keys
-        If kept: for each variable the keys that can occur, with their values and nodes, as
-        `close` gives those.
+    tables
+        If kept: the table of each variable's subtree.
 
     Raises
     ------
     TooLargeError
-        When there would be more than ``max_cells``, or keys that take as much memory; raised
+        When there would be more than ``max_cells``, or signatures that take as much memory; raised
         before they do.
     """
 
@@ -82,16 +93,15 @@ class Expansion:
         keep: bool = False,
     ) -> None:
         self.forest = forest
-        self.keys: dict[int, Keys] = {}
+        self.tables: dict[int, SetTable] = {}
         self.cells = 0
-        self._residuals = residuals
         self._max_cells = max_cells
+        self._descent = Descent(residuals, forest)
+        self._signatures: dict[int, NDArray[np.int32]] = {}
         self._weights: dict[int, NDArray[np.float64]] = {}
         self._below: dict[int, list[NDArray[np.int32]]] = {}
         self._go_down(keep)
-        self._go_up()
-        if keep:
-            self._drop_impossible_keys()
+        self._go_up(keep)
 
     @property
     def effective_size(self) -> int:
@@ -100,22 +110,21 @@ class Expansion:
         return sum(p.size * max(1, len(children[v])) for v, p in self.parameters.items())
 
     def _go_down(self, keep: bool) -> None:
-        forest = self.forest
-        descent = Descent(self._residuals, forest)
-        keys = {v: np.empty((1, 0), np.int32) for v in forest.order if forest.parents[v] < 0}
+        forest, descent, known = self.forest, self._descent, self._signatures
+        known |= {v: np.empty((1, 0), np.int32) for v in forest.order if forest.parents[v] < 0}
         for v in forest.order:
-            r, mine = self._residuals.cardinalities[v], keys.pop(v)
-            if keep:
-                none = np.empty(0), np.empty(0, np.int32)
-                self.keys[v] = Keys(descent.families[v], mine, *none)
-            self._count(len(mine) * r * max(1, len(forest.children[v])))
-            weights, after, sources = descent.condition(v, mine)
-            self._weights[v], self._below[v] = weights, []
-            for child, source in sources.items():
-                self._refuse(int(np.count_nonzero(weights)) * len(source) // KEY_NUMBERS)
-                rows, places = signatures_below(mine, weights, after, source)
-                labels, first, _ = index_rows(rows)
-                keys[child] = rows[first]
+            signatures = known[v] if keep else known.pop(v)
+            r = descent.residuals.cardinalities[v]
+            self._count(len(signatures) * r * max(1, len(forest.children[v])))
+            conditioned = descent.condition(v, signatures)
+            weights, self._below[v] = conditioned.weights, []
+            self._weights[v] = weights
+            for child in forest.children[v]:
+                families = descent.families[child]
+                self._refuse(int(np.count_nonzero(weights)) * len(families) // SIGNATURE_NUMBERS)
+                rows, places = conditioned.below(families)
+                labels, first = group_rows(rows)
+                known[child] = rows[first]
                 below = np.full(weights.size, -1, np.int32)
                 below[places] = labels
                 self._below[v].append(below.reshape(weights.shape))
@@ -130,7 +139,7 @@ class Expansion:
                 f"more than {self._max_cells:,} cells before merging, over the forest of this order"
             )
 
-    def _go_up(self) -> None:
+    def _go_up(self, keep: bool) -> None:
         labels: dict[int, NDArray[np.int32]] = {}
         values: dict[int, NDArray[np.float64]] = {}
         parameters: dict[int, NDArray[np.float64]] = {}
@@ -138,58 +147,36 @@ class Expansion:
         for v in reversed(self.forest.order):
             below, weights = self._below[v], self._weights[v]
             children = self.forest.children[v]
-            for child, at in zip(children, below, strict=True):
-                weights *= values[child][at]
             nodes = np.empty((*weights.shape, len(children)), np.int32)
             for i, (child, at) in enumerate(zip(children, below, strict=True)):
+                weights *= values[child][at]
                 nodes[:, :, i] = labels[child][at]
-            values[v], labels[v], parameters[v], successors[v] = close(weights, nodes)
-            if self.keys:
-                self.keys[v] = self.keys[v]._replace(values=values[v], labels=labels[v])
-            else:
+            values[v], labels[v], kept = merge_signatures(weights, nodes)
+            parameters[v], successors[v] = weights[kept], nodes[kept]
+            parameters[v] /= parameters[v].sum(axis=1, keepdims=True)
+            if not keep:
                 del self._below[v], self._weights[v]
                 for child in children:
                     del values[child], labels[child]
         self.parameters, self.successors = prune_unreached(
             self.forest.order, self.forest.children, parameters, successors
         )
+        if keep:
+            self._keep_tables(values, labels)
 
-    def _drop_impossible_keys(self) -> None:
-        reached = {v: np.zeros(len(k.values), np.bool_) for v, k in self.keys.items()}
+    def _keep_tables(
+        self, values: dict[int, NDArray[np.float64]], labels: dict[int, NDArray[np.int32]]
+    ) -> None:
+        """Fill `tables` with the signatures that can occur."""
+        possible = {v: np.zeros(len(rows), np.bool_) for v, rows in self._signatures.items()}
         for v in self.forest.order:
             if self.forest.parents[v] < 0:
-                reached[v][0] = True
-            weights = self._weights.pop(v)
-            live = (weights > 0) & reached[v][:-1, None]
+                possible[v][0] = True
+            live = (self._weights.pop(v) > 0) & possible[v][:, None]
             for child, at in zip(self.forest.children[v], self._below.pop(v), strict=True):
-                reached[child][at[live]] = True
-            families, keys, values, labels = self.keys[v]
-            possible = reached[v]
-            possible[-1] = True
-            self.keys[v] = Keys(families, keys[possible[:-1]], values[possible], labels[possible])
-
-
-def close(
-    weights: NDArray[np.float64], nodes: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
-    """Merge the keys of one variable into nodes.
-
-    Parameters
-    ----------
-    weights
-        Weight of each key and state with all that is below, shape (keys, states).
-    nodes
-        Children's nodes, shape (keys, states, children).
-
-    Returns
-    -------
-    values, labels
-        Weight of each key, and its node (-1 if it is impossible), both with one entry more at
-        the end, zero and -1, for keys that are not there.
-    parameters, successors
-        Of the nodes.
-    """
-    values, labels, kept = merge_signatures(weights, nodes)
-    parameters = weights[kept]
-    parameters /= parameters.sum(axis=1, keepdims=True)
-    return values, labels, parameters, nodes[kept]
+                possible[child][at[live]] = True
+            inside, families = self._descent.inside[v], self._descent.families[v]
+            signatures = self._signatures.pop(v)
+            self.tables[v] = SetTable.of(
+                inside, families, signatures, values[v], labels[v], possible[v]
+            )

@@ -16,13 +16,12 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.row_table import index_rows
+from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.pdg.compile.conditioning import Descent, signatures_below
-from exactlearn.pdg.compile.expansion import Expansion
+from exactlearn.pdg.compile.expansion import Descent, Expansion
 from exactlearn.pdg.compile.residuals import Residuals
 from exactlearn.pdg.compile.variable_forest import (
     VariableForest,
@@ -220,16 +219,16 @@ def least_cells(
         children = forest.children[v]
         cells += least_signatures(mine) * descent.residuals.cardinalities[v] * max(1, len(children))
         yield cells
-        weights, after, sources = descent.condition(v, mine)
-        live = np.where(weights > 0, rng.random(weights.shape), 0.0)
+        conditioned = descent.condition(v, mine)
+        live = rng.random(conditioned.weights.shape) * (conditioned.weights > 0)
         drawn = (live == live.max(axis=1, keepdims=True)) * live
         for child in children:
-            signatures[child] = signatures_below(mine, drawn, after, sources[child])[0]
+            signatures[child] = conditioned.below(descent.families[child], drawn)[0]
 
 
 def least_signatures(met: NDArray[np.int32]) -> float:
     """Return how many different signatures there are at least, almost surely, by samples."""
-    labels, first, _ = index_rows(met)
+    labels, first = group_rows(met)
     visits = np.bincount(labels).astype(np.float64)
     n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
     return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + DOUBT)))

@@ -8,48 +8,15 @@ equal when only rounding tells them apart.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.row_table import index_rows
-from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.forest import forest_order
 
 TOLERANCE = 1e-13
 """Relative difference up to which two parameters count as equal: rounding, nothing more."""
-
-
-class Merged(NamedTuple):
-    """Which nodes of one variable are equivalent.
-
-    Attributes
-    ----------
-    labels
-        Class of each node, numbered by first appearance, shape (nodes,).
-    representatives
-        First node of each class, shape (classes,).
-    """
-
-    labels: NDArray[np.int32]
-    representatives: NDArray[np.int64]
-
-
-def merge_nodes(parameters: NDArray[np.float64], successors: NDArray[np.int32]) -> Merged:
-    """Group the nodes of one variable that have equal parameters and successors.
-
-    Parameters
-    ----------
-    parameters
-        Shape (nodes, states); equal up to rounding (`exactlearn.pdg.compile.merge`), and zero
-        only equals zero.
-    successors
-        Classes of the successors, shape (nodes, states, children); ignored at zero parameters.
-    """
-    _, labels, representatives = merge_signatures(parameters, successors)
-    return Merged(labels[:-1], representatives)
 
 
 @kernel
@@ -146,27 +113,6 @@ def prune_unreached(
             new[used, place] = numbers[child][old[used, place]]
         renumbered[variable] = new
     return remaining, renumbered
-
-
-def merge_equivalent(graph: DecisionGraph) -> DecisionGraph:
-    """Return the smallest graph of the same distribution over the same forest.
-
-    Parameters and sizes never grow; the joint distribution changes by rounding at most.
-    """
-    order = forest_order(graph.forest)
-    parameters: dict[int, NDArray[np.float64]] = {}
-    labels: dict[int, NDArray[np.int32]] = {}
-    successors: dict[int, NDArray[np.int32]] = {}
-    for variable in reversed(order):
-        old = graph.successors_of(variable)
-        new = np.empty_like(old)
-        for place, child in enumerate(graph.children[variable]):
-            new[:, :, place] = labels[child][old[:, :, place] - graph.first_nodes[child]]
-        labels[variable], kept = merge_nodes(graph.parameters_of(variable), new)
-        parameters[variable] = graph.parameters_of(variable)[kept]
-        successors[variable] = new[kept]
-    pruned = prune_unreached(order, graph.children, parameters, successors)
-    return assemble(graph.names, graph.states, graph.forest, *pruned)
 
 
 def equal_values(values: NDArray[np.float64]) -> NDArray[np.int32]:

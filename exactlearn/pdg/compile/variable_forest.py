@@ -71,16 +71,7 @@ def variable_forest(
     order
         All variables, or those of one connected part, roots first.
     """
-    place = {variable: i for i, variable in enumerate(order)}
-    above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
-    contexts: list[tuple[int, ...]] = [()] * len(adjacency)
-    for variable in reversed(order):
-        context = tuple(sorted(above[variable], key=place.__getitem__))
-        contexts[variable] = context
-        if context:
-            above[context[-1]].update(context[:-1])
-    parents = tuple(context[-1] if context else -1 for context in contexts)
-    return VariableForest(tuple(order), tuple(contexts), parents)
+    return _eliminated(adjacency, order, None)
 
 
 def forest_over(
@@ -95,28 +86,35 @@ def forest_over(
         graph do not stand one above the other.
     """
     inside = set(part)
-    order = tuple(v for v in forest_order(np.array(parents, np.int32)) if v in inside)
-    place = {v: i for i, v in enumerate(order)}
-    border: dict[int, set[int]] = {}
-    above: dict[int, frozenset[int]] = {}
-    for v in order:
-        over = parents[v]
-        above[v] = above[over] | {over} if over >= 0 else frozenset()
-    for v in reversed(order):
-        later = {u for u in adjacency[v] if place.get(u, -1) < place[v]}
-        border[v] = (border.get(v, set()) | later) - {v}
-        if not border[v] <= above[v]:
-            u = min(border[v] - above[v])
+    order = [v for v in forest_order(np.array(parents, np.int32)) if v in inside]
+    return _eliminated(adjacency, order, parents)
+
+
+def _eliminated(
+    adjacency: Sequence[frozenset[int]] | Sequence[set[int]],
+    order: Sequence[int],
+    parents: Sequence[int] | None,
+) -> VariableForest:
+    """Eliminate variables from the end of an order; the parents are given, or the nearest ones."""
+    # A neighbour that is no part of the order counts as above all: no given root may have any.
+    place = dict.fromkeys(range(len(adjacency)), -1) | {v: i for i, v in enumerate(order)}
+    above = {v: {u for u in adjacency[v] if place[u] < place[v]} for v in order}
+    contexts: list[tuple[int, ...]] = [()] * len(adjacency)
+    found = [-1] * len(adjacency) if parents is None else list(parents)
+    for variable in reversed(order):
+        contexts[variable] = context = tuple(sorted(above[variable], key=place.__getitem__))
+        if parents is None and context:
+            found[variable] = context[-1]
+        parent = found[variable]
+        # What stands beside the parent, and not above it, is never met on the way to the root.
+        if context and (parent < 0 or place[parent] < place[context[-1]]):
             raise CheckError(
-                f"variables {u} and {v} belong to one family, but neither stands above the other"
-                " in the forest"
+                f"variables {context[-1]} and {variable}, or one below it, belong to one family,"
+                " but neither stands above the other in the forest"
             )
-        if parents[v] >= 0:
-            border[parents[v]] = border.get(parents[v], set()) | border[v]
-    contexts: list[tuple[int, ...]] = [()] * len(parents)
-    for v in order:
-        contexts[v] = tuple(sorted(border[v], key=place.__getitem__))
-    return VariableForest(order, tuple(contexts), tuple(parents))
+        if parent >= 0:
+            above[parent].update(u for u in context if u != parent)
+    return VariableForest(tuple(order), tuple(contexts), tuple(found))
 
 
 def components(adjacency: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:
