@@ -1,6 +1,6 @@
 """The one entry to all augmentation methods, and the check of what they return."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,17 @@ from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import OnEvent
 
-METHODS = ("branching", "exact", "gadget", "t-local", "mode")
-"""What :func:`augment` can do, from the strongest to the weakest claim."""
+METHODS: dict[str, Callable[[Task, Incumbent], Augmentation]] = {
+    "branching": augment_branching,
+    "exact": augment_exact,
+    "gadget": augment_gadget,
+    "t-local": augment_local,
+    "mode": augment_mode,
+}
+"""The methods of :func:`augment` by name, from the strongest to the weakest claim.
 
-EXACT = {"exact": augment_exact, "branching": augment_branching, "gadget": augment_gadget}
-
-EXACT_STARTS = 3
-"""Starts of the climber that gives the exact methods their first incumbent."""
+A method gets the task and the incumbent to improve. A new one is one function and one entry here.
+"""
 
 
 @checked_arguments()
@@ -106,14 +110,8 @@ def augment(
     if max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task = Task(dataset, score, rules, solver, seed, _matching(start, dataset))
-    incumbent = Incumbent(time_limit, on_event)
-    if method in EXACT:
-        result = EXACT[method](task, incumbent, starts=min(starts, EXACT_STARTS))
-    elif method == "t-local":
-        result = augment_local(task, incumbent, t=t, starts=starts)
-    else:
-        result = augment_mode(task, incumbent)
+    task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)
+    result = METHODS[method](task, Incumbent(time_limit, on_event))
     result.check_score(dataset, score, rules)
     return result
 

@@ -40,6 +40,9 @@ from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.progress import Pause, no_pause
 from exactlearn.solvers.result import Event
 
+STARTS = 3
+"""Most starts of the climber that finds the first incumbent."""
+
 CLIMBING = 0.6
 """Share of a time limit after which climbs leave the rest to bounds."""
 
@@ -47,7 +50,7 @@ _Search = Callable[[Task, Incumbent], tuple[AugmentationStatus, str]]
 _Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
 
 
-def augment_exact(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+def augment_exact(task: Task, incumbent: Incumbent) -> Augmentation:
     """Maximise over all DAGs and all completions, linking the columns' completions directly.
 
     Parameters
@@ -56,8 +59,6 @@ def augment_exact(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentat
         The table, the score, the rules and the solver inside.
     incumbent
         Where the best solution, the bound and the clock are kept.
-    starts
-        Number of starts of the climber that finds the first incumbent.
 
     Raises
     ------
@@ -73,19 +74,19 @@ def augment_exact(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentat
         )
     work = _merged(task, incumbent)
     require_enumerable(work.dataset, task.rules.max_parents)
-    return _run(work, incumbent, starts, "exact", _solve_linked)
+    return _run(work, incumbent, "exact", _solve_linked)
 
 
-def augment_gadget(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+def augment_gadget(task: Task, incumbent: Incumbent) -> Augmentation:
     """Maximise over all DAGs and all completions by the paper's reduction, cell by cell.
 
     The parameters and errors are those of :func:`augment_exact`; any solver will do.
     """
     require_enumerable(task.dataset, task.rules.max_parents)
-    return _run(task, incumbent, starts, "gadget", _solve_gadget)
+    return _run(task, incumbent, "gadget", _solve_gadget)
 
 
-def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augmentation:
+def augment_branching(task: Task, incumbent: Incumbent) -> Augmentation:
     """Maximise over all DAGs and all completions by branching on the cells' values.
 
     The parameters are those of :func:`augment_exact`; any solver will do.
@@ -96,7 +97,7 @@ def augment_branching(task: Task, incumbent: Incumbent, *, starts: int) -> Augme
         When there are too many families to list.
     """
     require_few_families(task.dataset.n_variables, task.rules.max_parents)
-    return _run(_merged(task, incumbent), incumbent, starts, "branching", _branch)
+    return _run(_merged(task, incumbent), incumbent, "branching", _branch)
 
 
 def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
@@ -118,17 +119,15 @@ def reduction(task: Task) -> tuple[Problem, Problem]:
     return by_cell, without_choices(by_cell, artificial_names(task.dataset, task.dataset.names))
 
 
-def _run(
-    task: Task, incumbent: Incumbent, starts: int, method: Method, search: _Search
-) -> Augmentation:
+def _run(task: Task, incumbent: Incumbent, method: Method, search: _Search) -> Augmentation:
     status: AugmentationStatus
     try:
         if task.dataset.is_complete:
-            incumbent.confirm(best_climb(task, incumbent, starts, 1))
+            incumbent.confirm(best_climb(task, incumbent, min(task.starts, STARTS), 1))
             status, message = "optimal", ""
             incumbent.prove(incumbent.score)
         else:
-            _begin(task, incumbent, starts)
+            _begin(task, incumbent)
             status, message = search(task, incumbent)
     except LimitReachedError as limit:
         offer_sparsest(task, incumbent)
@@ -140,13 +139,13 @@ def _run(
     return Augmentation.of(incumbent, status, method, message=message)
 
 
-def _begin(task: Task, incumbent: Incumbent, starts: int) -> None:
+def _begin(task: Task, incumbent: Incumbent) -> None:
     """Find a bound that costs little, then a good solution in a share of the time limit."""
     incumbent.prove_families(bounds_without_rows(task))
     incumbent.prove_families(bounds_by_complete_rows(task, between_blocks(incumbent)))
     try:
         with incumbent.hurried(CLIMBING):
-            incumbent.confirm(best_climb(task, incumbent, starts, None))
+            incumbent.confirm(best_climb(task, incumbent, min(task.starts, STARTS), None))
     except LimitReachedError as limit:
         if limit.status == "interrupted":
             raise

@@ -43,6 +43,8 @@ class Task:
         The solver of every network problem inside, and the seed of all that is random.
     start
         A completion that the first climb begins with, or ``None``.
+    t, starts
+        Radius and number of starts of the hill-climber.
     """
 
     dataset: Dataset
@@ -51,6 +53,8 @@ class Task:
     solver: str = "auto"
     seed: int = 0
     start: NDArray[np.int64] | None = None
+    t: int = 1
+    starts: int = 10
 
     def on(self, dataset: Dataset, start: NDArray[np.int64] | None) -> "Task":
         """Return the same task on another table."""

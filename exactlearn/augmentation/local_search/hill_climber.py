@@ -41,28 +41,26 @@ LOCAL_IN_THE_GRAPH = (
 """What holds where DAGs are not proven best."""
 
 
-def augment_local(task: Task, incumbent: Incumbent, *, t: int, starts: int) -> Augmentation:
+def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     """Climb from several completions; return the best t-local optimum.
 
     Parameters
     ----------
     task
-        The table, the score, the rules and the solver inside. With the solver ``ordering``, or
+        The table, the score, the rules, the solver inside, the radius and the number of starts: see
+        :func:`~exactlearn.augmentation.starts.starting_completions`. Starts run side by side; two
+        that begin with the same completion are climbed once. With the solver ``ordering``, or
         where there are too many families to look at all, nothing is proven, which status and
         message say.
     incumbent
         Where the best solution and the clock are kept.
-    t
-        Radius of the neighbourhood, at least 1.
-    starts
-        Number of starts: see :func:`~exactlearn.augmentation.starts.starting_completions`. They run
-        side by side; two that begin with the same completion are climbed once.
 
     Raises
     ------
     OptionError
         When ``t`` or ``starts`` is below 1.
     """
+    t, starts = task.t, task.starts
     if t < 1 or starts < 1:
         raise OptionError(f"t and starts must be at least 1, found t = {t}, starts = {starts}")
     status: AugmentationStatus = "t-local"
