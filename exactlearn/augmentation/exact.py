@@ -29,7 +29,7 @@ from exactlearn.augmentation.enumeration.linked_program import (
 )
 from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
-from exactlearn.augmentation.result import Augmentation, AugmentationStatus, Method
+from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, merge_rows, pause
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
@@ -119,7 +119,7 @@ def reduction(task: Task) -> tuple[Problem, Problem]:
     return by_cell, without_choices(by_cell, artificial_names(task.dataset, task.dataset.names))
 
 
-def _run(task: Task, incumbent: Incumbent, method: Method, search: _Search) -> Augmentation:
+def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augmentation:
     status: AugmentationStatus
     try:
         if task.dataset.is_complete:

@@ -16,7 +16,6 @@ from exactlearn.errors import CheckError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.scores import Score
 
-Method = Literal["exact", "branching", "gadget", "t-local", "mode"]
 AugmentationStatus = Literal[
     "optimal", "t-local", "heuristic", "feasible", "infeasible", "interrupted"
 ]
@@ -62,7 +61,7 @@ class Augmentation:
     score: float
     bound: float
     status: AugmentationStatus
-    method: Method
+    method: str
     t: int | None = None
     seconds: float = 0.0
     nodes: int = 0
@@ -75,7 +74,7 @@ class Augmentation:
         cls,
         incumbent: Incumbent,
         status: AugmentationStatus,
-        method: Method,
+        method: str,
         *,
         t: int | None = None,
         message: str = "",

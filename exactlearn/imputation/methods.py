@@ -3,7 +3,7 @@
 A new method is one module with a function ``impute(dataset, how) -> Imputed`` and one entry here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
@@ -71,7 +71,7 @@ _network = partial(Method, learns_network=True)
 _imputer = partial(Method, needs_scikit_learn=True)
 _classifier = partial(Method, classifies=True, needs_scikit_learn=True)
 
-METHODS: Mapping[str, Method] = {
+METHODS: dict[str, Method] = {
     **{name: _network(partial(_by_augmentation, name)) for name in AUGMENTATION},
     "structural-em": _network(partial(_by_structural_em, "structural-em")),
     "structural-em-hard": _network(partial(_by_structural_em, "structural-em-hard")),

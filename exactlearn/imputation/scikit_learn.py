@@ -157,6 +157,8 @@ def _in_turns(
     observed = np.maximum((~missing).sum(axis=0), 1).repeat(dataset.cardinalities)
     shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / observed, indicators)
     incomplete = missing.any(axis=0) & ~missing.all(axis=0)
+    if dataset.n_variables == 1:  # nothing to predict from: the shares of the observed cells
+        incomplete[:] = False
     fewest_first = np.argsort(missing.sum(axis=0), kind="stable")
 
     def answer(status: str) -> Imputed:
@@ -265,7 +267,8 @@ def impute_by_svm(kernel: str, dataset: Dataset, how: Learning) -> Imputed:
     Raises
     ------
     DataError
-        When the missing cells are not those of one variable, or the rows have weights.
+        When the missing cells are not those of one variable, it is the only variable, or the rows
+        have weights.
     MissingExtraError
         When scikit-learn is not installed.
     """
@@ -287,17 +290,8 @@ def impute_by_labels(spreading: bool, dataset: Dataset, how: Learning) -> Impute
     ----------
     spreading
         Label spreading, which lets known labels change too, in place of propagation.
-    dataset
-        Table in which one variable has missing cells.
-    how
-        Gives the time limit.
-
-    Raises
-    ------
-    DataError
-        When the missing cells are not those of one variable, or the rows have weights.
-    MissingExtraError
-        When scikit-learn is not installed.
+    dataset, how
+        As for :func:`impute_by_svm`, as are the errors.
     """
     require_library()
     from sklearn.semi_supervised import LabelPropagation, LabelSpreading
@@ -321,6 +315,11 @@ def _classified(
     known = np.unique(labels[labels != MISSING])
     if len(known) == 1:
         return Imputed(values=np.repeat(known, (labels == MISSING).sum()))
+    if dataset.n_variables == 1:
+        raise DataError(
+            f"column {dataset.names[target]!r} is the only one; a classifier needs others to "
+            "predict the class from"
+        )
     features = one_hot(dataset, [v for v in range(dataset.n_variables) if v != target])
     values = np.asarray(predicted(features, labels), np.int64)
     return Imputed(values=values, status="feasible" if monotonic() > end else "heuristic")

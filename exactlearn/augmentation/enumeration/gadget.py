@@ -62,7 +62,8 @@ def without_choices(problem: Problem, names: Sequence[str]) -> Problem:
     Parameters
     ----------
     problem
-        A problem with choices of at least two values each.
+        A problem with choices. A choice of one value has one artificial variable, which cannot
+        follow itself: it stands below all original variables, or takes the empty set.
     names
         Names of the artificial variables, one for each value of each choice.
 
@@ -83,8 +84,9 @@ def without_choices(problem: Problem, names: Sequence[str]) -> Problem:
             np.repeat(m + 2 * np.arange(k), n + 1),
         ]
     )
-    below = np.column_stack([np.tile(np.arange(n), (k, 1)), n + successor])
-    members = np.concatenate([problem.members, n + problem.literals, below.reshape(-1)])
+    below = np.column_stack([np.tile(np.arange(n), (k, 1)), n + successor]).reshape(-1)
+    members = np.concatenate([problem.members, n + problem.literals, below])
+    owner, members = _without_loops(owner, members, n, m)
     return Problem(
         names=(*problem.names, *names),
         first=np.concatenate([problem.first, m + 2 * np.arange(1, k + 1)]),
@@ -94,6 +96,14 @@ def without_choices(problem: Problem, names: Sequence[str]) -> Problem:
         required=problem.required,
         forbidden=problem.forbidden,
     )
+
+
+def _without_loops(
+    owner: NDArray[np.int64], members: NDArray[np.integer], n: int, m: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Leave out artificial variables that follow themselves, those of choices of one value."""
+    kept = (owner < m) | (members != n + (owner - m) // 2)
+    return owner[kept], members[kept].astype(np.int64)
 
 
 def artificial_names(dataset: Dataset, taken: Sequence[str]) -> list[str]:
