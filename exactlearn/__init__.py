@@ -8,11 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exactlearn._runtime.ascent import EMResult
     from exactlearn.augmentation import Augmentation, augment, gadget_problem
     from exactlearn.augmentation.profile import Profile, profile
     from exactlearn.augmentation.ranking import Ranking, best_solutions
     from exactlearn.bayesnet.complete_data import fit_complete
-    from exactlearn.bayesnet.em import EMResult, fit_em
+    from exactlearn.bayesnet.em import fit_em
     from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
     from exactlearn.bayesnet.network import BayesianNetwork
     from exactlearn.bayesnet.row_completion import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from exactlearn.pdg.inference.sample import sample_rows
     from exactlearn.pdg.learn.forest_population import learn_pdg
     from exactlearn.pdg.learn.hybrid import learn_hybrid, smallest_as_likely
-    from exactlearn.pdg.learn.refine import Refinement, refine
+    from exactlearn.pdg.learn.refine import refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph
     from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
     from exactlearn.pdg.learn.structure_search import learn_on_forest
@@ -66,7 +67,7 @@ _HOME = {
     "Certificate": "exactlearn.solvers.certificates.certificate",
     "Dataset": "exactlearn.data.dataset",
     "DecisionGraph": "exactlearn.pdg.model.decision_graph",
-    "EMResult": "exactlearn.bayesnet.em",
+    "EMResult": "exactlearn._runtime.ascent",
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
     "Learning": "exactlearn.imputation",
@@ -74,7 +75,6 @@ _HOME = {
     "Problem": "exactlearn.solvers",
     "Profile": "exactlearn.augmentation.profile",
     "Ranking": "exactlearn.augmentation.ranking",
-    "Refinement": "exactlearn.pdg.learn.refine",
     "Result": "exactlearn.solvers",
     "StructuralEM": "exactlearn.structure.result",
     "augment": "exactlearn.augmentation",
@@ -145,7 +145,6 @@ __all__ = [
     "Problem",
     "Profile",
     "Ranking",
-    "Refinement",
     "Result",
     "StructuralEM",
     "augment",

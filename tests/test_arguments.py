@@ -127,7 +127,7 @@ def test_the_divergence_of_networks_is_that_of_their_graphs(graph):
         (lambda: el.query("asia.bif"), "'model': .*found 'asia.bif', of type str; .*read_bif"),
         (lambda: el.query(NETWORK, ["v1"]), r"'evidence': expected a mapping"),
         (lambda: el.query(NETWORK, targets=[4]), "'targets': .* found '4', of type int"),
-        (lambda: el.query(el.fit_em(TABLE, [(), ()])), r"of type EMResult; pass its \.network"),
+        (lambda: el.query(el.fit_em(TABLE, [(), ()])), r"of type EMResult; pass its \.model"),
         (lambda: el.joint_posterior(NETWORK, None), "'variables': .* found None"),
         (lambda: el.refine(NETWORK, TABLE), "of type BayesianNetwork; .*compile_network"),
         (

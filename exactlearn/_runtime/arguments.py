@@ -147,7 +147,9 @@ def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> 
     def check(value: Any, name: str) -> Any:
         if isinstance(value, kinds):
             return value
-        parts = [part for part in ("network", "pdg") if isinstance(getattr(value, part, 0), kinds)]
+        parts = [
+            part for part in ("network", "model") if isinstance(getattr(value, part, 0), kinds)
+        ]
         raise refusal(name, expected, value, f"pass its .{parts[0]}" if parts else instead)
 
     return check

@@ -1,7 +1,15 @@
-"""The loop of every expectation maximisation: steps until the objective stops rising."""
+"""The loop of every expectation maximisation: steps until the objective stops rising.
+
+EM for the parameters of a model of given structure has one state, one result and one loop, whatever
+the model.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.errors import CheckError
 
@@ -27,6 +35,8 @@ class AscentState(Protocol):
 
 
 State = TypeVar("State", bound=AscentState)
+M = TypeVar("M")
+M_co = TypeVar("M_co", covariant=True)
 
 
 def ascend(
@@ -88,6 +98,137 @@ def best_ascent(
         for start in starts
     )
     return max(ascents, key=lambda ascent: ascent[0][-1].objective)
+
+
+class EMState(NamedTuple):
+    """State of EM for the parameters of a model: the parameters, and the counts under them.
+
+    Attributes
+    ----------
+    iteration
+        M-steps done so far.
+    parameters, counts
+        All probabilities of the model one after the other, and their expected counts.
+    log_likelihood
+        Log-likelihood of the observed cells under ``parameters``, natural logarithm, total over
+        rows.
+    objective
+        What EM maximises: ``log_likelihood`` plus each pseudo-count times its log parameter.
+    """
+
+    iteration: int
+    parameters: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    log_likelihood: float
+    objective: float
+
+
+@dataclass(frozen=True, eq=False)
+class EMResult(Generic[M]):
+    """Fitted parameters and how EM got there.
+
+    Parameters
+    ----------
+    model
+        The model with the last parameters of the best start.
+    log_likelihoods, objectives
+        Before the first iteration and after each, of the best start: the total log-likelihood of
+        the observed cells, and what EM maximised (the same without pseudo-counts).
+    converged
+        Whether the gain fell below the tolerance before the iterations ran out.
+    starts
+        Number of starts.
+    symmetric
+        Variables in whose states the first start is symmetric: from there EM cannot tell them
+        apart.
+    """
+
+    model: M
+    log_likelihoods: tuple[float, ...]
+    objectives: tuple[float, ...]
+    converged: bool
+    starts: int = 1
+    symmetric: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        model: M,
+        states: Sequence[EMState],
+        converged: bool = False,
+        starts: int = 1,
+        symmetric: tuple[str, ...] = (),
+    ) -> Self:
+        """Return the result of an ascent."""
+        log_likelihoods = tuple(s.log_likelihood for s in states)
+        objectives = tuple(s.objective for s in states)
+        return cls(model, log_likelihoods, objectives, converged, starts, symmetric)
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log-likelihood of the observed cells: a total, natural logarithm."""
+        return self.log_likelihoods[-1]
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations of the best start."""
+        return len(self.log_likelihoods) - 1
+
+
+class EMProblem(Protocol[M_co]):
+    """The parameters of a model to be fitted by EM: ``init`` and ``step`` give the states."""
+
+    total_weight: float
+    """Weight of all rows."""
+
+    def model(self, parameters: NDArray[np.float64]) -> M_co:
+        """Return the model with these parameters."""
+        ...
+
+    def init(self, parameters: NDArray[np.float64]) -> EMState:
+        """Return the state at some parameters."""
+        ...
+
+    def step(self, state: EMState) -> EMState:
+        """Return the state after one M-step and the E-step under its parameters."""
+        ...
+
+
+def fitted(
+    problem: EMProblem[M],
+    starts: Sequence[NDArray[np.float64]],
+    symmetric: tuple[str, ...],
+    *,
+    iterations: int,
+    tolerance: float,
+    on_iteration: Callable[[EMState], None] | None,
+) -> EMResult[M]:
+    """Return the best of the ascents from some parameters.
+
+    Parameters
+    ----------
+    problem
+        The parameters to fit.
+    starts
+        The parameters to start from.
+    symmetric
+        Variables in whose states the first of them are symmetric.
+    iterations
+        Most iterations from each start.
+    tolerance
+        Gain of the objective for each row (unit of weight) that ends an ascent.
+    on_iteration
+        Called with the first state of each start and after each iteration.
+    """
+    states, converged = best_ascent(
+        map(problem.init, starts),
+        problem.step,
+        iterations=iterations,
+        least_gain=tolerance * problem.total_weight,
+        on_iteration=on_iteration,
+    )
+    model = problem.model(states[-1].parameters)
+    return EMResult.of(model, states, converged, len(starts), symmetric)
 
 
 def best_so_far(states: Sequence[State]) -> Sequence[State]:

@@ -16,15 +16,13 @@ each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.row_co
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import STARTS, best_ascent
+from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, flat_tables, space_for
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
@@ -35,30 +33,6 @@ from exactlearn.errors import DataError, OptionError
 
 EQUAL = 1e-9
 """Difference of two probabilities that is rounding."""
-
-
-class EMState(NamedTuple):
-    """State of EM: the parameters, and the expected counts under them.
-
-    Attributes
-    ----------
-    iteration
-        M-steps done so far.
-    parameters, counts
-        Conditional probabilities and expected counts of all families, the table of one variable
-        after the other.
-    log_likelihood
-        Log-likelihood of the observed cells under ``parameters``, natural logarithm, total over
-        rows.
-    objective
-        What EM maximises: ``log_likelihood`` plus ``alpha`` times the sum of all log parameters.
-    """
-
-    iteration: int
-    parameters: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    log_likelihood: float
-    objective: float
 
 
 class NetworkEM:
@@ -88,7 +62,7 @@ class NetworkEM:
         self._ends = np.cumsum([table.size for table in counts])[:-1]
         self.available = np.concatenate([table.ravel() for table in counts])
         # Checks for directed cycles and repeated parents before the first inference.
-        self.network(self.maximise(np.ones_like(self.available)))
+        self.model(self.maximise(np.ones_like(self.available)))
         self._cells = dataset.missing_cells[weights[dataset.missing_cells[:, 0]] > 0]
         missing = set(self._cells[:, 1].tolist())
         self._layout = buckets(self.families, dataset.cardinalities, missing)
@@ -97,11 +71,9 @@ class NetworkEM:
         self._parts = missing_parts(self._layout, codes, weights[rows])
         self._space = space_for(self._layout, self._parts.codes)
 
-    def network(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
+    def model(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
         """Return the network with these flat parameters."""
-        dataset = self.dataset
-        tables = tuple(self.tables(parameters))
-        return BayesianNetwork(dataset.names, dataset.states, self.families, tables)
+        return network_of(self.dataset, self.families, parameters)
 
     def maximise(
         self, counts: NDArray[np.float64], alpha: float | None = None
@@ -198,44 +170,6 @@ MOST_ITERATIONS = 1000
 """Most iterations from each start."""
 
 
-@dataclass(frozen=True, eq=False)
-class EMResult:
-    """Fitted parameters and how EM got there.
-
-    Parameters
-    ----------
-    network
-        The network with the last parameters of the best start.
-    log_likelihoods, objectives
-        Before the first iteration and after each, of the best start: the log-likelihood of the
-        observed cells, and what EM maximised.
-    converged
-        Whether the gain fell below the tolerance before the iterations ran out.
-    starts
-        Number of starts.
-    symmetric
-        Variables in whose states the first start is symmetric: from there EM cannot tell them
-        apart.
-    """
-
-    network: BayesianNetwork
-    log_likelihoods: tuple[float, ...]
-    objectives: tuple[float, ...]
-    converged: bool
-    starts: int = 1
-    symmetric: tuple[str, ...] = ()
-
-    @property
-    def log_likelihood(self) -> float:
-        """Log-likelihood of the observed cells: a total, natural logarithm."""
-        return self.log_likelihoods[-1]
-
-    @property
-    def iterations(self) -> int:
-        """Number of iterations of the best start."""
-        return len(self.log_likelihoods) - 1
-
-
 @checked_arguments(start=as_network)
 def fit_em(
     dataset: Dataset,
@@ -248,7 +182,7 @@ def fit_em(
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
     start: BayesianNetwork | None = None,
-) -> EMResult:
+) -> EMResult[BayesianNetwork]:
     """Estimate the tables of a network with given parents from data with missing cells.
 
     Parameters
@@ -297,7 +231,7 @@ def fit_em(
     Examples
     --------
     >>> data = Dataset(np.array([[0], [0], [1], [-1]]), ("a",), (("no", "yes"),))
-    >>> fit_em(data, [()], alpha=0.0).network.tables[0].round(3)
+    >>> fit_em(data, [()], alpha=0.0).model.tables[0].round(3)
     array([0.667, 0.333])
     """
     if (starts is not None and starts < 1) or iterations < 0 or not tolerance >= 0 or seed < 0:
@@ -310,21 +244,25 @@ def fit_em(
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
-    states, converged = best_ascent(
-        map(problem.init, _starts(problem, first, starts, seed)),
-        problem.step,
+    return fitted(
+        problem,
+        _starts(problem, first, starts, seed),
+        symmetric,
         iterations=iterations,
-        least_gain=tolerance * problem.total_weight,
+        tolerance=tolerance,
         on_iteration=on_iteration,
     )
-    return EMResult(
-        problem.network(states[-1].parameters),
-        tuple(s.log_likelihood for s in states),
-        tuple(s.objective for s in states),
-        converged,
-        starts,
-        symmetric,
-    )
+
+
+def network_of(
+    dataset: Dataset, parents: Sequence[Sequence[int]], parameters: NDArray[np.float64]
+) -> BayesianNetwork:
+    """Return a network from its parameters, the table of one variable after the other."""
+    families = tuple(tuple(family) for family in parents)
+    shapes = [dataset.cardinalities[[*family, v]] for v, family in enumerate(families)]
+    parts = np.split(parameters, np.cumsum([shape.prod() for shape in shapes])[:-1])
+    tables = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+    return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
 def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from exactlearn._runtime.ascent import EMResult
 from exactlearn.bayesnet.complete_data import available_rows, fit_available_cases
-from exactlearn.bayesnet.em import EMResult
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.em import fitted_network, refined
 from exactlearn.commands.output import Output, require_suffix
@@ -18,7 +18,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import ExitStatus, OptionError
 from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write_model
 from exactlearn.instances import locate
-from exactlearn.pdg.learn.refine import Refinement
 from exactlearn.queries.table_queries import query_rows
 from exactlearn.reporting.report import facts, number, plain_table
 
@@ -111,10 +110,10 @@ def _rows_used(network: BayesianNetwork, data: Dataset, output: Output) -> dict[
 
 def _by_em(
     model: Model, data: Dataset, given: Mapping[str, Any], output: Output
-) -> tuple[Model, EMResult | Refinement, bool]:
+) -> tuple[Model, EMResult[Any], bool]:
     """Return the model with its parameters by EM, how EM went, and whether it ended by itself."""
     if not isinstance(model, BayesianNetwork):
         refinement, finished = refined(model, data, GraphParameters(**given), output, output.path)
-        return refinement.pdg, refinement, finished
+        return refinement.model, refinement, finished
     result, finished = fitted_network(data, model.parents, output, output.path, **given)
-    return result.network, result, finished
+    return result.model, result, finished

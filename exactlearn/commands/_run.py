@@ -194,7 +194,7 @@ def _network(
         result, finished = fitted_network(data, parents, output, path, smoothing=smoothing)
         if not finished:
             record["status"] = "interrupted"
-        record["network"], network = em_record(result), result.network
+        record["network"], network = em_record(result), result.model
     write_model(network, path)
     return network
 
@@ -226,9 +226,9 @@ def _decision_graph(
     record["refinement"] = em_record(result)
     if test is not None:
         # the compiled graph is the network, and knows what to do with missing cells
-        models = {"network": compiled.graph, "decision_graph": result.pdg}
+        models = {"network": compiled.graph, "decision_graph": result.model}
         record["held_out"] = {name: _held_out(g, test) for name, g in models.items()}
-    return result.pdg
+    return result.model
 
 
 def _held_out(graph: DecisionGraph, dataset: Dataset) -> dict[str, Any]:

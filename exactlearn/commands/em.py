@@ -1,26 +1,26 @@
-"""EM told while it runs, whose best parameters Ctrl-C keeps; shared by ``fit`` and ``run``."""
+"""EM with its progress displayed; Ctrl-C keeps its best parameters. For ``fit`` and ``run``."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.ascent import best_so_far
-from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, EMResult, EMState, fit_em
+from exactlearn._runtime.ascent import EMResult, EMState, best_so_far
+from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, fit_em, network_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import GraphParameters, NetworkParameters
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import write_model
-from exactlearn.pdg.learn.refine import Refinement, RefinementState, refine
+from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.report import number
 
-S = TypeVar("S", RefinementState, EMState)
-R = TypeVar("R", Refinement, EMResult)
+M = TypeVar("M", BayesianNetwork, DecisionGraph)
 
 
 def fitted_network(
@@ -32,84 +32,43 @@ def fitted_network(
     smoothing: float = NetworkParameters.smoothing,
     tolerance: float = TOLERANCE,
     iterations: int = MOST_ITERATIONS,
-) -> tuple[EMResult, bool]:
+) -> tuple[EMResult[BayesianNetwork], bool]:
     """Fit a network with given parents to a table with missing cells, as :func:`refined`."""
-
-    def run(on_iteration: Callable[[EMState], None]) -> EMResult:
-        return fit_em(
-            data,
-            parents,
-            alpha=smoothing,
-            tolerance=tolerance,
-            iterations=iterations,
-            on_iteration=on_iteration,
-        )
-
-    def reached(states: Sequence[EMState]) -> EMResult:
-        return EMResult(
-            _network(data, parents, states[-1].parameters),
-            tuple(s.log_likelihood for s in states),
-            tuple(s.objective for s in states),
-            converged=False,
-        )
-
-    def write(result: EMResult) -> None:
-        if path is not None:
-            write_model(result.network, path)
-
-    return told(run, reached, write, output)
-
-
-def _network(
-    data: Dataset, parents: Sequence[Sequence[int]], flat: NDArray[np.float64]
-) -> BayesianNetwork:
-    """Return a network from its parameters, those of one variable after the other."""
-    families = tuple(tuple(family) for family in parents)
-    shapes = [tuple(data.cardinalities[[*ps, v]].tolist()) for v, ps in enumerate(families)]
-    parts = np.split(flat, np.cumsum([np.prod(shape) for shape in shapes])[:-1])
-    tables = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
-    return BayesianNetwork(data.names, data.states, families, tables)
+    run = partial(
+        fit_em, data, parents, alpha=smoothing, tolerance=tolerance, iterations=iterations
+    )
+    return with_progress(
+        lambda report: run(on_iteration=report), partial(network_of, data, parents), path, output
+    )
 
 
 def refined(
     graph: DecisionGraph, data: Dataset, options: GraphParameters, output: Output, path: Path | None
-) -> tuple[Refinement, bool]:
+) -> tuple[EMResult[DecisionGraph], bool]:
     """Refine the parameters of a decision graph on a table with missing cells, as declared.
 
-    The graph of each iteration is written to a file as :func:`told` writes, where there is one.
+    The graph of each iteration is written to a file as :func:`with_progress` writes, where there
+    is one.
 
     Returns
     -------
-    refinement, finished
-        Not finished at Ctrl-C and SIGTERM: the refinement is the best that EM had reached.
+    result, finished
+        Not finished at Ctrl-C and SIGTERM: the result is the best that EM had reached.
     """
-
-    def run(on_iteration: Callable[[RefinementState], None]) -> Refinement:
-        return refine(
-            graph,
-            data,
-            iterations=options.iterations,
-            tolerance=options.tolerance,
-            alpha=options.smoothing,
-            on_iteration=on_iteration,
-        )
-
-    def reached(states: Sequence[RefinementState]) -> Refinement:
-        return Refinement(
-            graph.with_parameters(states[-1].parameters),
-            tuple(s.log_likelihood for s in states),
-            tuple(s.objective for s in states),
-            converged=False,
-        )
-
-    def write(result: Refinement) -> None:
-        if path is not None:
-            write_model(result.pdg, path)
-
-    return told(run, reached, write, output)
+    run = partial(
+        refine,
+        graph,
+        data,
+        iterations=options.iterations,
+        tolerance=options.tolerance,
+        alpha=options.smoothing,
+    )
+    return with_progress(
+        lambda report: run(on_iteration=report), graph.with_parameters, path, output
+    )
 
 
-def em_record(result: EMResult | Refinement) -> dict[str, Any]:
+def em_record(result: EMResult[Any]) -> dict[str, Any]:
     """Return the JSON record of how EM went."""
     return {
         "log_likelihood": result.log_likelihoods[-1],
@@ -120,50 +79,54 @@ def em_record(result: EMResult | Refinement) -> dict[str, Any]:
     }
 
 
-def told(
-    run: Callable[[Callable[[S], None]], R],
-    reached: Callable[[Sequence[S]], R],
-    write: Callable[[R], None],
+def with_progress(
+    run: Callable[[Callable[[EMState], None]], EMResult[M]],
+    model: Callable[[NDArray[np.float64]], M],
+    path: Path | None,
     output: Output,
-) -> tuple[R, bool]:
-    """Run EM and tell how it goes; return its result, and whether it ended by itself.
+) -> tuple[EMResult[M], bool]:
+    """Run EM and report its progress; return its result, and whether it ended by itself.
 
-    What is reached is written as often as a :class:`~exactlearn.commands.progress.Checkpoint`
+    The best model so far is written as often as a :class:`~exactlearn.commands.progress.Checkpoint`
     allows, so that not even a kill loses it.
 
     Parameters
     ----------
     run
-        Runs EM; what it is given is to be called with each state.
-    reached
-        Makes a result of the states of the best ascent so far.
-    write
-        Writes such a result where it is wanted.
+        Runs EM with a function to be called with each state.
+    model
+        Returns the model with some parameters.
+    path
+        Where the model is written, if anywhere.
 
     Raises
     ------
     KeyboardInterrupt
         At an interrupt before the first state.
     """
-    states: list[S] = []
+    states: list[EMState] = []
     with output.progress_display("EM") as display:
         checkpoint = Checkpoint(display.warn)
 
-        def tell(state: S) -> None:
+        def write() -> None:
+            if path is not None:
+                write_model(model(best_so_far(states)[-1].parameters), path)
+
+        def report(state: EMState) -> None:
             states.append(state)
-            checkpoint.keep(state.objective, lambda: write(reached(best_so_far(states))))
+            checkpoint.keep(state.objective, write)
             display.tell(
                 f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             )
 
         try:
-            result = run(tell)
+            result = run(report)
         except KeyboardInterrupt:
             if not states:
                 raise
             best = best_so_far(states)
             output.note(f"Interrupted: the parameters are those of iteration {best[-1].iteration}")
-            return reached(best), False
+            return EMResult.of(model(best[-1].parameters), best), False
     if result.symmetric:
         output.note(
             f"No row tells the states of {', '.join(result.symmetric)} apart, so EM also started "

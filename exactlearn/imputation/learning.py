@@ -155,7 +155,7 @@ def learned(dataset: Dataset, how: Learning) -> Imputed:
     found = augmented(dataset, how)
     if found.parents is None:
         return found
-    return replace(found, network=fit_em(dataset, found.parents, alpha=how.alpha).network)
+    return replace(found, network=fit_em(dataset, found.parents, alpha=how.alpha).model)
 
 
 def _learned_by_em(dataset: Dataset, how: Learning) -> Imputed:
@@ -207,7 +207,7 @@ def bootstrap_networks(dataset: Dataset, how: Learning) -> tuple[tuple[BayesianN
         sample = _sample(dataset, np.random.default_rng((how.seed, k)))
         found = learned(sample, replace(how, time_limit=share))
         if found.parents is not None:
-            networks.append(fit_em(dataset, found.parents, alpha=how.alpha).network)
+            networks.append(fit_em(dataset, found.parents, alpha=how.alpha).model)
         if found.ended != "heuristic":
             status = found.ended
         if status == "interrupted":

@@ -89,7 +89,7 @@ class Mechanism:
             Pseudo-count of every parameter.
         """
         whole = [*parents, *[(dataset.names.index(u),) for u in self.causes.values()]]
-        return fit_em(self.extended(dataset), whole, alpha=alpha).network
+        return fit_em(self.extended(dataset), whole, alpha=alpha).model
 
 
 IGNORABLE = Mechanism({})

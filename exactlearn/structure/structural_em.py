@@ -192,7 +192,7 @@ class _Alternation:
         """Return the complete table from which a start learns first."""
         dataset = self.task.dataset
         if start == 0:
-            network = fit_em(dataset, ((),) * dataset.n_variables, alpha=self.alpha).network
+            network = fit_em(dataset, ((),) * dataset.n_variables, alpha=self.alpha).model
             if not self.task.rules.required:
                 self._offer(FittedNetwork.of(network, dataset, self.task.score))
             return self._completed(network)
@@ -263,7 +263,7 @@ class _Alternation:
         if self.variant == "hard":
             return network
         fitted = fit_em(self.task.dataset, parents, alpha=self.alpha, start=network, starts=1)
-        return fitted.network
+        return fitted.model
 
     def _completed(self, network: BayesianNetwork) -> Dataset:
         """Return the completed, perhaps weighted, table: the E-step."""

@@ -69,7 +69,7 @@ def test_the_lecture_converges_to_its_fixed_point():
     assert seen[:3] == pytest.approx([0.5, 0.43333, 0.42036], abs=5e-6)
     result = fit_em(table, [(), (0,)], alpha=0.0, tolerance=1e-12)
     assert result.converged
-    a, b = result.network.tables
+    a, b = result.model.tables
     assert a[0] == pytest.approx(0.414712, abs=2e-6)
     assert b[:, 0] == pytest.approx([0.371007, 0.713265], abs=2e-6)
     assert result.log_likelihood == pytest.approx(-10.593572, abs=1e-6)
@@ -110,13 +110,13 @@ def test_the_objective_never_falls(seed, alpha):
     gains = np.diff(result.objectives)
     assert (gains >= -1e-9 * abs(result.objectives[0])).all()
     assert alpha > 0 or result.objectives == result.log_likelihoods
-    counts, log_likelihood = expected_counts(result.network, table)
+    counts, log_likelihood = expected_counts(result.model, table)
     assert result.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
     if result.converged:
         again = NetworkEM(table, network.parents, alpha).maximise(counts)
-        fitted = np.concatenate([t.ravel() for t in result.network.tables])
+        fitted = np.concatenate([t.ravel() for t in result.model.tables])
         # in counts: where next to no row is expected, parameters move far for next to no gain
-        assert (np.abs(again - fitted) * configuration_counts(counts, result.network)).max() < 0.05
+        assert (np.abs(again - fitted) * configuration_counts(counts, result.model)).max() < 0.05
 
 
 def test_complete_rows_need_one_step():
@@ -124,7 +124,7 @@ def test_complete_rows_need_one_step():
     table = network.sample(50, np.random.default_rng(5))
     result = fit_em(table, network.parents, alpha=0.7)
     expected = fit_complete(table, network.parents, alpha=0.7)
-    for found, wanted in zip(result.network.tables, expected.tables, strict=True):
+    for found, wanted in zip(result.model.tables, expected.tables, strict=True):
         np.testing.assert_allclose(found, wanted)
     assert result.log_likelihood == pytest.approx(expected.log_likelihood(table))
 
@@ -155,7 +155,7 @@ def test_a_variable_that_no_row_observes_gets_random_starts():
     several = fit_em(table, truth.parents, alpha=0.0)
     assert (several.symmetric, several.starts) == (("class",), 5)
     assert several.log_likelihood > one.log_likelihood + 100
-    likelier = np.sort(several.network.tables[1][:, 0])
+    likelier = np.sort(several.model.tables[1][:, 0])
     assert likelier == pytest.approx([0.2, 0.9], abs=0.06)
 
 

@@ -551,7 +551,7 @@ class TestRun:
         assert expected > network["log_likelihood_per_row"] - 0.02
         parents = [record["parents"][name] for name in fresh.names]
         data = load_for(tables / "holes.csv", Reading(), fresh)
-        by_em = fit_em(data, [[fresh.names.index(p) for p in ps] for ps in parents]).network
+        by_em = fit_em(data, [[fresh.names.index(p) for p in ps] for ps in parents]).model
         written = read_bif(tmp_path / "out/network.bif").tables
         for table, other in zip(by_em.tables, written, strict=True):
             np.testing.assert_allclose(table, other, atol=1e-9)

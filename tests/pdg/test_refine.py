@@ -65,8 +65,8 @@ def test_what_is_maximised_never_falls(seed, alpha, zeros):
     refined = refine(graph, data, iterations=25, tolerance=0.0, alpha=alpha)
     steps = np.diff(refined.objectives)
     assert (steps >= -1e-9 * abs(refined.objectives[0])).all()
-    assert log_likelihood(refined.pdg, data) == pytest.approx(refined.log_likelihoods[-1])
-    refined.pdg.check()
+    assert log_likelihood(refined.model, data) == pytest.approx(refined.log_likelihoods[-1])
+    refined.model.check()
 
 
 def test_complete_data_converges_in_one_step():
@@ -88,15 +88,15 @@ def test_unreached_nodes_keep_their_parameters_without_alpha():
     for node in kept:
         start = graph.parameter_offsets[node]
         same = slice(start, start + 2)
-        assert refined.pdg.parameters[same].tolist() == graph.parameters[same].tolist()
+        assert refined.model.parameters[same].tolist() == graph.parameters[same].tolist()
     smoothed = refine(graph, data, alpha=1, prior="uniform")
-    np.testing.assert_allclose(smoothed.pdg.parameters_of(2), [[6 / 7, 1 / 7], [0.5, 0.5]])
+    np.testing.assert_allclose(smoothed.model.parameters_of(2), [[6 / 7, 1 / 7], [0.5, 0.5]])
 
 
 def test_smoothing_keeps_what_no_row_reaches_and_makes_nothing_impossible():
     graph = paper_example()
     data = Dataset(np.zeros((5, 4), np.int8), graph.names, graph.states)
-    smoothed = refine(graph, data, alpha=1).pdg.parameters
+    smoothed = refine(graph, data, alpha=1).model.parameters
     assert (smoothed > 0).all()
     for node in [2, 3, 5, 7]:
         start = graph.parameter_offsets[node]
@@ -108,14 +108,14 @@ def test_refinement_on_few_rows_costs_hardly_any_likelihood_of_fresh_ones(name):
     """By pseudo-counts of 0 it did: ASIA lost 0.7 per row, and fresh rows became impossible."""
     rng, network = np.random.default_rng(3), read_bif(locate(name, ".bif"))
     data, fresh = hide(network.sample(300, rng), "mcar:0.1", rng), network.sample(5000, rng)
-    learned = fit_em(data, network.parents).network
+    learned = fit_em(data, network.parents).model
     graph = compile_network(learned, steps=0)
     before, after = (
-        log_likelihood(g, fresh) / fresh.n_rows for g in (graph, refine(graph, data).pdg)
+        log_likelihood(g, fresh) / fresh.n_rows for g in (graph, refine(graph, data).model)
     )
     assert before == pytest.approx(learned.log_likelihood(fresh) / fresh.n_rows)
     assert after > before - 0.02
-    assert log_likelihood(refine(graph, data, alpha=0).pdg, fresh) < log_likelihood(graph, fresh)
+    assert log_likelihood(refine(graph, data, alpha=0).model, fresh) < log_likelihood(graph, fresh)
 
 
 def test_a_node_gets_as_many_pseudo_counts_as_the_nodes_that_it_is_merged_from():
@@ -157,7 +157,7 @@ def test_a_variable_that_no_row_observes_gets_random_starts():
     several = refine(graph, table)
     assert (several.symmetric, several.starts) == (("class",), 5)
     assert several.log_likelihoods[-1] > one.log_likelihoods[-1] + 100
-    again = refine(several.pdg, table)
+    again = refine(several.model, table)
     assert (again.symmetric, again.starts) == ((), 1)
     assert refine(graph, table).objectives == several.objectives
     with pytest.raises(OptionError, match="starts 0"):
@@ -173,7 +173,7 @@ def test_repeated_rows_are_weights():
     weighted = Dataset(data.codes, graph.names, graph.states, times.astype(float))
     first = refine(graph, long, iterations=5, tolerance=0)
     second = refine(graph, weighted, iterations=5, tolerance=0)
-    np.testing.assert_allclose(first.pdg.parameters, second.pdg.parameters)
+    np.testing.assert_allclose(first.model.parameters, second.model.parameters)
     assert first.log_likelihoods == pytest.approx(second.log_likelihoods)
 
 
@@ -183,7 +183,7 @@ def test_columns_are_matched_by_name():
     data = incomplete(rng, graph, 20)
     turned = Dataset(data.codes[:, ::-1].copy(), data.names[::-1], data.states[::-1])
     first, second = (refine(graph, d, iterations=3) for d in (data, turned))
-    assert first.pdg.parameters.tolist() == second.pdg.parameters.tolist()
+    assert first.model.parameters.tolist() == second.model.parameters.tolist()
 
 
 def test_limits_and_the_hook():
@@ -195,7 +195,7 @@ def test_limits_and_the_hook():
     assert not refined.converged
     assert [s.iteration for s in seen] == [0, 1, 2, 3, 4]
     assert tuple(s.log_likelihood for s in seen) == refined.log_likelihoods
-    assert refine(graph, data, iterations=0).pdg.parameters.tolist() == graph.parameters.tolist()
+    assert refine(graph, data, iterations=0).model.parameters.tolist() == graph.parameters.tolist()
 
 
 def test_impossible_rows_are_named():

@@ -219,7 +219,7 @@ def smoothed_on(
     if dataset.is_complete:
         return tuned_smoothing(graph, dataset, alpha=alpha, seed=seed).graph
     smoothing = 1.0 if alpha is None else alpha
-    return refine(graph, dataset, alpha=smoothing, prior="uniform").pdg
+    return refine(graph, dataset, alpha=smoothing, prior="uniform").model
 
 
 class Refined(NamedTuple):

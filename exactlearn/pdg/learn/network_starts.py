@@ -60,7 +60,7 @@ def learnt_network(
         return fit_complete(dataset, result.parents or (), alpha=SMOOTHING)
     found = structural_em(dataset, score, max_parents=max_parents, solver="ordering", seed=seed)
     _refuse_interrupted(found.status)
-    return fit_em(dataset, found.parents or (), alpha=SMOOTHING).network
+    return fit_em(dataset, found.parents or (), alpha=SMOOTHING).model
 
 
 def _refuse_interrupted(status: str) -> None:

@@ -18,15 +18,14 @@ gets ``alpha``, as in THESIS, equation 4.15.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import STARTS, best_ascent
+from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
@@ -38,61 +37,6 @@ from exactlearn.pdg.model.layout import Layout
 
 Prior = Literal["start", "uniform"]
 """How pseudo-counts are distributed: as the start model says, or equally."""
-
-
-class RefinementState(NamedTuple):
-    """Where EM stands: parameters and what the E-step found under them.
-
-    Attributes
-    ----------
-    iteration
-        M-steps done so far.
-    parameters, counts
-        Laid out as `DecisionGraph.parameters`.
-    log_likelihood
-        Log-likelihood of the data under ``parameters``, natural logarithm, total over rows.
-    objective
-        What never falls: ``log_likelihood`` plus each pseudo-count times its log parameter.
-    """
-
-    iteration: int
-    parameters: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    log_likelihood: float
-    objective: float
-
-
-@dataclass(frozen=True, eq=False)
-class Refinement:
-    """A refined decision graph and how EM got there.
-
-    Parameters
-    ----------
-    pdg
-        The graph with the last parameters.
-    log_likelihoods, objectives
-        Before the first iteration and after each: the total log-likelihood, and what EM
-        maximised (the same without ``alpha``).
-    converged
-        Whether the gain fell below the tolerance before the iterations ran out.
-    starts
-        Number of starts; the graph is that of the best objective.
-    symmetric
-        Variables that no row observes and in whose states the graph was symmetric: from there EM
-        cannot tell them apart.
-    """
-
-    pdg: DecisionGraph
-    log_likelihoods: tuple[float, ...]
-    objectives: tuple[float, ...]
-    converged: bool
-    starts: int = 1
-    symmetric: tuple[str, ...] = ()
-
-    @property
-    def iterations(self) -> int:
-        """Number of iterations done."""
-        return len(self.log_likelihoods) - 1
 
 
 class ParameterEM:
@@ -128,7 +72,11 @@ class ParameterEM:
             np.ones(len(graph.parameters)) if uniform else _rows_of(graph)
         )
 
-    def init(self, parameters: NDArray[np.float64] | None = None) -> RefinementState:
+    def model(self, parameters: NDArray[np.float64]) -> DecisionGraph:
+        """Return the graph with these parameters."""
+        return self.graph.with_parameters(parameters)
+
+    def init(self, parameters: NDArray[np.float64] | None = None) -> EMState:
         """Return the state at some parameters, or at the graph's own.
 
         Raises
@@ -138,15 +86,15 @@ class ParameterEM:
         """
         return self._expect(0, self.graph.parameters if parameters is None else parameters)
 
-    def step(self, state: RefinementState) -> RefinementState:
+    def step(self, state: EMState) -> EMState:
         """Return the state after one M-step and the E-step under its parameters."""
         return self._expect(state.iteration + 1, self._maximise(state))
 
-    def _maximise(self, state: RefinementState) -> NDArray[np.float64]:
+    def _maximise(self, state: EMState) -> NDArray[np.float64]:
         """Return relative counts; a node that no row reaches keeps its parameters."""
         return _relative(self.graph, state.counts + self.pseudo_counts, state.parameters)
 
-    def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> RefinementState:
+    def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         counts, rows = expect_counts(self._layout, parameters, self._codes, self._weights)
         if np.isneginf(rows).any():
             spread = np.zeros(int(self._first.max()) + 1)
@@ -154,9 +102,7 @@ class ParameterEM:
             refuse_impossible(spread)
         log_likelihood = float(np.dot(self._weights, rows))
         penalty = float(xlogy(self.pseudo_counts, parameters).sum())
-        return RefinementState(
-            iteration, parameters, counts, log_likelihood, log_likelihood + penalty
-        )
+        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)
 
 
 def _rows_of(graph: DecisionGraph) -> NDArray[np.float64]:
@@ -196,8 +142,8 @@ def refine(
     prior: Prior = "start",
     starts: int | None = None,
     seed: int = 0,
-    on_iteration: Callable[[RefinementState], None] | None = None,
-) -> Refinement:
+    on_iteration: Callable[[EMState], None] | None = None,
+) -> EMResult[DecisionGraph]:
     """Refine the parameters of a decision graph on data with missing cells.
 
     Parameters
@@ -242,20 +188,13 @@ def refine(
         )
     problem = ParameterEM(pdg, dataset, alpha, prior)
     starts = starts or (STARTS if problem.symmetric else 1)
-    trace, converged = best_ascent(
-        map(problem.init, _starts(pdg, starts, seed)),
-        problem.step,
-        iterations=iterations,
-        least_gain=tolerance * problem.total_weight,
-        on_iteration=on_iteration,
-    )
-    return Refinement(
-        pdg.with_parameters(trace[-1].parameters),
-        tuple(s.log_likelihood for s in trace),
-        tuple(s.objective for s in trace),
-        converged,
-        starts,
+    return fitted(
+        problem,
+        list(_starts(pdg, starts, seed)),
         problem.symmetric,
+        iterations=iterations,
+        tolerance=tolerance,
+        on_iteration=on_iteration,
     )
 
 

@@ -241,13 +241,15 @@ class _ExpectedCases:
     ascends = True
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        return refine(graph, self.dataset, iterations=EM_ITERATIONS, alpha=0.0, starts=1).pdg
+        return refine(graph, self.dataset, iterations=EM_ITERATIONS, alpha=0.0, starts=1).model
 
     def counts(self, graph: DecisionGraph) -> EdgeCounts:
         return expected_edge_counts(graph, self.codes, self.weights)
 
     def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
-        return refine(graph, self.dataset, iterations=iterations, alpha=alpha, prior="uniform").pdg
+        return refine(
+            graph, self.dataset, iterations=iterations, alpha=alpha, prior="uniform"
+        ).model
 
 
 @dataclass(frozen=True, eq=False)
