@@ -134,8 +134,7 @@ def checked_families(
         When ``alpha`` is negative or not finite, or there is not one set of column indices for
         each variable.
     """
-    if not (math.isfinite(alpha) and alpha >= 0):
-        raise OptionError(f"alpha is {alpha}: give a finite number, 0 or more")
+    check_alpha(alpha)
     if len(parents) != dataset.n_variables:
         raise OptionError(
             f"{len(parents)} parent sets for {dataset.n_variables} variables: give one each"
@@ -148,6 +147,12 @@ def checked_families(
                 f"{dataset.n_variables - 1}"
             )
     return families
+
+
+def check_alpha(alpha: float | None) -> None:
+    """Raise an `OptionError` if a pseudo-count is negative or not finite."""
+    if alpha is not None and not 0 <= alpha < math.inf:
+        raise OptionError(f"alpha is {alpha}: give a finite number, 0 or more")
 
 
 def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import ascend
+from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
@@ -183,8 +184,7 @@ def naive_bayes_models(
     OptionError
         If ``alpha`` is negative or infinite.
     """
-    if not 0 <= alpha < np.inf:
-        raise OptionError(f"alpha must be 0 or more and finite, got {alpha}")
+    check_alpha(alpha)
     weights = np.asarray(dataset.row_weights, np.float64)
     if not weights.sum() > 0:
         raise DataError("the table has no rows of positive weight: nothing to learn from")

@@ -15,7 +15,7 @@ from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, p
 from exactlearn.pdg.learn.forest_growth import dependence_graph, grow_forest, pair_statistics
 from exactlearn.pdg.learn.forest_population import learn_pdg
 from exactlearn.pdg.learn.populated_graph import CompleteRows
-from exactlearn.pdg.learn.smoothing import smoothed_graph, tuned_smoothing
+from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.pdg.model.structure_score import StructureScore
@@ -217,7 +217,7 @@ def test_smoothing_by_cross_validation():
     assert (found.graph.parameters > 0).all()
     whole = tuned_smoothing(graph, data, alpha=found.alpha)
     assert (whole.graph.parameters == found.graph.parameters).all()
-    zero = smoothed_graph(graph, np.zeros(len(graph.parameters)), 0.0)
+    zero = graph.with_counts(np.zeros(len(graph.parameters)))
     assert (zero.parameters == graph.parameters).all()
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
+from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_children
 
@@ -213,9 +214,7 @@ def markov_forest(
         r, k = len(states[v]), len(children[v])
         table = _pair_table(codes, weights, states, max(parent, -1), v)
         joint = pair_joint(table, ITERATIONS, TOLERANCE)
-        mass = joint.sum(axis=1, keepdims=True)
-        parameters[v] = np.where(mass > 0, joint / np.where(mass > 0, mass, 1), 1 / r)
-        parameters[v] = (1 - SHARE) * parameters[v] + SHARE / r
+        parameters[v] = (1 - SHARE) * smoothed(joint, 0.0) + SHARE / r
         nodes = len(joint)
         heads = np.repeat(np.arange(r)[:, None], k, axis=1)
         successors[v] = np.repeat(heads[None], nodes, axis=0).astype(np.int32)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
@@ -29,7 +30,7 @@ from exactlearn.pdg.learn.populated_graph import (
     structure_of,
 )
 from exactlearn.pdg.learn.redirecting import SubtreeRows
-from exactlearn.pdg.learn.smoothing import check_alpha, tuned_smoothing
+from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structure_search import (
     MOST_SWEEPS,
     LearntGraph,
@@ -146,8 +147,7 @@ def learn_pdg(
         raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
     if not all(0 <= t <= 1 for t in significances):
         raise OptionError(f"significances {list(significances)} must be from 0 to 1")
-    if alpha is not None:
-        check_alpha(alpha)
+    check_alpha(alpha)
     for graph in starts:
         if (graph.names, graph.states) != (dataset.names, dataset.states):
             raise DataError("a start has other variables or states than the table: align them")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -23,9 +24,9 @@ from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood
 from exactlearn.pdg.learn.refine import refine
-from exactlearn.pdg.learn.smoothing import check_alpha, tuned_smoothing
+from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.structure_score import StructureScore, bic_lambda, rate_of
+from exactlearn.pdg.model.structure_score import StructureScore, bic_lambda
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +138,7 @@ def learn_hybrid(
     scores = [StructureScore(x) for x in given]
     if not scores:
         raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
-    if alpha is not None:
-        check_alpha(alpha)
+    check_alpha(alpha)
     compiled = compile_network(network, seed=seed)
     merges = data_merges(compiled, dataset)
     frontier = Frontier(
@@ -222,24 +222,6 @@ def smoothed_on(
     return refine(graph, dataset, alpha=smoothing, prior="uniform").model
 
 
-class Refined(NamedTuple):
-    """One model along lambda.
-
-    Attributes
-    ----------
-    lambda_
-        The lambda up to which was merged.
-    graph
-        The model.
-    loss
-        Log-likelihood per record that merging lost, in nats.
-    """
-
-    lambda_: float
-    graph: DecisionGraph
-    loss: float
-
-
 def data_merges(graph: DecisionGraph, dataset: Dataset) -> MergeSequence:
     """Return the merges of a graph whose unreached nodes are collapsed, weighed by records.
 
@@ -257,32 +239,6 @@ def data_merges(graph: DecisionGraph, dataset: Dataset) -> MergeSequence:
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
     return MergeSequence(small, counts * (small.n_variables / counts.sum()))
-
-
-def merge_along(graph: DecisionGraph, dataset: Dataset, lambdas: Sequence[float]) -> list[Refined]:
-    """Return a model for each lambda, by merging further and further.
-
-    Parameters
-    ----------
-    lambdas
-        From 0 to 1, none smaller than the one before.
-
-    Raises
-    ------
-    OptionError
-        If the lambdas fall or are out of range.
-    DataError
-        As `data_merges`.
-    """
-    rates = [rate_of(x) for x in lambdas]
-    if not (np.diff(lambdas) >= 0).all():
-        raise OptionError(f"lambdas {list(lambdas)} must not fall")
-    merges = data_merges(graph, dataset)
-    models = []
-    for lambda_, rate in zip(lambdas, rates, strict=True):
-        merges.merge_until(rate=rate)
-        models.append(Refined(lambda_, merges.merged(), merges.loss))
-    return models
 
 
 def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.learn.edge_counts import EdgeTables, heads_into
 from exactlearn.pdg.learn.populated_graph import occupied, structure_of
@@ -102,9 +103,7 @@ def _assembled(
             kept[child], masses[child] = structure[child][origin], counts[child][origin]
     parameters = {}
     for v in order:
-        total = masses[v].sum(axis=1, keepdims=True)
-        uniform = 1 / masses[v].shape[1]
-        parameters[v] = np.where(total > 0, masses[v] / np.where(total > 0, total, 1), uniform)
+        parameters[v] = smoothed(masses[v], 0.0)
     made = assemble(graph.names, graph.states, graph.forest, parameters, kept)
     return made, np.concatenate([masses[v].ravel() for v in order])
 

@@ -27,11 +27,11 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn._runtime.row_table import group_rows
+from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.merge import equal_values
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
-from exactlearn.pdg.learn.smoothing import check_alpha
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.layout import Layout
 
@@ -92,7 +92,7 @@ class ParameterEM:
 
     def _maximise(self, state: EMState) -> NDArray[np.float64]:
         """Return relative counts; a node that no row reaches keeps its parameters."""
-        return _relative(self.graph, state.counts + self.pseudo_counts, state.parameters)
+        return self.graph.relative(state.counts + self.pseudo_counts, state.parameters)
 
     def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         counts, rows = expect_counts(self._layout, parameters, self._codes, self._weights)
@@ -112,23 +112,12 @@ def _rows_of(graph: DecisionGraph) -> NDArray[np.float64]:
     return expect_counts(graph.layout, graph.parameters, unknown, rows).counts
 
 
-def _relative(
-    graph: DecisionGraph, counts: NDArray[np.float64], otherwise: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the relative counts of each node; where it has none, other parameters."""
-    offsets = graph.parameter_offsets
-    totals = np.repeat(np.add.reduceat(counts, offsets[:-1]), np.diff(offsets))
-    parameters = otherwise.copy()
-    np.divide(counts, totals, out=parameters, where=totals > 0)
-    return parameters
-
-
 def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Yield the graph's parameters, then random ones with the same zeros."""
     yield graph.parameters
     rng, possible = np.random.default_rng(seed), graph.parameters > 0
     for _ in range(starts - 1):
-        yield _relative(graph, rng.exponential(size=len(possible)) * possible, graph.parameters)
+        yield graph.relative(rng.exponential(size=len(possible)) * possible, graph.parameters)
 
 
 @checked_arguments()

@@ -1,17 +1,16 @@
 """Smoothing of a decision graph's parameters, tuned by cross-validation.
 
-THESIS, Algorithms 4.1 and 4.2: the pseudo-count ``alpha`` of every parameter is the one whose
-parameters, estimated without each fold in turn, make the fold most probable. That is taken to
-have one maximum in ``alpha``; the search narrows an interval of log ``alpha``.
+THESIS, Algorithms 4.1 and 4.2: the pseudo-count ``alpha`` of every parameter (4.15) is the one
+whose parameters, estimated without each fold in turn, make the fold most probable. That is taken to
+have one maximum in ``alpha``; Brent's method searches for it over log ``alpha``.
 """
 
-from collections.abc import Callable
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import expect_counts, log_likelihood_rows
@@ -20,8 +19,8 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 FOLDS = 5
 """Folds of the cross-validation."""
 
-SMALLEST, LARGEST, STEPS = 1e-4, 100.0, 24
-"""Between which pseudo-counts to search, and evaluations after the first two."""
+SMALLEST, LARGEST, TOLERANCE = 1e-4, 100.0, 1e-4
+"""Between which pseudo-counts to search, and relative error of the best one."""
 
 
 class Smoothed(NamedTuple):
@@ -73,8 +72,7 @@ def tuned_smoothing(
     OptionError
         If ``alpha`` is negative or infinite, or there are fewer than two folds.
     """
-    if alpha is not None:
-        check_alpha(alpha)
+    check_alpha(alpha)
     if folds < 2:
         raise OptionError(f"{folds} folds: give 2 or more")
     codes = aligned_codes(dataset, graph.names, graph.states)
@@ -88,40 +86,22 @@ def tuned_smoothing(
     total = np.sum(counts, axis=0)
     if alpha is not None or len(codes) < folds:
         chosen = 1.0 if alpha is None else alpha
-        return Smoothed(smoothed_graph(graph, total, chosen), chosen, np.nan)
+        return Smoothed(graph.with_counts(total + chosen), chosen, np.nan)
 
     def validated(log_alpha: float) -> float:
         value = 0.0
         for k in range(folds):
-            model = smoothed_graph(graph, total - counts[k], float(np.exp(log_alpha)))
+            model = graph.with_counts(total - counts[k] + np.exp(log_alpha))
             rows = log_likelihood_rows(model, codes[parts == k])
             value += float(rows @ weights[parts == k])
         return value
 
-    best, value = _narrowed(validated, float(np.log(SMALLEST)), float(np.log(LARGEST)))
-    chosen = float(np.exp(best))
-    return Smoothed(smoothed_graph(graph, total, chosen), chosen, value)
+    from scipy.optimize import minimize_scalar  # takes long to import
 
-
-def check_alpha(alpha: float) -> None:
-    """Raise an `OptionError` if a pseudo-count is negative or not finite."""
-    if not 0 <= alpha < inf:
-        raise OptionError(f"alpha must be 0 or more and finite, got {alpha}")
-
-
-def smoothed_graph(
-    graph: DecisionGraph, counts: NDArray[np.float64], alpha: float
-) -> DecisionGraph:
-    """Return a graph with the relative counts of its nodes, ``alpha`` added to each count.
-
-    THESIS, equation 4.15. A node without counts keeps its parameters where ``alpha`` is 0.
-    """
-    offsets = graph.parameter_offsets
-    raised = counts + alpha
-    totals = np.repeat(np.add.reduceat(raised, offsets[:-1]), np.diff(offsets))
-    parameters = graph.parameters.copy()
-    np.divide(raised, totals, out=parameters, where=totals > 0)
-    return graph.with_parameters(parameters)
+    bounds = np.log(SMALLEST), np.log(LARGEST)
+    best = minimize_scalar(lambda x: -validated(x), bounds=bounds, options={"xatol": TOLERANCE})
+    chosen = float(np.exp(best.x))
+    return Smoothed(graph.with_counts(total + chosen), chosen, -float(best.fun))
 
 
 def _counts(
@@ -131,21 +111,3 @@ def _counts(
     possible = np.repeat(1 / graph.cardinalities[graph.variable], np.diff(graph.parameter_offsets))
     rows = np.ascontiguousarray(codes)
     return expect_counts(graph.layout, possible, rows, np.ascontiguousarray(weights)).counts
-
-
-def _narrowed(function: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Return where a function with one maximum has it, and the maximum, by golden section."""
-    share = (np.sqrt(5.0) - 1) / 2
-    points = [high - share * (high - low), low + share * (high - low)]
-    values = [function(p) for p in points]
-    for _ in range(STEPS):
-        if values[0] >= values[1]:
-            high = points[1]
-            points = [high - share * (high - low), points[0]]
-            values = [function(points[0]), values[0]]
-        else:
-            low = points[0]
-            points = [points[1], low + share * (high - low)]
-            values = [values[1], function(points[1])]
-    best = int(values[1] > values[0])
-    return points[best], values[best]

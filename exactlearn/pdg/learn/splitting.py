@@ -7,38 +7,12 @@ states along each edge give the gain exactly: one count of the rows per variable
 candidate. The thesis's split into single edges is the finest of these.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.pdg.learn.populated_graph import (
-    CompleteRows,
-    PopulatedGraph,
-    populate,
-    structure_of,
-)
+from exactlearn.pdg.learn.populated_graph import CompleteRows, PopulatedGraph
 from exactlearn.pdg.model.forest import forest_order
-from exactlearn.pdg.model.structure_score import StructureScore
-
-
-class Grouped(NamedTuple):
-    """New nodes of a variable.
-
-    Attributes
-    ----------
-    heads
-        The node that each edge leads to, shape (edges,).
-    origin
-        The old node that each node is a copy of, shape (nodes,); old nodes keep their places.
-    gain
-        Log-likelihood gained less what the new nodes cost, in nats.
-    """
-
-    heads: NDArray[np.int32]
-    origin: NDArray[np.int32]
-    gain: float
 
 
 @kernel
@@ -130,7 +104,7 @@ def regroup(
     allowed: NDArray[np.bool_],
     cost: float,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], float]:
-    """Split each node for groups of its incoming edges where that gains; see `Grouped`.
+    """Split each node for groups of its incoming edges where that gains.
 
     Parameters
     ----------
@@ -144,6 +118,15 @@ def regroup(
         Whether each node may be split, shape (nodes,).
     cost
         What a node costs, in nats.
+
+    Returns
+    -------
+    heads
+        The node that each edge leads to, shape (edges,).
+    origin
+        The old node that each node is a copy of, shape (nodes,); old nodes keep their places.
+    gain
+        Log-likelihood gained less what the new nodes cost, in nats.
     """
     n, r = table.shape
     new = heads.copy()
@@ -199,31 +182,6 @@ def regroup(
     return new, origin[:count].copy(), total_gain
 
 
-def split_nodes(
-    populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
-) -> PopulatedGraph:
-    """Split all nodes for groups of incoming edges where the score gains, parents first.
-
-    Counts below a split node follow its copies, so each gain is the exact one.
-    """
-    graph, old = populated.graph, structure_of(populated.graph)
-    new = {v: s.copy() for v, s in old.items()}
-    reached = populated.reached.astype(np.int64)
-    for v in forest_order(graph.forest):
-        parent = int(graph.forest[v])
-        if parent < 0:
-            continue
-        edges, place = edges_into(reached, rows, parent), graph.children[parent].index(v)
-        heads = np.ascontiguousarray(new[parent][:, :, place].ravel())
-        table = edge_table(edges, rows, v, len(heads))
-        allowed = np.ones(len(old[v]), np.bool_)
-        moved, origin, _ = regroup(table, heads, len(old[v]), allowed, score.node_cost(graph, v))
-        new[parent][:, :, place] = moved.reshape(new[parent].shape[:2])
-        new[v] = old[v][origin].copy()
-        reached[v] = moved[edges]
-    return populate(rows, graph.forest, new)
-
-
 def expanded_structure(
     rows: CompleteRows, forest: NDArray[np.int32], support: float, most_nodes: int
 ) -> dict[int, NDArray[np.int32]]:
@@ -265,11 +223,15 @@ def edges_into(reached: NDArray[np.int64], rows: CompleteRows, parent: int) -> N
     return edges
 
 
-def edge_table(
-    edges: NDArray[np.int64], rows: CompleteRows, variable: int, n_edges: int
-) -> NDArray[np.float64]:
-    """Return the weight of each of a variable's states along each edge, shape (edges, states)."""
-    r = len(rows.states[variable])
-    cells = edges * r + rows.columns[variable]
-    counts = np.bincount(cells, rows.weights, n_edges * r).astype(np.float64)
-    return counts.reshape(n_edges, r)
+def edge_tables(populated: PopulatedGraph, rows: CompleteRows) -> dict[int, NDArray[np.float64]]:
+    """Return for each variable the weight of its states along each edge into it."""
+    graph, reached = populated.graph, populated.reached.astype(np.int64)
+    tables = {}
+    for v, parent in enumerate(graph.forest.tolist()):
+        r, n_edges, cells = int(graph.cardinalities[v]), 1, rows.columns[v]
+        if parent >= 0:
+            n_edges = int(graph.node_counts[parent] * graph.cardinalities[parent])
+            cells = edges_into(reached, rows, parent) * r + cells
+        counts = np.bincount(cells, rows.weights, n_edges * r).astype(np.float64)
+        tables[v] = counts.reshape(n_edges, r)
+    return tables

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL
+from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
@@ -37,7 +38,6 @@ from exactlearn.pdg.learn.edge_counts import (
 )
 from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.refine import distinct_weighted, refine
-from exactlearn.pdg.learn.smoothing import check_alpha, smoothed_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
@@ -269,7 +269,7 @@ class _AvailableCases:
 
     def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
         counts = available_counts(graph.layout, self.codes, self.weights)
-        return smoothed_graph(graph, counts, alpha)
+        return graph.with_counts(counts + alpha)
 
 
 class _Position(NamedTuple):

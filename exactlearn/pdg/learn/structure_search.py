@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
-from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.learn.edge_counts import copied_by_edges
+from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
@@ -28,8 +28,7 @@ from exactlearn.pdg.learn.populated_graph import (
     structure_of,
 )
 from exactlearn.pdg.learn.redirecting import SubtreeRows, redirect_edges
-from exactlearn.pdg.learn.smoothing import smoothed_graph
-from exactlearn.pdg.learn.splitting import expanded_structure, split_nodes
+from exactlearn.pdg.learn.splitting import edge_tables, expanded_structure
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
@@ -145,7 +144,7 @@ def learnt_graph(
     """Return a populated graph as a result, smoothed by pseudo-counts."""
     likelihood = populated.log_likelihood
     value = score.of(populated.graph, likelihood)
-    graph = smoothed_graph(populated.graph, populated.counts, alpha)
+    graph = populated.graph.with_counts(populated.counts + alpha)
     return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
 
 
@@ -216,32 +215,29 @@ def improve(
     CheckError
         If a step lets the score fall by more than rounding.
     """
-
-    def redirect(
-        populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
-    ) -> PopulatedGraph:
-        return redirect_edges(populated, rows, score, subtrees)
-
     value = score.of(populated.graph, populated.log_likelihood)
     for _ in range(sweeps):
         before = value
-        for step in (split_nodes, merge_nodes_of, redirect):
-            populated = step(populated, rows, score)
-            after = score.of(populated.graph, populated.log_likelihood)
-            if after < value - 1e-9 * max(1.0, abs(value)):
-                raise CheckError(f"a step of {step.__name__} let the score fall to {after}")
-            value = after
+        populated = split_and_merge(populated, rows, score)
+        value = _risen(value, populated, score)
+        populated = redirect_edges(populated, rows, score, subtrees)
+        value = _risen(value, populated, score)
         if value <= before + LEAST_GAIN * max(1.0, abs(before)):
             break
     return populated
 
 
-def merge_nodes_of(
+def _risen(before: float, populated: PopulatedGraph, score: StructureScore) -> float:
+    """Return the score after a step, which must not have fallen."""
+    after = score.of(populated.graph, populated.log_likelihood)
+    if after < before - LEAST_GAIN * max(1.0, abs(before)):
+        raise CheckError(f"a step of the search let the score fall from {before} to {after}")
+    return after
+
+
+def split_and_merge(
     populated: PopulatedGraph, rows: CompleteRows, score: StructureScore
 ) -> PopulatedGraph:
-    """Merge nodes with the same successors while the score does not fall (THESIS, Alg. 4.9)."""
-    graph = populated.graph
-    cells = np.maximum(1, score.cells(graph))
-    merges = MergeSequence(graph, populated.counts, cells)
-    merges.merge_until(rate=score.rate)
-    return populate(rows, graph.forest, structure_of(merges.merged()))
+    """Split and merge nodes while the score does not fall (THESIS, Algorithms 4.8 and 4.9)."""
+    found = improved_by_counts(populated.graph, edge_tables(populated, rows), score)
+    return populate(rows, populated.graph.forest, structure_of(found.graph))

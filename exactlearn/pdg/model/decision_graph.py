@@ -173,6 +173,26 @@ class DecisionGraph(NamedVariables):
         """Return the same structure with other parameters, shape as ``parameters``."""
         return replace(self, parameters=parameters)
 
+    def with_counts(self, counts: NDArray[np.float64]) -> "DecisionGraph":
+        """Return the same structure with relative counts; nodes without any keep parameters.
+
+        Parameters
+        ----------
+        counts
+            Laid out as ``parameters``; with pseudo-counts added, the smoothing of THESIS (4.15).
+        """
+        return self.with_parameters(self.relative(counts, self.parameters))
+
+    def relative(
+        self, counts: NDArray[np.float64], otherwise: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the relative counts of each node; where it has none, other parameters."""
+        offsets = self.parameter_offsets
+        totals = np.repeat(np.add.reduceat(counts, offsets[:-1]), np.diff(offsets))
+        parameters = otherwise.copy()
+        np.divide(counts, totals, out=parameters, where=totals > 0)
+        return parameters
+
     def check(self) -> None:
         """Check that the arrays form a decision graph (PDG-SEM, Definition 2.1).
 
