@@ -4,9 +4,9 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib import import_module
+from functools import partial
 from io import TextIOWrapper
 from typing import Any
 
@@ -14,59 +14,42 @@ import click
 
 from exactlearn import __version__
 from exactlearn._runtime.interrupts import terminated_as_interrupted
+from exactlearn.commands import COMMANDS
 from exactlearn.errors import ExactlearnError, ExitStatus, did_you_mean, shortened
-
-COMMANDS = {
-    "run": "Run a declared pipeline: data, network, decision graph, queries.",
-    "solve": "Learn the optimal network of complete data or of given scores.",
-    "augment": "Learn network and completion of incomplete data together.",
-    "impute": "Fill missing cells by a network, learned or given.",
-    "compare": "Compare ways of completing one incomplete data set.",
-    "fit": "Estimate the parameters of a network or of a decision graph.",
-    "compile": "Compile a network to a probabilistic decision graph.",
-    "learn-pdg": "Learn a probabilistic decision graph from a table.",
-    "query": "Answer posterior queries on a network or a decision graph.",
-    "simulate": "Draw rows from a network and hide cells.",
-    "convert": "Convert a model, a table or scores to another format.",
-    "verify": "Check the proof of an optimum, with exact numbers.",
-    "reproduce": "Repeat the experiments of a paper.",
-    "instances": "List, show or copy the bundled instances.",
-}
-"""Each command with its line in the overview; its module in ``exactlearn.commands`` has its name,
-with ``_`` for ``-``."""
 
 
 class LazyGroup(click.Group):
-    """Import a command's module only when the command is called, and tell errors in one line."""
+    """Read a command's options without importing what it does; tell errors in one line."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
+        standalone = extra.pop("standalone_mode", True)
+        read: Callable[[], Any] = partial(super().main, *args, standalone_mode=False, **extra)
+        words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv
+        _open_streams()
         with terminated_as_interrupted():
-            standalone = extra.pop("standalone_mode", True)
-            run: Callable[..., Any] = super().main
-            if not standalone:
-                return run(*args, standalone_mode=False, **extra)
-            _open_streams()
-            status = _exit_status(lambda: run(*args, standalone_mode=False, **extra))
-            _drop_unwritten()
-            sys.exit(status)
+            status = _exit_status(read, "--debug" in words)
+        if not standalone:
+            return status
+        _drop_unwritten()
+        sys.exit(status)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the overview."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
+        """Return one command, made from the class of its options."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"exactlearn.commands.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
+        from exactlearn.commands.click_options import command
+
+        return command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the overview without importing the commands."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, known.line) for name, known in COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -76,41 +59,46 @@ class LazyGroup(click.Group):
             ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command; every error on purpose becomes a line and an exit status."""
-        try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
-            raise
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
-            raise click.exceptions.Exit(ExitStatus.INTERRUPTED) from None
-        except Exception as error:
-            if ctx.meta.get("exactlearn.debug"):
-                traceback.print_exc()
-            message, exit_status = _told(error)
-            click.echo(f"Error: {shortened(message)}", err=True)
-            raise click.exceptions.Exit(exit_status) from error
 
+def _exit_status(read: Callable[[], Any], debug: bool) -> int:
+    """Read the command line, run its command and return the exit status, whatever happens.
 
-def _exit_status(run: Callable[[], Any]) -> int:
-    """Run the command line and return its exit status, whatever becomes of its streams."""
+    Click only reads, and returns what is to be run: it runs below this function.
+    """
     try:
         try:
-            return run() or ExitStatus.DONE
-        except click.ClickException as error:
-            vars(error)["message"] = shortened(error.message)
-            error.show()
-            return error.exit_code
-        except (click.Abort, KeyboardInterrupt):
-            click.echo("Interrupted.", err=True)
-            return ExitStatus.INTERRUPTED
+            called = read()
+            if callable(called):
+                called = called()
+            return called or ExitStatus.DONE
+        except BrokenPipeError:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            return _status_of(error, debug)
     except (BrokenPipeError, SystemExit):  # into which click and rich turn a broken pipe
         return ExitStatus.UNREAD
     except OSError as error:
         with suppress(OSError):
             click.echo(f"Error: {_told(error)[0]}", err=True)
         return ExitStatus.MISTAKE
+
+
+def _status_of(error: BaseException, debug: bool) -> int:
+    """Tell an error in one line, unless it is the command's way to end, and return its status."""
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        vars(error)["message"] = shortened(error.message)
+        error.show()
+        return error.exit_code
+    if isinstance(error, click.Abort | KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        return ExitStatus.INTERRUPTED
+    if debug:
+        traceback.print_exception(error)
+    message, status = _told(error)
+    click.echo(f"Error: {shortened(message)}", err=True)
+    return status
 
 
 def _open_streams() -> None:
@@ -135,7 +123,7 @@ def _drop_unwritten() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _told(error: Exception) -> tuple[str, ExitStatus]:
+def _told(error: BaseException) -> tuple[str, ExitStatus]:
     """Return the message and the exit status of an error."""
     if isinstance(error, ExactlearnError):
         return str(error), error.exit_status

@@ -1,116 +1,103 @@
 """``exactlearn augment``: network and completion of incomplete data, learned together."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, get_args
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
 
-import click
-
-from exactlearn.commands.options import (
-    F,
-    incomplete_options,
-    option_group,
-    output_options,
-    reading_options,
-    trace_option,
+from exactlearn.augmentation import gadget_problem
+from exactlearn.commands.alternatives import (
+    alternatives_record,
+    alternatives_tables,
+    starting_values,
+    worst_end,
 )
-from exactlearn.commands.runs import MethodName, Search
-from exactlearn.errors import OptionError
+from exactlearn.commands.artifacts import Artifacts, require_table_names, writable, write_trace_to
+from exactlearn.commands.declarations import Augment
+from exactlearn.commands.output import Output, require_records
+from exactlearn.commands.pipeline import arc_constraints, learn_incomplete, load, score_of
+from exactlearn.commands.search import conclude, run_search
+from exactlearn.data.dataset import Dataset
+from exactlearn.instances import locate
+from exactlearn.reporting.report import (
+    Learned,
+    completion_record,
+    completion_table,
+    learning_record,
+    learning_tables,
+    shown_cells,
+    size_told,
+)
 
 
-@dataclass(frozen=True)
-class Alternatives:
-    """What is wanted beside the best solution.
+def run(options: Augment, output: Output) -> None:
+    """Run the command."""
+    writable(output, with_data=True, completes=True)
+    require_records(options.trace, "--trace")
+    data = load(locate(options.source, ".csv"), options)
+    require_table_names(output, data)
+    output.detail(size_told(data))
+    _note_few_cells(output, data, options)
+    reduction = partial(
+        gadget_problem,
+        data,
+        score_of(options),
+        max_parents=options.most_parents_among(data.n_variables),
+        **arc_constraints(options, data.names),
+    )
 
-    Parameters
-    ----------
-    best, best_completions
-        How many of the best solutions, or of the best completions, or neither.
-    profile
-        Whether the loss by each other value is.
-    start
-        File of a completed table that the search begins with.
-    """
+    more: dict[str, Any] = {}
 
-    best: int | None
-    best_completions: int | None
-    profile: bool
-    start: Path | None
+    def artifacts(learned: Learned) -> Artifacts:
+        assert learned.parents is not None
+        record = {**learning_record(data.names, learned), **more}
+        record["completion"] = completion_record(data, learned.values)
+        completed = data.complete(learned.values)
+        return Artifacts(
+            data.names, learned.parents, record, completed, reduction, options.smoothing
+        )
 
-    def __post_init__(self) -> None:
-        """Refuse both lists at once."""
-        if self.best is not None and self.best_completions is not None:
-            raise OptionError("--best and --best-completions exclude each other; give one of them")
-
-    @property
-    def k(self) -> int | None:
-        """How many answers are wanted in order."""
-        return self.best or self.best_completions
-
-
-def alternatives_options(command: F) -> F:
-    """Add what is wanted beside the best solution: hands over ``alternatives``."""
-
-    def build(
-        best: int | None, best_completions: int | None, profile: bool, start: Path | None
-    ) -> Alternatives:
-        return Alternatives(best, best_completions, profile, start)
-
-    return option_group(
-        command,
-        "alternatives",
-        build,
-        click.option(
-            "--best",
-            type=click.IntRange(1),
-            metavar="K",
-            help="List the K best solutions (network and completion), proven by branching.",
-        ),
-        click.option(
-            "--best-completions",
-            type=click.IntRange(1),
-            metavar="K",
-            help="List the K best completions, each with its best network.",
-        ),
-        click.option(
-            "--profile",
-            is_flag=True,
-            help="Tell for each missing cell what the score loses by each other value. Each of "
-            "these lists takes up to --time-limit again.",
-        ),
-        click.option(
-            "--start",
-            type=click.Path(path_type=Path, exists=True, dir_okay=False),
-            metavar="FILE",
-            help="The same table, completed: what the search begins with.",
-        ),
+    start = starting_values(options.start, data, options)
+    result = run_search(
+        output,
+        options.method,
+        lambda told: learn_incomplete(data, options, options, told, start=start),
+        artifacts,
+    )
+    if result.unproven is not None:
+        more["unproven"] = asdict(result.unproven)
+    if result.parents is not None and result.status != "interrupted":
+        with output.progress_display("alternatives") as display:
+            more |= alternatives_record(options, data, result, display)
+    trace = options.trace
+    also = [] if trace is None else [partial(write_trace_to, result, trace, output)]
+    conclude(
+        output,
+        data.names,
+        result,
+        artifacts,
+        completed=True,
+        tables=_tables,
+        also=also,
+        ended=worst_end(result.status, more),
     )
 
 
-@click.command("augment")
-@click.argument("source", metavar="DATA.csv")
-@output_options
-@reading_options
-@click.option(
-    "--method",
-    type=click.Choice(get_args(MethodName)),
-    default=Search.method,
-    show_default=True,
-    help="How missing cells are completed.",
-)
-@trace_option
-@alternatives_options
-@incomplete_options
-def command(**options: Any) -> None:
-    """Learn the network and the values of missing cells that maximise the score together.
+def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
+    """Tell where there is less to complete than was asked for."""
+    cells = len(data.missing_cells)
+    if not cells:
+        output.note("No cell is missing: what is learned is the best network of the table")
+    elif search.method == "t-local" and search.t > cells:
+        output.note(
+            f"--t {search.t}: only {cells} cells are missing, so that all completions are searched"
+        )
 
-    -o writes the completed table (.csv, .tsv), the network (.bif), the record (.json), a figure
-    (.svg, .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl), or all but the
-    last into a folder.
 
-    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
-    the others, and --scoring-time, are for complete tables ('exactlearn solve').
-    """
-    from exactlearn.commands import _augment
-
-    _augment.run(**options)
+def _tables(record: Mapping[str, Any]) -> list[Any]:
+    completion = record.get("completion", [])
+    if not completion:
+        return [*learning_tables(record), *alternatives_tables(record)]
+    cells, left = shown_cells(completion)
+    completed = ["", completion_table(cells), *left]
+    return [*learning_tables(record), *completed, *alternatives_tables(record)]

@@ -1,89 +1,319 @@
 """``exactlearn compare``: methods of completing missing cells, side by side."""
 
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from time import monotonic
+from typing import Any, TypeVar
 
-import click
+import numpy as np
 
-from exactlearn.commands.options import (
-    incomplete_options,
-    learner_option,
-    networks_option,
-    output_options,
-    reading_options,
-)
+from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
+from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.pipeline import learning, load, load_truth
+from exactlearn.commands.search import leave
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import variable_index
+from exactlearn.data.missingness import hide
+from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
+from exactlearn.formats.models import read_network
+from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.scikit_learn import class_variable, require_library
+from exactlearn.instances import locate
+from exactlearn.reporting.report import number, percent, plain_table
 
-METHODS = (
-    "branching", "exact", "gadget", "t-local", "mode", "structural-em", "structural-em-hard",
-    "posterior", "mpe", "averaged", "averaged-mnar", "knn", "iterative", "forest",
-    "svm-linear", "svm-rbf", "svm-poly", "label-propagation", "label-spreading",
+T = TypeVar("T")
+
+Pair = tuple[Dataset, Dataset | None]
+"""An incomplete table, and its truth if it is known."""
+
+_HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
+_MEAN_HEAD = (
+    "method", "tables", "proven", "limited", "accuracy", "log-loss", "score", "gap", "seconds"
 )  # fmt: skip
-"""Names of the methods, as in :data:`exactlearn.imputation.methods.METHODS`."""
-
-DEFAULT_METHODS = "branching,t-local,mode"
-"""What is compared when nothing is said: the default of ``augment``, and what is quicker."""
-
-DEFAULT_SECONDS = 60.0
-"""The time limit of these: the proof of ``branching`` may take any time."""
+_TEXTS = ("method", "status")
 
 
-@click.command("compare")
-@click.argument("source", metavar="[DATA.csv]", required=False)
-@output_options
-@reading_options
-@click.option(
-    "--methods",
-    metavar="A,B,...",
-    help=f"Methods to compare, of {', '.join(METHODS)}.  [default: {DEFAULT_METHODS}, with "
-    f"{DEFAULT_SECONDS:g} seconds for each and each table unless --time-limit says another limit]",
-)
-@click.option("--truth", metavar="COMPLETE.csv", help="The table before cells were hidden.")
-@learner_option
-@networks_option
-@click.option("--network", metavar="NETWORK.bif", help="Draw complete tables from a network.")
-@click.option(
-    "--rows",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="With --network: rows of each table.",
-)
-@click.option(
-    "--hide",
-    "spec",
-    metavar="MECHANISM:AMOUNT",
-    help="Hide cells of complete tables, as 'simulate' does.  [default with --network: mnar:2]",
-)
-@click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="With --hide or --network: tables, with the seeds that follow --seed.",
-)
-@click.option(
-    "--class",
-    "of_class",
-    metavar="NAME",
-    help="With --hide or --network: hide cells of this variable only, as the svm and label "
-    "methods need.",
-)
-@click.option(
-    "--reference",
-    metavar="METHOD",
-    help="With --hide or --network: test whether the accuracies differ from this method's.",
-)
-@incomplete_options
-def command(**options: Any) -> None:
-    """Compare methods on an incomplete table, or on tables in which cells are hidden.
+def run(options: Compare, output: Output) -> None:
+    """Run the command."""
+    require_suffix(output.path, (".json",))
+    source, network, hidden = options.source, options.network, options.hide
+    if (source is None) == (network is None):
+        raise OptionError("compare: expected either a table or --network, not both")
+    repeated = network is not None or hidden is not None
+    chosen = _methods(options.methods or DEFAULT_METHODS)
+    if options.methods is None and options.time_limit is None:
+        options = replace(options, time_limit=DEFAULT_SECONDS)
+    _check(chosen, options, repeated=repeated)
+    plan = Plan(chosen, options, output)
+    if not repeated:
+        plan.compare(_given(source or "", options, chosen))
+        return
+    draw = _from_network(network, options.rows) if network else _from_table(source or "", options)
+    spec, of_class = hidden or "mnar:2", options.class_
+    plan.compare_again(lambda seed: _hidden(draw, spec, seed, of_class))
 
-    Give an incomplete table, with --truth if it is known; or a complete one with --hide; or a
-    --network to draw from. Prints for each method imputation accuracy, score, bound, gap, seconds
-    and the logarithmic loss of its probabilities, where it has these; over several tables, means
-    with standard errors. -o writes the rows as .json.
 
-    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
-    the others, and --scoring-time, are for complete tables ('exactlearn solve').
+def _methods(wanted: Sequence[str]) -> list[str]:
+    chosen: list[str] = []
+    for name in wanted:
+        if name not in METHODS:
+            raise OptionError(f"--methods: no method {name!r}{did_you_mean(name, METHODS)}")
+        if name not in chosen:
+            chosen.append(name)
+    return chosen
+
+
+def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
+    """Refuse, before any work is done, what some method would refuse after that of others."""
+    of_class, reference = options.class_, options.reference
+    for option, value in (("--class", of_class), ("--reference", reference)):
+        if value is not None and not repeated:
+            raise OptionError(
+                f"{option} {value}: it goes with tables in which cells are hidden; add '--hide "
+                "mcar:2', or compare on a --network"
+            )
+    if reference is not None and reference not in chosen:
+        raise OptionError(
+            f"--reference {reference}: expected one of the compared methods, {', '.join(chosen)}"
+        )
+    classifiers = [name for name in chosen if METHODS[name].classifies]
+    if repeated and classifiers and of_class is None:
+        raise OptionError(
+            f"--methods: '{classifiers[0]}' classifies one variable; tell which one's cells to "
+            "hide with '--class NAME'"
+        )
+    if any(METHODS[name].needs_scikit_learn for name in chosen):
+        require_library()
+
+
+def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
+    data = load(locate(source, ".csv"), options)
+    if data.is_complete:
+        raise DataError(
+            f"{source}: no cell is missing, so every method would complete it alike; hide "
+            "cells with '--hide mcar:2', or learn the network with 'exactlearn solve'"
+        )
+    if any(METHODS[name].classifies for name in chosen):
+        class_variable(data)
+    truth = options.truth
+    return data, load_truth(locate(truth, ".csv"), options) if truth else None
+
+
+def _from_network(name: str, rows: int) -> Callable[[np.random.Generator], Dataset]:
+    network = read_network(locate(name, ".bif"))
+    return lambda rng: network.sample(rows, rng)
+
+
+def _from_table(source: str, options: Compare) -> Callable[[np.random.Generator], Dataset]:
+    table = load(locate(source, ".csv"), options)
+    return lambda rng: table
+
+
+def _hidden(
+    draw: Callable[[np.random.Generator], Dataset], spec: str, seed: int, of_class: str | None
+) -> Pair:
+    """Return an incomplete table and its truth: of a network, what 'simulate' draws."""
+    rng = np.random.default_rng(seed)
+    full = draw(rng)
+    holes = hide(full, spec, rng)
+    return (_only(holes, full, of_class, spec) if of_class else holes), full
+
+
+def _only(holes: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
+    """Return the full table with the holes of one variable."""
+    variable = variable_index(name, {known: v for v, known in enumerate(full.names)})
+    codes = full.codes.copy()
+    codes[:, variable] = holes.codes[:, variable]
+    hidden = replace(full, codes=codes)
+    if hidden.is_complete:
+        raise OptionError(
+            f"--class {name}: --hide {spec} hides none of its cells; hide more, or depend on "
+            "another variable"
+        )
+    return hidden
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared, and where it is told.
+
+    Parameters
+    ----------
+    methods
+        Names of methods.
+    options
+        How networks are learned, and the method to test the others against, if any.
+    output
+        Where to.
     """
-    from exactlearn.commands import _compare
 
-    _compare.run(**options)
+    methods: Sequence[str]
+    options: Compare
+    output: Output
+
+    def compare(self, pair: Pair) -> None:
+        """Complete one table by every method, tell the rows, and leave.
+
+        What was done when an interrupt comes is told.
+        """
+        judged = (self._judged(name, pair, self.options.seed) for name in self.methods)
+        all_of = len(self.methods)
+        rows, ended = self._kept(judged, _record, lambda n: f"{n} of {all_of} methods are done")
+        self._tell(_record(rows), _HEAD, map(_cells, rows))
+        leave("feasible" if ended == "optimal" and _limited([rows]) else ended)
+
+    def compare_again(self, draw: Callable[[int], Pair]) -> None:
+        """Do so for the tables of as many seeds, tell the means, and leave.
+
+        What was done when an interrupt comes is told.
+        """
+        tables, ended = self._tables(draw)
+        record = self._means(tables)
+        reference = self.options.reference
+        head = (*_MEAN_HEAD, *([f"% against {reference}"] if reference else []))
+        self._tell(record, head, map(_mean_cells, record["rows"]))
+        leave(ended)
+
+    def _rows(self, pair: Pair, seed: int) -> list[Comparison]:
+        """Complete a table by every method."""
+        return [self._judged(name, pair, seed) for name in self.methods]
+
+    def _tables(self, draw: Callable[[int], Pair]) -> tuple[list[list[Comparison]], str]:
+        """Return the rows of each table, and how it ended."""
+        seeds = range(self.options.seed, self.options.seed + self.options.repeat)
+        compared = (self._rows(draw(seed), seed) for seed in seeds)
+        tables, ended = self._kept(
+            compared, self._means, lambda n: f"the means are over {n} tables"
+        )
+        return tables, "feasible" if ended == "optimal" and _limited(tables) else ended
+
+    def _kept(
+        self,
+        work: Iterable[T],
+        record: Callable[[Sequence[T]], dict[str, Any]],
+        told: Callable[[int], str],
+    ) -> tuple[list[T], str]:
+        """Return what is done, the record written after each, and how it ended.
+
+        An interrupt keeps what was done before; ``told`` says how much that is.
+        """
+        done: list[T] = []
+        try:
+            for one in work:
+                done.append(one)
+                if self.output.path is not None:
+                    write_json(record(done), self.output.path)
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            self.output.note(f"Interrupted: {told(len(done))}")
+            return done, "interrupted"
+        return done, "optimal"
+
+    def _means(self, tables: Sequence[Sequence[Comparison]]) -> dict[str, Any]:
+        """Return the record of repeated tables."""
+        return {"rows": _means(tables, self.options.reference)}
+
+    def _tell(
+        self, record: Mapping[str, Any], head: Sequence[str], cells: Iterable[Sequence[str]]
+    ) -> None:
+        """Write and print a record; columns of which no row has anything are left out."""
+        self.output.save(record)
+        rows = list(cells)
+        told = [c for c in range(len(head)) if any(row[c] for row in rows)]
+        shown = [[row[c] for c in told] for row in rows]
+        columns = [head[c] for c in told]
+        self.output.answer(
+            record, plain_table(columns, shown, right=[c for c in columns if c not in _TEXTS])
+        )
+
+    def _judged(self, name: str, pair: Pair, seed: int) -> Comparison:
+        data, truth = pair
+        with self.output.progress_display(f"{name}, seed {seed}") as display:
+            how = learning(data, replace(self.options, seed=seed), display)
+            begun = monotonic()
+            found = METHODS[name](data, how)
+            seconds = monotonic() - begun
+        if found.status == "interrupted":
+            raise KeyboardInterrupt
+        return Comparison.of(name, data, found, truth, seconds)
+
+
+def _record(rows: Iterable[Comparison]) -> dict[str, Any]:
+    return {"rows": [asdict(row) for row in rows]}
+
+
+def _limited(tables: Iterable[Iterable[Comparison]]) -> bool:
+    return any(row.status == "feasible" for compared in tables for row in compared)
+
+
+def _means(tables: Sequence[Sequence[Comparison]], reference: str | None) -> list[dict[str, Any]]:
+    """Return one row per method: means over the tables with their standard errors, and the test."""
+    by_method = {row[0].method: row for row in zip(*tables, strict=True)}
+    rows = []
+    for method, compared in by_method.items():
+        row: dict[str, Any] = {
+            "method": method,
+            "tables": len(compared),
+            "proven": sum(c.status in ("optimal", "t-local") for c in compared),
+            "limited": sum(c.status == "feasible" for c in compared),
+        }
+        for key in ("accuracy", "score", "bound", "gap", "seconds", "log_loss"):
+            mean = Mean.of(getattr(c, key) for c in compared)
+            row |= {key: mean.value, f"{key}_error": mean.error}
+        if reference is not None:
+            row |= _tested(compared, by_method[reference])
+        rows.append(row)
+    return rows
+
+
+def _tested(compared: Sequence[Comparison], reference: Sequence[Comparison]) -> dict[str, Any]:
+    test = PairedTest.of((c.accuracy for c in compared), (c.accuracy for c in reference))
+    return {
+        "reference": reference[0].method,
+        "difference": test.difference,
+        "p_value": test.p_value,
+        "significant": test.significant,
+    }
+
+
+def _cells(row: Comparison) -> tuple[str, ...]:
+    return (
+        row.method,
+        row.status,
+        percent(row.accuracy),
+        number(row.log_loss),
+        number(row.score),
+        number(row.bound),
+        percent(row.gap),
+        number(row.seconds, 2),
+    )
+
+
+def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    def with_error(key: str, told: Any) -> str:
+        error = told(row[f"{key}_error"])
+        return f"{told(row[key])} ± {error}" if error else told(row[key])
+
+    return (
+        row["method"],
+        str(row["tables"]),
+        str(row["proven"]),
+        str(row["limited"] or ""),
+        with_error("accuracy", percent),
+        with_error("log_loss", lambda x: number(x, 3)),
+        with_error("score", lambda x: number(x, 2)),
+        with_error("gap", percent),
+        with_error("seconds", lambda x: number(x, 2)),
+        *([_test_told(row)] if "reference" in row else []),
+    )
+
+
+def _test_told(row: Mapping[str, Any]) -> str:
+    """Tell the difference from the reference, with a star where it is significant."""
+    if row["method"] == row["reference"] or not isfinite(row["p_value"]):
+        return ""
+    star = "*" if row["significant"] else " "
+    return f"{100 * row['difference']:+.2f} (p {row['p_value']:.3f}){star}"

@@ -1,76 +1,157 @@
 """``exactlearn compile``: a network as a probabilistic decision graph."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import click
+import numpy as np
 
-from exactlearn.commands.options import output_options, reading_options, seed_option
+from exactlearn._runtime.files import suffix_of
+from exactlearn._runtime.interrupts import ended_by_signal
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import Compile
+from exactlearn.commands.output import Output, require_records, require_suffix, write_json
+from exactlearn.commands.pipeline import load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.search import leave
+from exactlearn.errors import OptionError
+from exactlearn.formats.models import GRAPHS, read_network, write_model
+from exactlearn.instances import locate
+from exactlearn.pdg.compile.approximation import MergeSequence
+from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_error
+from exactlearn.pdg.compile.rational import compile_exactly
+from exactlearn.pdg.learn.hybrid import data_merges
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import rate_of
+from exactlearn.reporting.drawing import decision_graph_drawing
+from exactlearn.reporting.frontier import write_frontier
+from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.report import compilation_record, compilation_table
 
-MAX_SIZE = 100_000_000
-"""Most cells of a graph before merging, as in :mod:`exactlearn.pdg.compile.compile`."""
+
+def run(options: Compile, output: Output) -> None:
+    """Run the command."""
+    data, frontier = options.data, options.frontier
+    require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
+    require_records(frontier, "--frontier")
+    merges = any(x is not None for x in (options.merge_budget, options.lambda_, data))
+    if options.exact and (merges or frontier):
+        raise OptionError("--exact compiles without loss: leave out the options of merging")
+    network = read_network(locate(options.source, ".bif"))
+    compiled = _compiled(network, options, output)
+    added: dict[str, Any] = {}
+    if options.exact:
+        rational = compile_exactly(network, compiled.graph.forest)
+        compiled = _changed(compiled, network, rational.graph, options.seed, compiled.message)
+        added["exact_parameters"] = [str(x) for x in rational.parameters]
+    if merges or frontier:
+        sequence = _sequence(network, compiled.graph, options)
+        merged = sequence.merge_until(**_limits(options))
+        if merges:
+            message = "\n".join([compiled.message, *_merges_told(compiled.graph, sequence)])
+            compiled = _changed(compiled, network, sequence.merged(), options.seed, message)
+            added["loss"] = sequence.loss
+        if frontier is not None:
+            write_frontier(merged.followed_by(sequence.merge_until()), frontier)
+            output.wrote(frontier)
+    record = compilation_record(compiled)
+    if output.path is not None:
+        _write(compiled, added, output.path)
+        output.wrote(output.path)
+    meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
+    loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
+    output.answer(record | added, compilation_table(record, **loss))
+    output.note(compiled.message)
+    if not compiled.finished:
+        leave("interrupted")
 
 
-@click.command("compile")
-@click.argument("source", metavar="NETWORK.bif")
-@output_options
-@reading_options
-@click.option("--root", metavar="NAME", help="Variable that becomes a root; else many are tried.")
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(0),
-    help="Seconds to search for a smaller graph.  [default: a short search that does not depend "
-    "on the machine]",
-)
-@click.option(
-    "--max-size",
-    type=click.IntRange(1),
-    default=MAX_SIZE,
-    show_default=True,
-    help="Refuse graphs of more cells before merging, about 40 bytes each.",
-)
-@click.option(
-    "--exact",
-    is_flag=True,
-    help="Compute the graph in fractions, for small networks; they stand in the record (.json).",
-)
-@click.option(
-    "--merge-budget",
-    type=click.FloatRange(0),
-    help="Merge nodes that are nearly alike, up to this divergence from the network in nats; with "
-    "--data, up to this loss of log-likelihood per row.",
-)
-@click.option(
-    "--lambda",
-    "lambda_",
-    type=click.FloatRange(0, 1),
-    help="Merge while (1-lambda) loss < lambda cells saved.",
-)
-@click.option(
-    "--data",
-    metavar="DATA.csv",
-    help="Collapse the nodes that no row reaches, fit the others to the rows, and merge by them.",
-)
-@click.option(
-    "--frontier",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write sizes and losses of the whole sequence of merges (.csv, .json, .svg, .png, .pdf).",
-)
-@seed_option
-def command(**options: Any) -> None:
-    """Compile a network to the smallest decision graph found, and compare the two.
+def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Compilation:
+    """Compile, telling each smaller graph."""
+    with output.progress_display("compiling") as display, ExitStack() as until_first:
+        until_first.enter_context(ended_by_signal())
+        checkpoint, path = Checkpoint(display.warn), output.path
 
-    The network is a BIF file or the name of a bundled one. -o writes the graph (.pdg.json), its
-    record (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the smallest
-    graph so far (exit status 130), or with one of the first forests.
+        def keep(size: int, compiled: Callable[[], Compilation]) -> None:
+            until_first.close()
+            if path is not None:
+                checkpoint.keep(-size, lambda: _write(compiled(), {}, path))
 
-    max_error is the largest |q - p| / p of the probabilities p and q that the network and the
-    graph give to one row, over 1000 rows drawn from the network and 1000 drawn uniformly: 0.1 is
-    10 %. It judges the rarest rows. With a limit of merging, loss is what merging lost in all: the
-    Kullback-Leibler divergence of the graph from the network in nats, or with --data the
-    log-likelihood per row in nats.
-    """
-    from exactlearn.commands import _compile
+        return compile_and_check(
+            network,
+            root=options.root,
+            max_size=options.max_size,
+            time_limit=options.time_limit,
+            seed=options.seed,
+            on_event=lambda size: display.tell(f"effective size {size:,}"),
+            on_graph=keep,
+        )
 
-    _compile.run(**options)
+
+def _limits(options: Compile) -> dict[str, float]:
+    """Return how far to merge: without any limit told, only what loses nothing."""
+    limits = {}
+    if options.merge_budget is not None:
+        limits["loss"] = options.merge_budget
+    if options.lambda_ is not None:
+        limits["rate"] = rate_of(options.lambda_)
+    return limits or {"loss": 0.0}
+
+
+def _sequence(network: BayesianNetwork, graph: DecisionGraph, options: Compile) -> MergeSequence:
+    """Return the merges of a graph, weighed by its own distribution or by rows."""
+    if options.data is None:
+        return MergeSequence(graph)
+    return data_merges(graph, load_for(locate(options.data, ".csv"), options, network))
+
+
+def _merges_told(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:
+    """Return in words what the rows collapsed and what was merged, from which size to which."""
+    before, lines = sequence.graph, []
+    if before.n_nodes < exact.n_nodes:
+        change = _change(exact.n_nodes, before.n_nodes, exact.effective_size, before.effective_size)
+        lines.append(f"collapsed the nodes that no row reaches: {change}")
+    if sequence.nodes < before.n_nodes:
+        merges = before.n_nodes - sequence.nodes
+        change = _change(
+            before.n_nodes, sequence.nodes, before.effective_size, sequence.effective_size
+        )
+        lines.append(f"{merges:,} merges of nodes that are nearly alike: {change}")
+    else:
+        following = sequence.next_loss()[0]
+        cheapest = f"the cheapest merge would lose {following:.6g} nats"
+        reason = cheapest if isfinite(following) else "no two nodes have the same successors"
+        lines.append(f"no merge of nodes that are nearly alike: {reason}")
+    return lines
+
+
+def _change(nodes: int, then_nodes: int, size: int, then_size: int) -> str:
+    return f"{nodes:,} -> {then_nodes:,} nodes, effective size {size:,} -> {then_size:,} cells"
+
+
+def _changed(
+    compiled: Compilation, network: BayesianNetwork, graph: DecisionGraph, seed: int, message: str
+) -> Compilation:
+    """Return the record of another graph of the same network, with its message."""
+    return replace(
+        compiled,
+        graph=graph,
+        nodes=graph.n_nodes,
+        effective_size=graph.effective_size,
+        representational_size=graph.representational_size,
+        max_error=max_error(network, graph, np.random.default_rng(seed)),
+        message=message,
+    )
+
+
+def _write(compiled: Compilation, added: dict[str, Any], path: Path) -> None:
+    """Write the graph, its record with what is added to it, or its figure."""
+    if suffix_of(path) in GRAPHS:
+        write_model(compiled.graph, path)
+    elif suffix_of(path) == ".json":
+        write_json(compilation_record(compiled) | added, path)
+    else:
+        write_figure(decision_graph_drawing(compiled.graph), path)

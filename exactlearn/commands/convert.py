@@ -1,33 +1,86 @@
 """``exactlearn convert``: a model, a table or scores in another format."""
 
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
-import click
-
+from exactlearn._runtime.files import suffix_of
 from exactlearn._runtime.interrupts import ended_by_signal
-from exactlearn.commands.options import (
-    criterion_options,
-    output_options,
-    reading_options,
-    solver_options,
-)
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import Convert
+from exactlearn.commands.output import Output, is_folder, require_parent
+from exactlearn.commands.pipeline import learning_problem, load
+from exactlearn.errors import OptionError
+from exactlearn.formats.models import FORMATS as MODELS
+from exactlearn.formats.models import GRAPHS, NETWORKS, read_model, write_model
+from exactlearn.formats.scores import is_score_file, read_scores, write_scores, written_suffixes
+from exactlearn.formats.table import FORMATS as TABLES
+from exactlearn.formats.table import write_dataset
+from exactlearn.instances import locate
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
+from exactlearn.reporting.plot import FIGURES, write_figure
 
 
-@click.command("convert")
-@click.argument("source", metavar="FILE")
-@output_options
-@reading_options
-@criterion_options
-@solver_options
 @ended_by_signal()
-def command(**options: Any) -> None:
-    """Write a file in the format of the suffix of -o.
+def run(options: Convert, output: Output) -> None:
+    """Run the command."""
+    if output.path is None or is_folder(output.path):
+        raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
+    path = locate(options.source, ".bif")
+    wanted, writers = suffix_of(output.path), _writers(path, options)
+    if wanted not in writers:
+        raise OptionError(
+            f"cannot write {path.name} as '{wanted}'; expected one of {', '.join(writers)}"
+        )
+    require_parent(output.path)
+    writers[wanted](path, output.path)
+    output.wrote(output.path)
+    output.answer({"file": str(output.path)})
 
-    A network (.bif) as .bif, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
-    (.pdg.json) as .pdg.json or a figure, which as .dot shows the forest of variables, too; a
-    table (.csv, .tsv, .parquet, ...) as a table or as its local scores (.jkl, .scores); scores
-    (.jkl, .scores, .parquet) as scores. '.gz' may follow a text's suffix.
-    """
-    from exactlearn.commands import _convert
 
-    _convert.run(**options)
+Writer = Callable[[Path, Path], None]
+
+
+def _writers(source: Path, options: Convert) -> dict[str, Writer]:
+    """Return what writes each suffix that the content of a file can be written as."""
+    if suffix_of(source) in MODELS:
+        models = {**(NETWORKS if suffix_of(source) in NETWORKS else {}), **GRAPHS}
+        return {**dict.fromkeys(models, _rewrite_model), **dict.fromkeys(FIGURES, _draw_model)}
+    if is_score_file(source):
+        return dict.fromkeys(written_suffixes(), _rewrite_scores)
+    return _table_writers(options)
+
+
+def _rewrite_model(source: Path, target: Path) -> None:
+    model = read_model(source)
+    if isinstance(model, BayesianNetwork) and suffix_of(target) in GRAPHS:
+        model = compile_network(model)
+    write_model(model, target)
+
+
+def _draw_model(source: Path, target: Path) -> None:
+    model = read_model(source)
+    drawing = (
+        network_drawing(model.names, model.parents)
+        if isinstance(model, BayesianNetwork)
+        else decision_graph_drawing(model)
+    )
+    write_figure(drawing, target)
+
+
+def _rewrite_scores(source: Path, target: Path) -> None:
+    write_scores(read_scores(source), target)
+
+
+def _table_writers(options: Convert) -> dict[str, Writer]:
+    def write_score_file(source: Path, target: Path) -> None:
+        write_scores(learning_problem(load(source, options), options, options), target)
+
+    def write_table(source: Path, target: Path) -> None:
+        write_dataset(load(source, options), target)
+
+    # '.parquet' after a table is a table.
+    return {
+        **dict.fromkeys(written_suffixes(), write_score_file),
+        **dict.fromkeys(TABLES, write_table),
+    }

@@ -8,7 +8,7 @@ as one reading only makes sense; in a list it can stand in double quotes.
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 
-from exactlearn.commands.runs import Search
+from exactlearn.commands.sections import Selection
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.solvers.constraints import (
     ArcTotal,
@@ -25,7 +25,7 @@ from exactlearn.solvers.constraints import (
 Pair = tuple[int, int]
 
 
-def declared_constraints(search: Search, names: Sequence[str]) -> tuple[Constraint, ...]:
+def declared_constraints(search: Selection, names: Sequence[str]) -> tuple[Constraint, ...]:
     """Return the declared constraints other than single arcs.
 
     Raises
@@ -35,7 +35,7 @@ def declared_constraints(search: Search, names: Sequence[str]) -> tuple[Constrai
 
     Examples
     --------
-    >>> declared_constraints(Search(required_adjacent=("b - a",), max_arcs=3), ["a", "b"])
+    >>> declared_constraints(Selection(required_adjacent=("b - a",), max_arcs=3), ["a", "b"])
     (RequiredAdjacency(a=1, b=0), ArcTotal(least=0, most=3))
     """
     found: list[Constraint] = []

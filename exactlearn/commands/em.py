@@ -13,7 +13,7 @@ from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, fit_em, network_o
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
 from exactlearn.commands.progress import Checkpoint
-from exactlearn.commands.runs import GraphParameters, NetworkParameters
+from exactlearn.commands.sections import GraphParameters, NetworkParameters
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.models import write_model
 from exactlearn.pdg.learn.refine import refine

@@ -3,30 +3,21 @@
 import shutil
 from pathlib import Path
 
-import click
-
-from exactlearn.commands.options import output_options
+from exactlearn.commands.declarations import Instances
 from exactlearn.commands.output import Output
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.instances import bundled
+from exactlearn.reporting.report import plain_table
 
 KINDS = {".bif": "network", ".csv": "data set", ".toml": "run file"}
 
 
-@click.command("instances")
-@click.argument("names", metavar="[NAME]...", nargs=-1)
-@output_options
-def command(names: tuple[str, ...], output: Output) -> None:
-    """List the bundled instances, show those named, or copy them with -o FOLDER.
-
-    A name stands for all its files ('asia' for asia.bif and asia.toml); a file name for itself.
-    """
-    from exactlearn.reporting.report import plain_table
-
-    chosen = [path for name in names for path in _matching(name)] or list(bundled())
+def run(options: Instances, output: Output) -> None:
+    """Run the command."""
+    chosen = [path for name in options.names for path in _matching(name)] or list(bundled())
     if output.path is not None:
         _copy(chosen, output)
-    elif names and not output.as_json:
+    elif options.names and not output.as_json:
         output.answer({}, *(path.read_text(encoding="utf-8").rstrip("\n") for path in chosen))
         return
     record = {

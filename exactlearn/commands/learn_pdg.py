@@ -1,89 +1,180 @@
 """``exactlearn learn-pdg``: a decision graph learnt from a table."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
-import click
-
-from exactlearn.commands.options import output_options, reading_options, seed_option
-from exactlearn.commands.runs import MOST_SMOOTHING
-
-SIZES = ("effective", "representational")
-"""Sizes of a decision graph, as in :mod:`exactlearn.pdg.model.structure_score`."""
+from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import LearnPdg
+from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.pipeline import load, load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.search import leave
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.formats.models import GRAPHS, read_network, write_model
+from exactlearn.instances import locate
+from exactlearn.pdg.inference.flows import log_likelihood
+from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.drawing import decision_graph_drawing
+from exactlearn.reporting.frontier import write_frontier
+from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.records_file import RECORDS
+from exactlearn.reporting.report import facts, number, plain_table
 
 LEARNT = "learnt"
 """In place of a network's file."""
 
-METHODS = ("direct", "hybrid", "em", "available", "complete")
-"""How graphs are learnt; the last three are structural EM and its stand-ins."""
+
+def run(options: LearnPdg, output: Output) -> None:
+    """Run the command."""
+    network, validation = options.network, options.validation
+    require_suffix(output.path, (*GRAPHS, ".json", *FIGURES))
+    require_suffix(options.frontier, RECORDS, "--frontier")
+    if len(options.lambdas) > 1 and validation is None:
+        raise OptionError("several --lambda need --validation, a table to choose the model by")
+    begun = monotonic()
+    dataset = load(locate(options.source, ".csv"), options)
+    chosen = options.method or ("direct" if dataset.is_complete else "em")
+    _refuse_unused(chosen, options)
+    given = _given(network, dataset)
+    test = None
+    if validation is not None:
+        test = load_for(locate(validation, ".csv"), options, given or dataset)
+    request = Request(
+        dataset=dataset,
+        method=chosen,
+        network=given,
+        lambdas=options.lambdas or None,
+        size=options.size,
+        significances=options.significances or None,
+        tree=options.tree,
+        alpha=options.smoothing,
+        seed=options.seed,
+    )
+    with output.progress_display(f"learning ({chosen})") as display:
+        keep = _keeping(request, test, output.path, Checkpoint(display.warn))
+        if output.path is not None and (chosen in ("direct", "hybrid") or network == LEARNT):
+            keep_first(request, keep)
+        if network == LEARNT:
+            display.tell("network")
+            request = replace(request, network=learnt_network(dataset, options.seed))
+        found = learn_by(request, display.tell, keep)
+    if options.frontier is not None and found.frontier is not None:
+        write_frontier(found.frontier, options.frontier)
+        output.wrote(options.frontier)
+    rows = [model_row(x, graph, dataset, test) for x, graph in found.models]
+    key = "log_likelihood" if test is None else "validation_log_likelihood"
+    best = max(range(len(rows)), key=lambda k: rows[k][key])
+    record = {
+        "method": chosen,
+        **rows[best],
+        "seconds": monotonic() - begun,
+        "finished": found.finished,
+        "models": rows,
+    }
+    if output.path is not None:
+        _write(found.models[best][1], record, output.path)
+        output.wrote(output.path)
+    output.answer(record, *models_tables(record))
+    if not found.finished:
+        leave("interrupted")
 
 
-@click.command("learn-pdg")
-@click.argument("source", metavar="DATA.csv")
-@output_options
-@reading_options
-@click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    help="direct: forests by tests, then splits, merges and redirections, of a complete table; "
-    "hybrid: compile a network and merge; em: structural EM, with missing cells, from a tree and "
-    "from networks; available, complete: the same by available or complete cases, from a tree.  "
-    "[default: direct for a complete table, "
-    "else em]",
-)
-@click.option(
-    "--network",
-    metavar="NETWORK.bif|learnt",
-    help="Network whose graph the search starts from: direct beside its own starts, em and others "
-    "in place of them. 'learnt' learns one from the table, as hybrid does without this option.",
-)
-@click.option(
-    "--lambda",
-    "lambdas",
-    type=click.FloatRange(0, 1),
-    multiple=True,
-    help="Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with "
-    "--validation.  [default: that of BIC]",
-)
-@click.option(
-    "--validation",
-    metavar="DATA.csv",
-    help="Write the model under which this table is most probable.",
-)
-@click.option(
-    "--size",
-    type=click.Choice(SIZES),
-    default="effective",
-    show_default=True,
-    help="What size is: states x nodes x children, or free parameters.",
-)
-@click.option(
-    "--significance",
-    "significances",
-    type=click.FloatRange(0, 1),
-    multiple=True,
-    help="direct: level of the tests, a forest for each; repeatable.  [default: five levels]",
-)
-@click.option("--tree", is_flag=True, help="em: one tree of variables, not a forest.")
-@click.option(
-    "--smoothing",
-    type=click.FloatRange(0, MOST_SMOOTHING),
-    help="Pseudo-count of every parameter.  [default: by cross-validation; 1 with missing cells]",
-)
-@click.option(
-    "--frontier",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).",
-)
-@seed_option
-def command(**options: Any) -> None:
-    """Learn a probabilistic decision graph from a table.
+def _keeping(
+    request: Request, test: Dataset | None, path: Path | None, checkpoint: Checkpoint
+) -> Keep:
+    """Return what writes each better model to a file while the search goes on."""
+    begun = monotonic()
 
-    The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
-    (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the best graph so
-    far, if there is one (exit status 130).
-    """
-    from exactlearn.commands import _learn_pdg
+    def write(lambda_: float, graph: DecisionGraph) -> None:
+        assert path is not None
+        row = model_row(lambda_, graph, request.dataset, test)
+        seconds = monotonic() - begun
+        record = {"method": request.method, **row, "seconds": seconds, "finished": False}
+        _write(graph, {**record, "models": [row]}, path)
 
-    _learn_pdg.run(**options)
+    def keep(score: float, lambda_: float, smoothed: Callable[[], DecisionGraph]) -> None:
+        if path is None or not checkpoint.is_due:
+            return
+        graph = smoothed()
+        if test is not None and len(request.lambdas or ()) > 1:
+            score = log_likelihood(graph, test)
+        checkpoint.keep(score, lambda: write(lambda_, graph))
+
+    return keep
+
+
+def _refuse_unused(method: str, options: LearnPdg) -> None:
+    """Refuse options that the method would not heed."""
+    if options.significances and method != "direct":
+        raise OptionError(f"--significance is for --method direct, not {method}")
+    if options.tree and method in ("direct", "hybrid"):
+        raise OptionError(f"--tree is for --method em, available and complete, not {method}")
+    if options.frontier is not None and method != "hybrid":
+        raise OptionError(f"--frontier is for --method hybrid, not {method}")
+    if options.size != "effective" and method == "hybrid":
+        raise OptionError("--method hybrid merges by effective size: leave out --size")
+
+
+def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
+    """Read a network of the table's variables, if a file of one is given."""
+    if source is None or source == LEARNT:
+        return None
+    network = read_network(locate(source, ".bif"))
+    if set(network.names) != set(dataset.names):
+        different = sorted(set(network.names) ^ set(dataset.names))
+        raise OptionError(
+            f"{source}: the network and the table must have the same variables; not in both:"
+            f" {', '.join(different)}"
+        )
+    return network
+
+
+def model_row(
+    lambda_: float, graph: DecisionGraph, dataset: Dataset, test: Dataset | None
+) -> dict[str, Any]:
+    """Return what is told of a model."""
+    row = {
+        "lambda": lambda_,
+        "effective_size": graph.effective_size,
+        "representational_size": graph.representational_size,
+        "nodes": graph.n_nodes,
+        "trees": int((graph.forest < 0).sum()),
+        "log_likelihood": log_likelihood(graph, dataset),
+    }
+    if test is not None:
+        row["validation_log_likelihood"] = log_likelihood(graph, test)
+    return row
+
+
+def models_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the chosen model's facts, and all models where there are several."""
+    told = {
+        key: number(value) if "likelihood" in key or key in ("lambda", "seconds") else str(value)
+        for key, value in record.items()
+        if key not in ("models", "finished")
+    }
+    models = record["models"]
+    if len(models) < 2:
+        return [facts(**told)]
+    columns = tuple(models[0])
+    rows = (
+        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
+    )
+    return [facts(**told), plain_table(columns, rows)]
+
+
+def _write(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
+    """Write the graph, its record or its figure."""
+    if suffix_of(path) in GRAPHS:
+        write_model(graph, path)
+    elif suffix_of(path) == ".json":
+        write_json(record, path)
+    else:
+        write_figure(decision_graph_drawing(graph), path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn.commands.declare import Declared, option
 from exactlearn.errors import OptionError
 
 if TYPE_CHECKING:
@@ -17,23 +18,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
-    """What the user wants to get, and where.
+class Output(Declared):
+    """What the user wants to get, and where."""
 
-    Parameters
-    ----------
-    path
-        File or folder to write.
-    as_json
-        Print one JSON object in place of tables.
-    quiet, verbose
-        Fewer or more messages on standard error.
-    """
-
-    path: Path | None = None
-    as_json: bool = False
-    quiet: bool = False
-    verbose: bool = False
+    path: Path | None = option(
+        None,
+        flags=("--output", "-o"),
+        help="File or folder to write; the suffix decides the format.",
+    )
+    as_json: bool = option(False, flags=("--json",), help="Print exactly one JSON object.")
+    quiet: bool = option(False, flags=("--quiet", "-q"), help="Print results only.")
+    verbose: bool = option(False, flags=("--verbose", "-v"), help="Tell every improvement.")
+    debug: bool = option(False, help="Show the traceback of an error.")
 
     def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
         """Print the result: the record as JSON, or its tables (texts or rich's)."""

@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
-from exactlearn.commands.runs import Criterion, Reading, Search, SolverName
+from exactlearn.commands.sections import (
+    Climbing,
+    Criterion,
+    Reading,
+    Search,
+    Selection,
+    SolverName,
+)
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
@@ -28,7 +36,7 @@ from exactlearn.solvers.result import OnEvent, Status
 
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation
-    from exactlearn.imputation.learning import Learner, Learning, Missingness
+    from exactlearn.imputation.learning import Learning, Missingness
 
 SCORING_SHARE = 0.8
 """Share of a time limit after which scoring is stopped, so that a network is found in the rest."""
@@ -116,7 +124,7 @@ def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:
     return tuple(pair(entry, "->", "arc", names) for entry in entries)
 
 
-def constraints(search: Search, names: Sequence[str]) -> Constraints:
+def constraints(search: Selection, names: Sequence[str]) -> Constraints:
     """Return the declared constraints as keywords of :class:`Problem`.
 
     Raises
@@ -141,7 +149,7 @@ def constraints(search: Search, names: Sequence[str]) -> Constraints:
     )
 
 
-def arc_constraints(search: Search, names: Sequence[str]) -> Arcs:
+def arc_constraints(search: Selection, names: Sequence[str]) -> Arcs:
     """Return the declared constraints, which must be on single arcs, as arcs.
 
     Raises
@@ -181,7 +189,7 @@ class Scored:
     """
 
     problem: Problem
-    search: Search
+    search: Selection
     limit: float | None = None
     interrupted: bool = False
 
@@ -212,7 +220,7 @@ class Scored:
 
 
 def scored_problem(
-    dataset: Dataset, criterion: Criterion, search: Search, *, every: bool = False
+    dataset: Dataset, criterion: Criterion, search: Selection, *, every: bool = False
 ) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
     begun, limit = monotonic(), search.time_limit
@@ -236,7 +244,7 @@ def scored_problem(
 def learning_problem(
     dataset: Dataset,
     criterion: Criterion,
-    search: Search,
+    search: Selection,
     *,
     every: bool = False,
     scoring_limit: float | None = None,
@@ -289,7 +297,7 @@ def learning_problem(
 
 
 def learn_complete(
-    problem: Problem, search: Search, on_event: OnEvent | None = None, **more: Any
+    problem: Problem, search: Selection, on_event: OnEvent | None = None, **more: Any
 ) -> Result:
     """Solve parent-set selection as declared, with ``more`` options of :func:`solve`."""
     return solve(
@@ -314,7 +322,9 @@ class IncompleteOptions(Arcs):
     seed: int
 
 
-def incomplete_options(dataset: Dataset, criterion: Criterion, search: Search) -> IncompleteOptions:
+def incomplete_options(
+    dataset: Dataset, criterion: Criterion, search: Climbing
+) -> IncompleteOptions:
     """Return what is declared for learning from a table with missing cells.
 
     Raises
@@ -365,11 +375,7 @@ def learn_incomplete(
 
 def learning(
     dataset: Dataset,
-    criterion: Criterion,
-    search: Search,
-    learner: "Learner | None",
-    networks: int,
-    smoothing: float,
+    wanted: Imputing,
     on_event: OnEvent,
     missingness: "Missingness" = "ignored",
 ) -> "Learning":
@@ -382,11 +388,11 @@ def learning(
     """
     from exactlearn.imputation.learning import Learning  # takes long to import
 
-    options = incomplete_options(dataset, criterion, search)
+    options = incomplete_options(dataset, wanted, wanted)
     return Learning(
-        learner=learner,
-        networks=networks,
-        alpha=smoothing,
+        learner=wanted.learner,
+        networks=wanted.networks,
+        alpha=wanted.smoothing,
         missingness=missingness,
         on_event=on_event,
         **options,

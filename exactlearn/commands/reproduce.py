@@ -1,56 +1,148 @@
 """``exactlearn reproduce``: the tables of a paper, ours beside the published figures."""
 
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import click
+from exactlearn.commands.declarations import Reproduce
+from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.reproduce_pdg import reproduce_pdg
+from exactlearn.commands.search import leave
+from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.scikit_learn import require_library
+from exactlearn.reporting.report import number, percent, plain_table
+from exactlearn.reproduce.augmentation import augmentation
+from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, repeat, summary, verdicts
+from exactlearn.reproduce.imputers import BASELINES, OURS, imputers, settings_told
+from exactlearn.reproduce.runner import Record, Setup
 
-from exactlearn.commands.options import output_options
+PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
+"""What can be repeated."""
+
+_HEAD = (
+    "table", "experiment", "method", "n", "accuracy", "published", "errors off", "ahead",
+    "log-loss", "seconds", "CPU",
+)  # fmt: skip
 
 
-@click.command("reproduce")
-@click.argument("paper", type=click.Choice(["augmentation", "imputers", "pdg"]))
-@output_options
-@click.option("--tables", metavar="A,B,...", help="Only these tables.")
-@click.option("--only", metavar="TEXT", help="Only experiments whose name has this in it.")
-@click.option("--methods", metavar="A,B,...", help="Only these methods.")
-@click.option(
-    "--repetitions",
-    type=click.IntRange(1),
-    help="Of each experiment.  [default: 100 for augmentation, 10 for imputers, 2 for pdg]",
-)
-@click.option(
-    "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="EXACTLEARN_DATA",
-    help="Folder of the public data, with 'uci' and 'lucas'.  [env: EXACTLEARN_DATA]",
-)
-@click.option(
-    "--starts",
-    type=click.IntRange(1),
-    help="Of t-local and structural EM.  [default: 10 for augmentation, 1 for imputers]",
-)
-@click.option("--full", is_flag=True, help="pdg: leave out single rows in table1, not a tenth.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-def command(**options: Any) -> None:
-    """Repeat experiments and print our figures beside the published ones.
+def run(options: Reproduce, output: Output) -> None:
+    """Run the command."""
+    paper, starts = options.paper, options.starts
+    given = {"--methods": options.methods, "--starts": starts, "--full": options.full or None}
+    for name in ("--full",) if paper in PAPERS else ("--methods", "--starts"):
+        if given[name] is not None:
+            raise OptionError(f"{name}: 'reproduce {paper}' has no such option; leave it out")
+    if paper not in PAPERS:
+        reproduce_pdg(options, output)
+        return
+    known = PAPERS[paper]()
+    chosen = _chosen(known.experiments, options)
+    wanted = _methods(known.experiments, chosen, options.methods)
+    if any(METHODS[name].needs_scikit_learn for name in wanted - {GENERATING}):
+        require_library()
+    if output.path is not None:
+        output.path.mkdir(parents=True, exist_ok=True)
+    file = None if output.path is None else output.path / "repetitions.json"
+    setup = Setup(
+        record=Record.open(file, output.detail),
+        repetitions=options.repetitions or known.repetitions,
+        seed=options.seed,
+        data=options.data_dir,
+        learning=replace(known.learning, starts=starts or known.learning.starts),
+        methods=sorted(wanted),
+    )
+    ended = "optimal"
+    try:
+        repeat(setup, chosen)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        output.note("Interrupted: the figures are those of what is done")
+    rows = summary(setup, chosen)
+    record: dict[str, Any] = {"rows": rows}
+    told: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]
+    if paper == "imputers":
+        record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
+        told += ["", *_won(record["verdicts"])]
+    settings = [settings_told(setup.learning)] if paper == "imputers" else []
+    record["notes"] = settings + [
+        f"Table {table}: {note}"
+        for table in dict.fromkeys(e.table for e in chosen)
+        for note in known.notes.get(table, ())
+    ]
+    if output.path is not None:
+        write_json(record, output.path / "tables.json")
+        output.wrote(output.path)
+    output.answer(record, *told, *([""] if record["notes"] else []), *record["notes"])
+    leave(ended)
 
-    augmentation: the tables of Adel and de Campos.
 
-    imputers: six methods by networks and four baselines (the most frequent state and three imputers
-    of scikit-learn) on the same hidden cells of ASIA, LUCAS, SPECT, car and votes; the notes below
-    the table tell the sets and the settings.
+def _chosen(experiments: Sequence[Experiment], options: Reproduce) -> list[Experiment]:
+    known, only = sorted({experiment.table for experiment in experiments}), options.only
+    wanted = options.tables or known
+    for table in wanted:
+        if table not in known:
+            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, known)}")
+    found = [e for e in experiments if e.table in wanted and (only or "") in e.name]
+    if not found:
+        told = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
+        raise OptionError(f"--only: no experiment has {only!r} in its name; there are {told}")
+    return found
 
-    pdg: decision graphs of logical relations (logic), beside networks and naive Bayes (languages),
-    merged from networks (hybrid, synthetic), of two incomplete tables (table1) and of rows of
-    random graphs (random).
 
-    -o names a folder; what is done is kept in it, and a later call goes on from there. 'errors off'
-    is the distance from the published figure in standard errors of ours; 'ahead' is how far the
-    experiment's first method is ahead of the row's on the same tables, with a star where a paired
-    t-test at 5 % tells them apart; 'seconds' and 'CPU' are means over the repetitions, the latter
-    of all threads together.
-    """
-    from exactlearn.commands import _reproduce
+def _methods(
+    experiments: Sequence[Experiment], chosen: Sequence[Experiment], wanted: Sequence[str] | None
+) -> set[str]:
+    """Return the methods of the chosen experiments that are wanted."""
+    known = {method for experiment in experiments for method in experiment.methods}
+    own = {method for experiment in chosen for method in experiment.methods}
+    if wanted is None:
+        return own
+    for method in wanted:
+        if method not in known:
+            raise OptionError(
+                f"--methods: no method {method!r}{did_you_mean(method, sorted(known))}"
+            )
+    if not own.intersection(wanted):
+        raise OptionError(
+            f"--methods: expected one of {', '.join(sorted(own))} for the chosen experiments, "
+            f"found {', '.join(wanted)}"
+        )
+    return own.intersection(wanted)
 
-    _reproduce.run(**options)
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    error, ahead = percent(row["accuracy_error"]), row["ahead"]
+    star = "*" if row["significant"] else " "
+    return (
+        row["table"],
+        row["experiment"],
+        row["method"],
+        str(row["repetitions"]),
+        percent(row["accuracy"]) + (f" ± {error}" if error else ""),
+        percent(row["published"]),
+        "" if row["errors_off"] is None else f"{row['errors_off']:+.1f}",
+        "" if ahead is None else f"{100 * ahead:+.2f}{star}",
+        number(row["log_loss"], 3),
+        number(row["seconds"], 2),
+        number(row["cpu_seconds"], 2),
+    )
+
+
+def _won(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tell in how many experiments the method under test is not beaten, and where it is."""
+    if not found:
+        return []
+    lost = [
+        f"{v['table']} {v['experiment']}: {v['rival']} is ahead by {-100 * v['ahead']:.2f} points"
+        for v in found
+        if not v["won"]
+    ]
+    fewest = min(v["repetitions"] for v in found)
+    first = percent(sum(v["ahead"] >= 0 for v in found) / len(found))
+    share = percent(1 - len(lost) / len(found))
+    head = (
+        f"'{OURS[0]}' has the best mean in {first} of {len(found)} cells and is best or not "
+        f"significantly worse in {share} (from {fewest} repetitions on)"
+    )
+    return [f"{head}; where it is worse:" if lost else head, *lost]

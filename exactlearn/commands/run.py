@@ -1,11 +1,59 @@
 """``exactlearn run``: the declared pipeline, from a table with missing cells to answers."""
 
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from exactlearn.commands.options import output_options
+from exactlearn._runtime.files import atomic_write
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.artifacts import (
+    Artifacts,
+    require_table_names,
+    write_artifacts,
+    write_figures,
+)
+from exactlearn.commands.declarations import RunOptions
+from exactlearn.commands.em import em_record, fitted_network, refined
+from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.pipeline import (
+    learn_complete,
+    learn_incomplete,
+    load,
+    load_test,
+    load_truth,
+    scored_problem,
+)
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.runs import Queries, Run, read_run
+from exactlearn.commands.search import leave, run_search, tell_message
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.labels import state_index, variable_index
+from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
+from exactlearn.evaluation.metrics import imputation_accuracy
+from exactlearn.formats.models import write_model
+from exactlearn.formats.run_file import to_toml
+from exactlearn.instances import locate
+from exactlearn.pdg.compile.compile import Compilation, compile_and_check
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.posteriors import query
+from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
+from exactlearn.reporting.report import (
+    Learned,
+    compilation_record,
+    completion_record,
+    learning_record,
+    run_tables,
+    size_told,
+)
+from exactlearn.solvers.result import OnEvent
 
 RESULTS = Path("results")
 
@@ -13,21 +61,203 @@ Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
 
-@click.command("run")
-@click.argument("source", metavar="RUN.toml")
-@output_options
-@click.option("--seed", type=click.IntRange(0), help="Seed, in place of the run file's.")
-@click.option("--time-limit", type=click.FloatRange(0), help="Seconds for the search.")
-def command(**options: Any) -> None:
-    """Run a run file, or a bundled one by its name, and write everything into a folder.
+def run(options: RunOptions, output: Output) -> None:
+    """Run the command."""
+    path = locate(options.source, ".toml")
+    run = _overridden(read_run(path), options)
+    data = load(Path(run.data.file), run.data)
+    truth = load_truth(Path(run.data.truth), run.data) if run.data.truth else None
+    test = load_test(Path(run.data.test), run.data, data) if run.data.test else None
+    for queries in run.queries:
+        _check_names(queries, data)
+    folder = output.path or RESULTS / path.stem
+    output = replace(output, path=_made(folder))
+    require_table_names(output, data)
+    atomic_write(folder / "run.toml", to_toml(_with_tables(run, folder)))
+    output.note(run.title or f"Run {path}")
+    output.note(size_told(data))
+    parents, record = _learn(run, data, truth, output)
+    if record["status"] != "interrupted":
+        network = _network(run, data, parents, record, output)
+    if record["status"] == "interrupted":
+        output.note(f"Interrupted: the best so far lies in {folder}")
+        raise click.exceptions.Exit(ExitStatus.INTERRUPTED)
+    graph = _decision_graph(run, network, data, test, record, output)
+    write_model(graph, folder / "model.pdg.json")
+    record["queries"] = [_answer(graph, queries) for queries in run.queries]
+    _draw(run, network, graph, folder, output)
+    write_json(record, folder / "result.json")
+    output.answer(record, *run_tables(record))
+    output.note(f"Results lie in {folder.resolve()}")
+    leave(record["status"])
 
-    The pipeline: read the table; learn the network (and the values of missing cells); fit its
-    parameters to the table as it was read, by EM where cells are missing; compile it to a decision
-    graph; refine that by EM; tell the log-likelihood of rows not learned from, if 'test' names
-    some; answer the queries. The folder is results/NAME unless -o names another; result.json there
-    holds what --json prints, run.toml the run with all its defaults, and data/, truth/ and test/
-    its tables, so that the folder can be moved and 'exactlearn run FOLDER/run.toml' repeats it.
+
+def _overridden(run: Run, options: RunOptions) -> Run:
+    chosen = {"seed": options.seed, "time_limit": options.time_limit}
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+    return replace(run, search=replace(run.search, **given))
+
+
+def _made(folder: Path) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"--output {folder}: expected a folder, found a file")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _with_tables(run: Run, folder: Path) -> Run:
+    """Copy the tables into a folder; return the run that reads them there, wherever it is moved."""
+    file = _copied(run.data.file, folder / "data")
+    truth = _copied(run.data.truth, folder / "truth") if run.data.truth else None
+    test = _copied(run.data.test, folder / "test") if run.data.test else None
+    return replace(run, data=replace(run.data, file=file, truth=truth, test=test))
+
+
+def _copied(file: str, into: Path) -> str:
+    """Copy a file into a folder; return its path from the folder's parent."""
+    source, copy = Path(file), into / Path(file).name
+    if not source.is_file():  # a pipe, whose rows are gone
+        return file
+    into.mkdir(exist_ok=True)
+    with suppress(shutil.SameFileError):  # a stored run that is run again in its folder
+        shutil.copyfile(source, copy)
+    return f"{into.name}/{copy.name}"
+
+
+def _check_names(queries: Queries, data: Dataset) -> None:
+    """Refuse a query about unknown things before anything is computed."""
+    index = {name: i for i, name in enumerate(data.names)}
+    try:
+        for name in queries.targets:
+            variable_index(name, index)
+        for name, state in queries.evidence.items():
+            state_index(state, data.states[variable_index(name, index)], name)
+    except OptionError as error:
+        raise OptionError(f"queries: {error}") from None
+
+
+def _learn(
+    run: Run, data: Dataset, truth: Dataset | None, output: Output
+) -> tuple[Parents, dict[str, Any]]:
+    """Learn the network, write it with the completed table, and return its DAG and record."""
+    smoothing = run.network.smoothing
+
+    def artifacts(learned: Learned) -> Artifacts:
+        assert learned.parents is not None
+        record = learning_record(data.names, learned)
+        completed = data.complete(list(learned.values)) if not data.is_complete else data
+        if not data.is_complete:
+            record["completion"] = completion_record(data, learned.values)
+        if truth is not None:
+            record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
+        return Artifacts(data.names, learned.parents, record, completed, None, smoothing)
+
+    learned = _searched(run, data, output, artifacts)
+    if learned.status == "infeasible":
+        raise InfeasibleError(learned.message)
+    if learned.parents is None:
+        output.note("No network was found within the limit.")
+        leave(learned.status)
+    tell_message(learned, output)
+    found = artifacts(learned)
+    write_artifacts(found, output, completed=not data.is_complete)
+    return found.parents, dict(found.record)
+
+
+def _searched(run: Run, data: Dataset, output: Output, artifacts: Any) -> Learned:
+    if data.is_complete:
+        scored = scored_problem(data, run.score, run.search)
+
+        def solve(on_event: OnEvent) -> Learned:
+            found = learn_complete(scored.problem, scored.search, scored.told(on_event))
+            return scored.judged(found)
+
+        return run_search(output, "solving", solve, artifacts)
+
+    def augment(on_event: OnEvent) -> Learned:
+        return learn_incomplete(data, run.score, run.search, on_event)
+
+    return run_search(output, run.search.method, augment, artifacts)
+
+
+def _network(
+    run: Run, data: Dataset, parents: Parents, record: dict[str, Any], output: Output
+) -> BayesianNetwork:
+    """Fit the network's parameters to the table as it was read, write it, and record how."""
+    assert output.path is not None
+    path, smoothing = output.path / "network.bif", run.network.smoothing
+    if data.is_complete:
+        network = fit_complete(data, parents, alpha=smoothing)
+    else:
+        result, finished = fitted_network(data, parents, output, path, smoothing=smoothing)
+        if not finished:
+            record["status"] = "interrupted"
+        record["network"], network = em_record(result), result.model
+    write_model(network, path)
+    return network
+
+
+def _decision_graph(
+    run: Run,
+    network: BayesianNetwork,
+    data: Dataset,
+    test: Dataset | None,
+    record: dict[str, Any],
+    output: Output,
+) -> DecisionGraph:
+    """Compile and refine, and add both to the record, with the log-likelihood of held-out rows."""
+    assert output.path is not None
+    path, options = output.path / "model.pdg.json", run.decision_graph
+    checkpoint = Checkpoint(output.note)
+
+    def keep(size: int, compiled: Callable[[], Compilation]) -> None:
+        checkpoint.keep(-size, lambda: write_model(compiled().graph, path))
+
+    compiled = compile_and_check(network, on_graph=keep)
+    if not compiled.finished:
+        output.note("Interrupted: the decision graph is not refined")
+        options = replace(options, iterations=0)
+    record["decision_graph"] = compilation_record(compiled)
+    result, finished = refined(compiled.graph, data, options, output, path)
+    if not (finished and compiled.finished):
+        record["status"] = "interrupted"
+    record["refinement"] = em_record(result)
+    if test is not None:
+        # the compiled graph is the network, and knows what to do with missing cells
+        models = {"network": compiled.graph, "decision_graph": result.model}
+        record["held_out"] = {name: _held_out(g, test) for name, g in models.items()}
+    return result.model
+
+
+def _held_out(graph: DecisionGraph, dataset: Dataset) -> dict[str, Any]:
+    """Return the JSON record of a model's log-likelihood of rows that it was not learned from.
+
+    Rows of probability zero are listed, and make the log-likelihood minus infinity.
     """
-    from exactlearn.commands import _run
+    rows = log_likelihood_rows(graph, dataset.codes)
+    return {
+        "rows": len(rows),
+        "log_likelihood_per_row": dataset.total(rows) / float(dataset.row_weights.sum()),
+        "impossible_rows": np.flatnonzero(np.isneginf(rows)).tolist(),
+    }
 
-    _run.run(**options)
+
+def _answer(graph: DecisionGraph, queries: Queries) -> Mapping[str, Any]:
+    answer = query(graph, queries.evidence, queries.targets or None)
+    return {
+        "evidence": dict(queries.evidence),
+        "posterior": answer.posterior,
+        "probability_of_evidence": answer.probability_of_evidence,
+    }
+
+
+def _draw(
+    run: Run, network: BayesianNetwork, graph: DecisionGraph, folder: Path, output: Output
+) -> None:
+    drawings = {
+        "network": network_drawing(network.names, network.parents),
+        "model": decision_graph_drawing(graph),
+    }
+    formats: Sequence[str] = run.figures.formats
+    for name, drawing in drawings.items():
+        write_figures(drawing, [folder / f"{name}.{suffix}" for suffix in formats], output)

@@ -150,7 +150,7 @@ def tell_message(learned: Learned, output: Output) -> None:
 
 def leave(status: str) -> None:
     """End the command with the exit status of a search."""
-    click.get_current_context().exit(_EXIT_STATUS.get(status, ExitStatus.DONE))
+    raise click.exceptions.Exit(_EXIT_STATUS.get(status, ExitStatus.DONE))
 
 
 _EXIT_STATUS = {

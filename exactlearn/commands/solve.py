@@ -1,223 +1,170 @@
 """``exactlearn solve``: the optimal network of complete data, or of given local scores."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
-import click
-
-from exactlearn.commands.options import (
-    F,
-    criterion_options,
-    option_group,
-    output_options,
-    reading_options,
-    smoothing_option,
-    solver_options,
-    trace_option,
+from exactlearn._runtime.files import suffix_of
+from exactlearn.commands.artifacts import Artifacts, writable, write_trace_in, write_trace_to
+from exactlearn.commands.declarations import Solve
+from exactlearn.commands.k_best import (
+    enumerated,
+    k_best_record,
+    k_best_tables,
+    support_writers,
 )
-from exactlearn.commands.output import require_parent, require_records
-from exactlearn.errors import OptionError
+from exactlearn.commands.output import Output, is_folder, require_parent, require_records
+from exactlearn.commands.pipeline import (
+    Scored,
+    constraints,
+    learn_complete,
+    load,
+    scored_problem,
+)
+from exactlearn.commands.search import conclude, run_shown_search
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.formats.models import read_parents
+from exactlearn.formats.score_table import writable_problem
+from exactlearn.formats.scores import is_score_file, read_scores, score_text, written_suffixes
+from exactlearn.instances import locate
+from exactlearn.reporting.report import Learned, learning_record, learning_tables
+from exactlearn.solvers import Result
+from exactlearn.solvers.enumeration.networks import Enumeration
+from exactlearn.solvers.result import OnEvent
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
-@dataclass(frozen=True, kw_only=True)
-class SolveSettings:
-    """How a problem is solved, beyond what all learning commands share.
+def run(options: Solve, output: Output) -> None:
+    """Run the command."""
+    path = locate(options.source, ".csv")
+    writable(output, with_data=not is_score_file(path), completes=False)
+    _require_writable(options)
+    with output.progress_display(f"reading {path.name}") as display:
+        data, scored = _read(path, options, display.stage)
+        problem = scored.problem
+        more = solver_keywords(options, problem.names)
+        if options.certificate is not None and data is None:
+            more["scores"] = score_text(path)
+        if problem.stopped:  # a proof would be one about the parent sets that were scored
+            more.pop("certify", None)
+        if output.path is not None and suffix_of(output.path) in written_suffixes():
+            writable_problem(problem)
+        output.detail(
+            f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"
+        )
+        listed: list[Enumeration] = []
 
-    Parameters
-    ----------
-    start
-        File of a network or of an earlier result to begin with, or name of a bundled network.
-    gap
-        Relative gap at which a selection counts as optimal.
-    memory_limit
-        Most bytes that the search may take.
-    threads
-        Threads that the search may take.
-    certificate
-        File for the proof.
-    trace
-        File for score and bound over time.
-    """
-
-    start: str | None = None
-    gap: float = 0.0
-    memory_limit: int | None = None
-    threads: int | None = None
-    certificate: Path | None = None
-    trace: Path | None = None
-
-    def require_writable(self) -> None:
-        """Refuse files that cannot be written, before any work is done.
-
-        Raises
-        ------
-        OptionError
-            When a suffix is unknown or a folder does not exist.
-        MissingExtraError
-            When a figure is wanted and Matplotlib is not installed.
-        """
-        require_records(self.trace, "--trace")
-        if self.certificate is not None:
-            if self.certificate.is_dir():
-                raise OptionError(
-                    f"--certificate {self.certificate}: expected a file, not a folder"
-                )
-            require_parent(self.certificate, "--certificate")
-
-
-@dataclass(frozen=True, kw_only=True)
-class KBest:
-    """Which networks are listed.
-
-    Parameters
-    ----------
-    best, best_classes
-        How many networks, or equivalence classes.
-    within
-        Factor of the best one's probability within which all are listed.
-    support
-        File for the support of the arcs.
-    """
-
-    best: int | None = None
-    best_classes: int | None = None
-    within: float | None = None
-    support: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what contradicts itself, or cannot be written."""
-        if self.best is not None and self.best_classes is not None:
-            raise OptionError("--best and --best-classes exclude each other; give one of them")
-        require_records(self.support, "--support")
-        if self.support is not None and not self.wanted:
-            raise OptionError(
-                "--support tells how many of several networks have an arc: say which with "
-                "--best K, --best-classes K or --within FACTOR"
+        def artifacts(learned: Learned) -> Artifacts:
+            assert learned.parents is not None
+            record = learning_record(problem.names, learned)
+            if options.certificate is not None and isinstance(learned, Result):
+                record["certificate"] = learned.certificate and str(options.certificate)
+            for found in listed:
+                record |= k_best_record(options, problem, found, from_data=data is not None)
+            return Artifacts(
+                problem.names, learned.parents, record, data, lambda: problem, options.smoothing
             )
 
-    @property
-    def wanted(self) -> bool:
-        """Whether more than the best network is asked for."""
-        return not self.best is self.best_classes is self.within is None
+        display.stage("solving")
 
+        def learn(on_event: OnEvent) -> Result:
+            left, told = scored.search, scored.told(on_event)
+            if not options.lists:
+                return scored.judged(learn_complete(problem, left, told, **more))
+            found = enumerated(options, problem, left, told, **more)
+            best = scored.judged(found.best)
+            if problem.stopped:
+                found = replace(found, best=best, status=best.status, bound=inf)
+            listed.append(found)
+            return best
 
-def settings_options(command: F) -> F:
-    """Add options of ``solve`` alone; hands over ``settings``, a :class:`SolveSettings`."""
-
-    def build(
-        start: str | None,
-        gap: float,
-        memory_limit: str | None,
-        threads: int | None,
-        certificate: Path | None,
-        trace: Path | None,
-    ) -> SolveSettings:
-        return SolveSettings(
-            start=start,
-            gap=gap,
-            memory_limit=None if memory_limit is None else size(memory_limit),
-            threads=threads,
-            certificate=certificate,
-            trace=trace,
-        )
-
-    file = click.Path(path_type=Path)
-    return option_group(
-        command,
-        "settings",
-        build,
-        click.option(
-            "--start",
-            metavar="NETWORK.bif|RESULT.json",
-            help="Begin with this network, or with that of an earlier result.",
-        ),
-        click.option(
-            "--gap",
-            type=click.FloatRange(0),
-            default=0.0,
-            metavar="REL",
-            help="Stop at this relative gap, as in 0.001.  [default: 0]",
-        ),
-        click.option(
-            "--memory-limit", metavar="SIZE", help="Most memory to take, as in 2GiB or 500MB."
-        ),
-        click.option("--threads", type=click.IntRange(1), help="Most threads to take."),
-        click.option(
-            "--certificate",
-            type=file,
-            metavar="FILE",
-            help="Write the proof, for 'exactlearn verify'.",
-        ),
-        trace_option,
+        result = run_shown_search(output, display, learn, artifacts)
+    also = _also(result, options, output)
+    for found in listed:
+        also += support_writers(options, problem, found, output)
+    conclude(
+        output,
+        problem.names,
+        result,
+        artifacts,
+        completed=False,
+        tables=partial(k_best_tables, options) if listed else learning_tables,
+        also=also,
+        ended=listed[0].status if listed else None,
     )
 
 
-def k_best_options(command: F) -> F:
-    """Add options for several networks; hands over ``k_best``, a :class:`KBest`."""
+def _read(
+    path: Path, options: Solve, stage: Callable[[str], None]
+) -> tuple[Dataset | None, Scored]:
+    """Return the data, unless only their scores are given, and the problem."""
+    if is_score_file(path):
+        problem = read_scores(path)
+        problem = replace(problem, **constraints(options, problem.names))
+        return None, Scored(problem=problem, search=options)
+    data = _complete(load(path, options), options.source)
+    stage(f"scoring {data.n_variables} variables")
+    return data, scored_problem(data, options, options, every=options.lists)
 
-    def build(
-        best: int | None, best_classes: int | None, within: float | None, support: Path | None
-    ) -> KBest:
-        return KBest(best=best, best_classes=best_classes, within=within, support=support)
 
-    return option_group(
-        command,
-        "k_best",
-        build,
-        click.option(
-            "--best", type=click.IntRange(1), metavar="K", help="List the K best networks."
-        ),
-        click.option(
-            "--best-classes",
-            type=click.IntRange(1),
-            metavar="K",
-            help="List the K best Markov equivalence classes.",
-        ),
-        click.option(
-            "--within",
-            type=click.FloatRange(1),
-            metavar="FACTOR",
-            help="List all networks whose probability is at least the best one's divided by this; "
-            "1 lists those that tie.",
-        ),
-        click.option(
-            "--support",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Write in how many of the listed networks each arc is (.csv, .json), or draw it "
-            "(.svg, .png, .pdf).",
-        ),
+def _also(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:
+    """Return what writes the proof and the trace, where they are wanted."""
+    steps: list[Callable[[], None]] = []
+    if options.certificate is not None:
+        steps.append(partial(_write_certificate, result, options.certificate, output))
+    if options.trace is not None:
+        steps.append(partial(write_trace_to, result, options.trace, output))
+    if output.path is not None and is_folder(output.path):
+        steps.append(partial(write_trace_in, result, output.path, output))
+    return steps
+
+
+def _write_certificate(result: Result, path: Path, output: Output) -> None:
+    if result.certificate is None:
+        output.note(f"No certificate: {result.message or 'the solver gave none'}")
+        return
+    result.certificate.write(path)
+    output.wrote(path)
+
+
+def _complete(data: Dataset, source: str) -> Dataset:
+    if data.is_complete:
+        return data
+    row, variable = data.missing_cells[0]
+    raise DataError(
+        f"{source}: {len(data.missing_cells)} cells are missing (the first: row {row}, column "
+        f"{data.names[variable]!r}), but 'solve' needs complete data; learn network and missing "
+        f"cells together with 'exactlearn augment {source}'"
     )
 
 
-@click.command("solve")
-@click.argument("source", metavar="DATA.csv|SCORES.jkl")
-@output_options
-@reading_options
-@criterion_options
-@solver_options
-@settings_options
-@k_best_options
-@smoothing_option
-def command(**options: Any) -> None:
-    """Learn the network that maximises the score of complete data, with a proof or a bound.
+def solver_keywords(options: Solve, names: Sequence[str]) -> dict[str, Any]:
+    """Return the keywords of :func:`exactlearn.solvers.solve` that the options set.
 
-    The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
-    .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
-    .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace.
-    With --best, --best-classes or --within more than one network is listed, with their arcs.
-
-    Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
-    limits (3).
+    Raises
+    ------
+    OptionError
+        When the start cannot be read, or has other variables.
+    FormatError
+        When the start does not follow its format.
     """
-    from exactlearn.commands import _solve
-
-    _solve.run(**options)
+    asked: dict[str, Any] = {"gap": options.gap}
+    if options.start is not None:
+        asked["start"] = read_parents(locate(options.start, ".bif"), names)
+    if options.memory_limit is not None:
+        asked["memory_limit"] = size(options.memory_limit)
+    if options.threads is not None:
+        asked["threads"] = options.threads
+    if options.certificate is not None:
+        asked["certify"] = True
+    return asked
 
 
 def size(text: str) -> int:
@@ -243,3 +190,15 @@ def size(text: str) -> int:
 def _bytes(number: str, unit: str | None, binary: str | None) -> int:
     step = 1024 if binary else 1000
     return int(float(number) * step ** _POWERS[unit.lower()] if unit else float(number))
+
+
+def _require_writable(options: Solve) -> None:
+    """Refuse, before any work is done, files that cannot be written and sizes that are none."""
+    require_records(options.support, "--support")
+    require_records(options.trace, "--trace")
+    if options.memory_limit is not None:
+        size(options.memory_limit)
+    if options.certificate is not None:
+        if options.certificate.is_dir():
+            raise OptionError(f"--certificate {options.certificate}: expected a file, not a folder")
+        require_parent(options.certificate, "--certificate")

@@ -3,37 +3,22 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from exactlearn.commands.options import output_options
+from exactlearn._runtime.files import read_text
+from exactlearn.commands.declarations import Verify
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
+from exactlearn.formats.json_file import read_certificate
+from exactlearn.formats.scores import score_text
+from exactlearn.reporting.report import facts
+from exactlearn.solvers.certificates.certificate import Certificate
+from exactlearn.solvers.certificates.checker import Unproven, verify
 
-if TYPE_CHECKING:
-    from exactlearn.solvers.certificates.certificate import Certificate
 
-
-@click.command("verify")
-@click.argument("certificate", type=click.Path(path_type=Path))
-@click.argument("scores", type=click.Path(path_type=Path))
-@output_options
-def command(certificate: Path, scores: Path, output: Output) -> None:
-    """Check that no network scores more than a certificate claims.
-
-    CERTIFICATE is what 'solve --certificate' wrote, SCORES the file of local scores it is about
-    (.jkl, .scores, .txt or .parquet). -o writes the answer as .json.
-
-    Exit status: 0 when the claim is proven, 5 when it is not, 2 when a file cannot be read.
-    """
-    from exactlearn._runtime.files import read_text
-    from exactlearn.formats.json_file import read_certificate
-    from exactlearn.formats.scores import score_text
-    from exactlearn.reporting.report import facts
-    from exactlearn.solvers.certificates.checker import Unproven, verify
-
+def run(options: Verify, output: Output) -> None:
+    """Run the command."""
+    certificate, scores = options.certificate, options.scores
     require_suffix(output.path, (".json",))
     claim, text = read_certificate(certificate), score_text(scores)
     try:
@@ -48,7 +33,7 @@ def command(certificate: Path, scores: Path, output: Output) -> None:
     output.answer(record, _verdict(claim, record), facts(**_exact_numbers(claim, record)))
 
 
-def _record(claim: "Certificate") -> dict[str, Any]:
+def _record(claim: Certificate) -> dict[str, Any]:
     kinds = Counter(node[0] for node in claim.tree)
     return {
         "valid": True,
@@ -61,7 +46,7 @@ def _record(claim: "Certificate") -> dict[str, Any]:
     }
 
 
-def _verdict(claim: "Certificate", record: dict[str, Any]) -> str:
+def _verdict(claim: Certificate, record: dict[str, Any]) -> str:
     optimal = Fraction(claim.gap) == 0
     verdict = "no network scores more than the one given" if optimal else "the bound holds"
     given = record["restrictions"]
@@ -69,7 +54,7 @@ def _verdict(claim: "Certificate", record: dict[str, Any]) -> str:
     return f"Proven: {verdict}{among}."
 
 
-def _exact_numbers(claim: "Certificate", record: dict[str, Any]) -> dict[str, str]:
+def _exact_numbers(claim: Certificate, record: dict[str, Any]) -> dict[str, str]:
     """Return the numbers to print, exactly as the certificate has them."""
     return {
         "score": claim.score,

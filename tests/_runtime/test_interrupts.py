@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn._runtime.interrupts import terminated_as_interrupted
-from exactlearn.commands import _query
+from exactlearn.commands import query
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -62,7 +62,7 @@ class TestTermination:
         assert found == [signal.SIG_DFL]
 
     def test_it_interrupts_a_command_also_while_it_reads(self, monkeypatch):
-        monkeypatch.setattr(_query, "read_model", lambda path: signal.raise_signal(signal.SIGTERM))
+        monkeypatch.setattr(query, "read_model", lambda path: signal.raise_signal(signal.SIGTERM))
         done = CliRunner().invoke(main, ["query", "asia"])
         assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -17,7 +17,7 @@ from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.augmentation.task import LimitReachedError
 from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.commands.pipeline import load_for
-from exactlearn.commands.runs import Reading
+from exactlearn.commands.sections import Reading
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
@@ -80,7 +80,7 @@ class TestOverview:
         assert self.imported_by("--help") == (
             "['click', 'exactlearn']",
             "['exactlearn', 'exactlearn.__main__', 'exactlearn._runtime', "
-            "'exactlearn._runtime.interrupts', "
+            "'exactlearn._runtime.interrupts', 'exactlearn.commands', "
             "'exactlearn.errors']",
         )
 
@@ -653,7 +653,7 @@ class TestMessages:
         def fail(path):
             raise ZeroDivisionError(10_000 * "many words ")
 
-        monkeypatch.setattr("exactlearn.commands._query.read_model", fail)
+        monkeypatch.setattr("exactlearn.commands.query.read_model", fail)
         told = fails("query", "asia", status=1)
         assert len(told) < 1300
         assert "run again with --debug" in told

@@ -16,8 +16,9 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn._runtime import files
-from exactlearn.commands import _solve, pipeline, solve
-from exactlearn.commands.solve import SolveSettings
+from exactlearn.commands import pipeline, solve
+from exactlearn.commands.declarations import Solve
+from exactlearn.commands.output import require_records
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.scores import read_scores
@@ -153,9 +154,9 @@ class TestStart:
 
 class TestOptions:
     def test_only_what_was_asked_for_goes_to_the_solver(self):
-        assert _solve.solver_keywords(SolveSettings(), "ab") == {"gap": 0.0}
-        settings = SolveSettings(memory_limit=10, threads=2, certificate="x.json")
-        asked = _solve.solver_keywords(settings, "ab")
+        assert solve.solver_keywords(Solve(source="x"), "ab") == {"gap": 0.0}
+        options = Solve(source="x", memory_limit="10", threads=2, certificate="x.json")
+        asked = solve.solver_keywords(options, "ab")
         assert asked == {"gap": 0.0, "memory_limit": 10, "threads": 2, "certify": True}
 
     @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def certified(monkeypatch):
         return Result(**{**vars(result), "certificate": found.certificate})
 
     real = pipeline.learn_complete
-    monkeypatch.setattr("exactlearn.commands._solve.learn_complete", learn)
+    monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
     return found
 
 
@@ -257,8 +258,8 @@ class TestTrace:
     def test_figures_need_matplotlib(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         with pytest.raises(MissingExtraError, match=r"exactlearn\[plot\]"):
-            SolveSettings(trace=tmp_path / "t.svg").require_writable()
-        SolveSettings(trace=tmp_path / "t.csv").require_writable()
+            require_records(tmp_path / "t.svg", "--trace")
+        require_records(tmp_path / "t.csv", "--trace")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +348,7 @@ class TestFullDisk:
             return result
 
         real = pipeline.learn_complete
-        monkeypatch.setattr("exactlearn.commands._solve.learn_complete", learn)
+        monkeypatch.setattr("exactlearn.commands.solve.learn_complete", learn)
         done = command("solve", scores, "-o", tmp_path / "x.json")
         assert done.exit_code == 0
         assert "The best so far is not saved" in done.stderr

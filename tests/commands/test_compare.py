@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from exactlearn.commands import _compare
+from exactlearn.commands import compare
 from exactlearn.data.dataset import Dataset
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, PairedTest, logarithmic_loss
 from exactlearn.formats.table import read_dataset
@@ -106,7 +106,7 @@ def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
             raise KeyboardInterrupt
         return METHODS["posterior"](data, how)
 
-    monkeypatch.setitem(_compare.METHODS, "mode", Method(interrupted_at_the_third))
+    monkeypatch.setitem(compare.METHODS, "mode", Method(interrupted_at_the_third))
     words = (*CANCER, "--methods", "mode", "--repeat", 5, "-o", tmp_path / "x.json")
     (row,) = run_json(*words, status=130)["rows"]
     assert row["tables"] == 2
@@ -118,7 +118,7 @@ def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
     def interrupted(data, how):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(_compare.METHODS, "posterior", Method(interrupted))
+    monkeypatch.setitem(compare.METHODS, "posterior", Method(interrupted))
     words = "compare", "cancer-mcar", "--methods", "mode,posterior", "-o", tmp_path / "x.json"
     (row,) = run_json(*words, status=130)["rows"]
     assert row["method"] == "mode"
@@ -138,7 +138,7 @@ def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
 
     mode = METHODS["mode"]
     for name in ("branching", "t-local", "mode"):
-        monkeypatch.setitem(_compare.METHODS, name, Method(of(name)))
+        monkeypatch.setitem(compare.METHODS, name, Method(of(name)))
     words = ("compare", "cancer-mcar")
     assert [row["method"] for row in run_json(*words)["rows"]] == list(limits)
     assert limits == {"branching": 60, "t-local": 60, "mode": 60}

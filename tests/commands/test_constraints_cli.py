@@ -8,7 +8,8 @@ import tomllib
 import pytest
 
 from exactlearn.commands.declared_constraints import declared_constraints
-from exactlearn.commands.runs import Run, Search
+from exactlearn.commands.runs import Run
+from exactlearn.commands.sections import Search
 from exactlearn.errors import OptionError
 from exactlearn.formats.jkl import write_jkl
 from exactlearn.formats.run_file import from_table, to_toml

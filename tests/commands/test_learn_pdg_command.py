@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from exactlearn.commands import _learn_pdg
+from exactlearn.commands import learn_pdg
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset, write_dataset
@@ -85,7 +85,7 @@ def test_a_network_is_learnt_to_start_from(tables):
 
 
 def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
-    learn = _learn_pdg.learn_by
+    learn = learn_pdg.learn_by
 
     def interrupted(request, tell, keep):
         def stop(told):
@@ -95,7 +95,7 @@ def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
 
         return learn(request, stop, keep)
 
-    monkeypatch.setattr(_learn_pdg, "learn_by", interrupted)
+    monkeypatch.setattr(learn_pdg, "learn_by", interrupted)
     file = tmp_path / "model.json"
     run("learn-pdg", tables / "full.csv", "-o", file, status=130)
     assert json.loads(file.read_text())["finished"] is False

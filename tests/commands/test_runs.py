@@ -8,17 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactlearn.commands.runs import (
-    Criterion,
-    Data,
-    Figures,
-    GraphParameters,
-    NetworkParameters,
-    Queries,
-    Run,
-    Search,
-    read_run,
-)
+from exactlearn.commands.runs import Data, Figures, Queries, Run, read_run
+from exactlearn.commands.sections import Criterion, GraphParameters, NetworkParameters, Search
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats.run_file import from_table, read_declared, to_toml
 

@@ -401,7 +401,7 @@ class TestCommand:
             taken.append(replace(how, on_event=None, required=(), forbidden=()))
             raise OptionError("stop")
 
-        monkeypatch.setattr("exactlearn.commands._impute.Imputer", stop)
+        monkeypatch.setattr("exactlearn.commands.impute.Imputer", stop)
         assert "stop" in fails("impute", tables / "holes.csv")
         assert taken == [Learning()] == [imputers().learning] == [Imputer().learning]
         how = Learning()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exactlearn.commands import _reproduce_pdg
+from exactlearn.commands import reproduce_pdg
 from exactlearn.errors import OptionError
 from exactlearn.reproduce import incomplete, random_tables, thesis
 from exactlearn.reproduce.generators import (
@@ -125,7 +125,7 @@ def test_random_tables(small_random):
 
 def printed(rows):
     """Return what is printed of rows, cell by cell."""
-    tables = [table for table in _reproduce_pdg._told(rows) if table]
+    tables = [table for table in reproduce_pdg._told(rows) if table]
     columns = [column._cells for table in tables for column in table.columns]
     return "".join(f"| {cell} " for cells in columns for cell in cells)
 
@@ -223,7 +223,7 @@ def test_who_wins_is_told():
     assert (found.winner, found.smallest) == ("BN", "PDG")
     assert found.ahead == pytest.approx(0.1)
     assert found.best["PDG"].method == "PDG, from BN"
-    told, table, _ = _reproduce_pdg._contest([found])
+    told, table, _ = reproduce_pdg._contest([found])
     assert "in 0 of 1 comparisons, networks in 1, naive Bayes in 0" in told
     assert [column._cells for column in table.columns][:3] == [
         ["votes"],

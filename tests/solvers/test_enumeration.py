@@ -7,8 +7,8 @@ from math import exp, inf
 import numpy as np
 import pytest
 
-from exactlearn.commands._k_best import k_best_record, k_best_tables
-from exactlearn.commands.solve import KBest
+from exactlearn.commands.declarations import Solve
+from exactlearn.commands.k_best import k_best_record, k_best_tables
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import pattern
@@ -179,7 +179,7 @@ def test_what_is_known_is_listed_before_anything_is_proven(
     assert [network.parents for network in found.networks] == [found.best.parents]
     record = {"status": "interrupted", "score": found.best.score, "bound": found.bound}
     record |= {"gap": 0.1, "seconds": 0.0, "parents": {}}
-    wanted = KBest(best=3)
+    wanted = Solve(source="", best=3)
     record |= k_best_record(wanted, problem, found, from_data=True)
     assert k_best_tables(wanted, record)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import load
-from exactlearn.commands.runs import Reading
+from exactlearn.commands.sections import Reading
 from exactlearn.data.coding import generated_names
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from exactlearn.commands.declarations import Solve
 from exactlearn.commands.output import Output, is_folder
-from exactlearn.commands.runs import Search
-from exactlearn.commands.solve import KBest
+from exactlearn.commands.sections import Selection
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.graphs.equivalence import pattern
 from exactlearn.reporting.arc_support import arc_support, support_record, write_support
@@ -33,7 +33,7 @@ _CANDIDATES = {
 
 
 def enumerated(
-    wanted: KBest, problem: Problem, search: Search, on_event: OnEvent, **more: Any
+    wanted: Solve, problem: Problem, search: Selection, on_event: OnEvent, **more: Any
 ) -> Enumeration:
     """List the networks, or classes.
 
@@ -60,7 +60,7 @@ def enumerated(
 
 
 def k_best_record(
-    wanted: KBest, problem: Problem, found: Enumeration, *, from_data: bool
+    wanted: Solve, problem: Problem, found: Enumeration, *, from_data: bool
 ) -> dict[str, Any]:
     """Return the keys that the list adds to the record of the best network."""
     names, listed = problem.names, found.networks
@@ -80,7 +80,7 @@ def k_best_record(
     }
 
 
-def k_best_tables(wanted: KBest, record: Mapping[str, Any]) -> list[Any]:
+def k_best_tables(wanted: Solve, record: Mapping[str, Any]) -> list[Any]:
     """Return the tables of a record for people."""
     if "networks" not in record:
         return learning_tables(record)
@@ -122,7 +122,7 @@ def k_best_tables(wanted: KBest, record: Mapping[str, Any]) -> list[Any]:
 
 
 def support_writers(
-    wanted: KBest, problem: Problem, found: Enumeration, output: Output
+    wanted: Solve, problem: Problem, found: Enumeration, output: Output
 ) -> list[Callable[[], None]]:
     """Return functions that write the support of the arcs to the files asked for."""
     records = support_record(problem.names, arc_support(found.networks))

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.commands.query import Questions
+from exactlearn.commands.declarations import Query
+from exactlearn.commands.declare import pairs
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import read_model
 from exactlearn.pdg.compile.compile import compile_network
@@ -37,7 +38,7 @@ Answered = tuple[str, Any, Any]
 """Key and value in the record, and a table."""
 
 
-def answers(model: Model, evidence: Evidence, asked: Questions) -> Iterator[Answered]:
+def answers(model: Model, evidence: Evidence, asked: Query) -> Iterator[Answered]:
     """Yield the answer to each question asked; a network is compiled once for all."""
     graph = model if isinstance(model, DecisionGraph) else compile_network(model)
     if asked.joint is not None:
@@ -45,8 +46,8 @@ def answers(model: Model, evidence: Evidence, asked: Questions) -> Iterator[Answ
     if asked.best is not None:
         found = most_probable_explanations(graph, evidence, asked.best)
         yield "explanations", [_told(e) for e in found], _explanation_table(found)
-    if asked.map_of is not None:
-        best = most_probable_states(graph, names_in(asked.map_of, "--map"), evidence)
+    if asked.map_ is not None:
+        best = most_probable_states(graph, names_in(asked.map_, "--map"), evidence)
         record = {**_told(best.best), "bound": best.bound, "status": best.status}
         yield "map", record, _explanation_table([best.best])
     if asked.draws is not None:
@@ -56,8 +57,8 @@ def answers(model: Model, evidence: Evidence, asked: Questions) -> Iterator[Answ
         named = [[graph.states[v][s] for v, s in enumerate(row)] for row in rows.tolist()]
         samples = [dict(zip(graph.names, row, strict=True)) for row in named]
         yield "samples", samples, plain_table(graph.names, named)
-    if asked.entropy_of is not None:
-        variables = None if asked.entropy_of == "all" else names_in(asked.entropy_of, "--entropy")
+    if asked.entropy is not None:
+        variables = None if asked.entropy == "all" else names_in(asked.entropy, "--entropy")
         value = entropy(graph, variables, evidence)
         yield "entropy", value, facts(entropy=f"{value:.6g} nats")
     if asked.information is not None:
@@ -67,7 +68,8 @@ def answers(model: Model, evidence: Evidence, asked: Questions) -> Iterator[Answ
         value = _divergence(graph, asked.divergence)
         yield "divergence", value, facts(divergence=f"{value:.6g} nats")
     if asked.sensitivity is not None:
-        yield _sensitivity(graph, asked.sensitivity, evidence)
+        target = next(iter(pairs((asked.sensitivity,), "--sensitivity").items()))
+        yield _sensitivity(graph, target, evidence)
 
 
 def names_in(text: str, option: str) -> list[str]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
+from exactlearn.commands.declarations import Reproduce
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError, did_you_mean
@@ -32,27 +32,19 @@ _COLUMNS: Mapping[str, tuple[str, int]] = {
 """Columns of numbers: what they hold, and digits after the point (of p: in all)."""
 
 
-def reproduce_pdg(
-    output: Output,
-    tables: str | None,
-    only: str | None,
-    repetitions: int | None,
-    data_dir: Path | None,
-    full: bool,
-    seed: int,
-) -> None:
+def reproduce_pdg(options: Reproduce, output: Output) -> None:
     """Repeat the chosen tables, and print our figures beside the published ones."""
-    chosen = _chosen(tables)
+    chosen = _chosen(options.tables)
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
     file = None if output.path is None else output.path / "repetitions.json"
     setup = Setup(
         record=Record.open(file, output.detail),
-        data=data_dir,
-        seed=seed,
-        repetitions=repetitions or REPETITIONS,
-        full=full,
-        only=only or "",
+        data=options.data_dir,
+        seed=options.seed,
+        repetitions=options.repetitions or REPETITIONS,
+        full=options.full,
+        only=options.only or "",
     )
     rows: list[Row] = []
     ended = "optimal"
@@ -63,7 +55,9 @@ def reproduce_pdg(
         ended = "interrupted"
         output.note("Interrupted: the figures are those of what is done")
     if not rows and ended == "optimal":
-        raise OptionError(f"--only: no experiment of {', '.join(chosen)} has {only!r} in its name")
+        raise OptionError(
+            f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name"
+        )
     notes = [f"{table}: {NOTES[table]}" for table in chosen]
     found = list(matches(rows))
     record = {
@@ -122,8 +116,8 @@ def _matches_table(table: str, found: Sequence[Match]) -> Any:
     return plain_table(head, cells, right=(*numbers, "by"))
 
 
-def _chosen(tables: str | None) -> list[str]:
-    chosen = list(STUDIES) if tables is None else [t.strip() for t in tables.split(",")]
+def _chosen(tables: Sequence[str] | None) -> Sequence[str]:
+    chosen = tables or list(STUDIES)
     for table in chosen:
         if table not in STUDIES:
             raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, list(STUDIES))}")

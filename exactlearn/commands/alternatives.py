@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from exactlearn.augmentation.result import Augmentation
-from exactlearn.commands.augment import Alternatives
+from exactlearn.commands.declarations import Augment
 from exactlearn.commands.pipeline import incomplete_options, load
-from exactlearn.commands.runs import Criterion, Reading, Search
+from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.reporting.report import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def worst_end(status: str, record: Mapping[str, Any]) -> str:
-    """Return how the search for the best solution ended, or one of :class:`Alternatives`."""
+    """Return how the search for the best solution ended, or one of the lists."""
     ends = (status, record.get("profile_status"), record.get("best_status"))
     return next((end for end in ("interrupted", "feasible") if end in ends), status)
 
@@ -164,18 +164,13 @@ def starting_values(
 
 
 def alternatives_record(
-    wanted: Alternatives,
-    data: Dataset,
-    criterion: Criterion,
-    search: Search,
-    found: Augmentation,
-    on_event: OnEvent,
+    wanted: Augment, data: Dataset, found: Augmentation, on_event: OnEvent
 ) -> dict[str, Any]:
     """Search for what is wanted; return what it adds to the answer's record.
 
     Ctrl-C, or SIGTERM, ends that: what is not found by then is left out.
     """
-    options: dict[str, Any] = dict(incomplete_options(data, criterion, search))
+    options: dict[str, Any] = dict(incomplete_options(data, wanted, wanted))
     del options["starts"]
     options["on_event"] = on_event
     record: dict[str, Any] = {}
@@ -183,17 +178,18 @@ def alternatives_record(
         if wanted.profile:
             record["profile_status"] = "interrupted"
             record |= _profiled(data, found, options)
-        if wanted.k is not None and record.get("profile_status") != "interrupted":
+        k = wanted.best or wanted.best_completions
+        if k is not None and record.get("profile_status") != "interrupted":
             record["best_status"] = "interrupted"
             del options["t"]
-            record |= _ranked(wanted, data, found, wanted.k, options)
+            record |= _ranked(wanted, data, found, k, options)
     except KeyboardInterrupt:
         pass
     return record
 
 
 def _ranked(
-    wanted: Alternatives, data: Dataset, found: Augmentation, k: int, options: Mapping[str, Any]
+    wanted: Augment, data: Dataset, found: Augmentation, k: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     from exactlearn.augmentation.ranking import best_solutions
 

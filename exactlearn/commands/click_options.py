@@ -1,0 +1,130 @@
+"""The command line made from classes of options: a parameter of click for each field.
+
+A command's module is imported once its options are read, and is run by the caller.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
+from functools import partial
+from importlib import import_module
+from inspect import get_annotations, getdoc
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import click
+
+from exactlearn._runtime.compilation_notice import on_compilation
+from exactlearn.commands import COMMANDS
+from exactlearn.commands.declare import About, Declared, about_of
+from exactlearn.commands.output import Output
+
+D = TypeVar("D", bound=Declared)
+
+
+def command(name: str) -> click.Command:
+    """Return a command of the command line; called, it returns what runs it."""
+    place, _, known_as = COMMANDS[name].options.partition(".")
+    declared: type[Declared] = getattr(import_module(f"{__package__}.{place}"), known_as)
+
+    def call(**values: Any) -> Callable[[], None]:
+        output = declared_from(Output, values)
+        options = declared_from(declared, values)
+        on_compilation(output.note_compiling)
+        body = import_module(f"{__package__}.{name.replace('-', '_')}")
+        return partial(body.run, options, output)
+
+    known = [*parameters(declared), *parameters(Output)]
+    return click.Command(name, callback=call, params=known, help=getdoc(declared))
+
+
+def parameters(declared: type[Declared]) -> list[click.Parameter]:
+    """Return the parameters of the command line for a class: its own fields first."""
+    hints, order = get_type_hints(declared), declared.__mro__
+
+    def owner(one: Field[Any]) -> int:
+        return max(k for k, c in enumerate(order) if one.name in get_annotations(c))
+
+    known = sorted(fields(declared), key=owner)  # type: ignore[arg-type]
+    return [_parameter(one, _without_none(hints[one.name])) for one in known]
+
+
+def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
+    """Return the options that the command line holds, as click hands them over.
+
+    Raises
+    ------
+    OptionError
+        When one does not follow its form, or is out of range.
+    """
+    found: dict[str, Any] = {}
+    for one in fields(declared):  # type: ignore[arg-type]
+        value, about = values[one.name], about_of(one)
+        if one.default is True:
+            found[one.name] = not value
+        elif value is not None and value != ():
+            flag = _declarations(one)[0]
+            found[one.name] = about.read(value, flag) if about.read else value
+    return declared(**found)
+
+
+class _NumberOrNone(click.IntRange):
+    """A whole number, or the word ``none``."""
+
+    name = "integer or 'none'"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the word."""
+        return "none" if value == "none" else super().convert(value, param, ctx)
+
+
+def _without_none(hint: Any) -> Any:
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+    optional = get_origin(hint) in (Union, UnionType) and len(kinds) == 1
+    return kinds[0] if optional else hint
+
+
+def _declarations(one: Field[Any]) -> tuple[str, ...]:
+    return about_of(one).flags or ("--" + one.name.rstrip("_").replace("_", "-"),)
+
+
+def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
+    about = about_of(one)
+    if about.positional:
+        return click.Argument(
+            [one.name],
+            metavar=about.metavar,
+            type=_click_type(kind, about),
+            required=one.default is MISSING and one.default_factory is MISSING,
+            nargs=-1 if get_origin(kind) is tuple else 1,
+        )
+    several = get_origin(kind) in (tuple, Mapping) and not about.once
+    default = None if several or about.read or one.default in (MISSING, None) else one.default
+    flag = kind is bool
+    return click.Option(
+        [*_declarations(one), one.name],
+        type=None if flag else _click_type(kind, about),
+        is_flag=flag,
+        multiple=several,
+        default=False if flag else default,
+        show_default=not flag and default is not None,
+        metavar=about.metavar,
+        envvar=about.envvar,
+        help=about.help,
+    )
+
+
+def _click_type(kind: Any, about: About) -> Any:
+    if get_origin(kind) is tuple and about.read is None:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if get_origin(kind) in (Union, UnionType):
+        return _NumberOrNone(min=about.least)
+    if kind is Path:
+        return click.Path(path_type=Path, **about.path)
+    lowest = about.least if about.above is None else about.above
+    if kind not in (int, float) or lowest is None:
+        return {int: click.INT, float: click.FLOAT}.get(kind, click.STRING)
+    ranged: Any = click.IntRange if kind is int else click.FloatRange
+    return ranged(lowest, about.most, min_open=about.above is not None)

@@ -1,0 +1,622 @@
+"""The options of each command; the docstrings are what ``--help`` says.
+
+The modules that do the work import the whole package, so that they are imported when they run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from exactlearn.commands.declare import (
+    Declared,
+    argument,
+    names_by_commas,
+    option,
+    pairs,
+    with_default,
+)
+from exactlearn.commands.sections import (
+    MOST_SMOOTHING,
+    CompleteLearning,
+    GraphParameters,
+    IncompleteLearning,
+    LearnerName,
+    MissingnessName,
+    NetworkParameters,
+    Random,
+    Reading,
+    Search,
+)
+from exactlearn.errors import OptionError
+
+ModeName = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
+SizeName = Literal["effective", "representational"]
+GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
+
+COMPARED = (
+    "branching", "exact", "gadget", "t-local", "mode", "structural-em", "structural-em-hard",
+    "posterior", "mpe", "averaged", "averaged-mnar", "knn", "iterative", "forest",
+    "svm-linear", "svm-rbf", "svm-poly", "label-propagation", "label-spreading",
+)  # fmt: skip
+"""Names of the methods, as in :data:`exactlearn.imputation.methods.METHODS`."""
+
+DEFAULT_METHODS = ("branching", "t-local", "mode")
+"""What is compared when nothing is said: the default of ``augment``, and what is quicker."""
+
+DEFAULT_SECONDS = 60.0
+"""The time limit of these: the proof of ``branching`` may take any time."""
+
+MAX_SIZE = 100_000_000
+"""Most cells of a graph before merging, as in :mod:`exactlearn.pdg.compile.compile`."""
+
+NETWORK_ITERATIONS = 1000
+"""Most iterations of EM for a network, as in :mod:`exactlearn.bayesnet.em`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Declared):
+    """Run a run file, or a bundled one by its name, and write everything into a folder.
+
+    The pipeline: read the table; learn the network (and the values of missing cells); fit its
+    parameters to the table as it was read, by EM where cells are missing; compile it to a decision
+    graph; refine that by EM; tell the log-likelihood of rows not learned from, if 'test' names
+    some; answer the queries. The folder is results/NAME unless -o names another; result.json there
+    holds what --json prints, run.toml the run with all its defaults, and data/, truth/ and test/
+    its tables, so that the folder can be moved and 'exactlearn run FOLDER/run.toml' repeats it.
+    """
+
+    source: str = argument("RUN.toml")
+    seed: int | None = option(None, least=0, help="Seed, in place of the run file's.")
+    time_limit: float | None = option(None, least=0, help="Seconds for the search.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traced(Declared):
+    """A search whose score and bound over time can be written."""
+
+    trace: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solve(CompleteLearning, Traced, NetworkParameters):
+    """Learn the network that maximises the score of complete data, with a proof or a bound.
+
+    The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
+    .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
+    .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace.
+    With --best, --best-classes or --within more than one network is listed, with their arcs.
+
+    Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
+    limits (3).
+    """
+
+    source: str = argument("DATA.csv|SCORES.jkl")
+    start: str | None = option(
+        None,
+        metavar="NETWORK.bif|RESULT.json",
+        help="Begin with this network, or with that of an earlier result.",
+    )
+    gap: float = option(0.0, least=0, metavar="REL", help="Stop at this relative gap, as in 0.001.")
+    memory_limit: str | None = option(
+        None, metavar="SIZE", help="Most memory to take, as in 2GiB or 500MB."
+    )
+    threads: int | None = option(None, least=1, help="Most threads to take.")
+    certificate: Path | None = option(
+        None, metavar="FILE", help="Write the proof, for 'exactlearn verify'."
+    )
+    best: int | None = option(None, least=1, metavar="K", help="List the K best networks.")
+    best_classes: int | None = option(
+        None, least=1, metavar="K", help="List the K best Markov equivalence classes."
+    )
+    within: float | None = option(
+        None,
+        least=1,
+        metavar="FACTOR",
+        help="List all networks whose probability is at least the best one's divided by this; "
+        "1 lists those that tie.",
+    )
+    support: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Write in how many of the listed networks each arc is (.csv, .json), or draw it "
+        "(.svg, .png, .pdf).",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        if self.best is not None and self.best_classes is not None:
+            raise OptionError("--best and --best-classes exclude each other; give one of them")
+        if self.support is not None and not self.lists:
+            raise OptionError(
+                "--support tells how many of several networks have an arc: say which with "
+                "--best K, --best-classes K or --within FACTOR"
+            )
+
+    @property
+    def lists(self) -> bool:
+        """Whether more than the best network is wanted."""
+        return not self.best is self.best_classes is self.within is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Augment(IncompleteLearning, Search, Traced):
+    """Learn the network and the values of missing cells that maximise the score together.
+
+    -o writes the completed table (.csv, .tsv), the network (.bif), the record (.json), a figure
+    (.svg, .png, .pdf, .dot), the reduction to plain parent-set selection (.jkl), or all but the
+    last into a folder.
+
+    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
+    the others, and --scoring-time, are for complete tables ('exactlearn solve').
+    """
+
+    source: str = argument("DATA.csv")
+    best: int | None = option(
+        None,
+        least=1,
+        metavar="K",
+        help="List the K best solutions (network and completion), proven by branching.",
+    )
+    best_completions: int | None = option(
+        None,
+        least=1,
+        metavar="K",
+        help="List the K best completions, each with its best network.",
+    )
+    profile: bool = option(
+        False,
+        help="Tell for each missing cell what the score loses by each other value. Each of "
+        "these lists takes up to --time-limit again.",
+    )
+    start: Path | None = option(
+        None,
+        path={"exists": True, "dir_okay": False},
+        metavar="FILE",
+        help="The same table, completed: what the search begins with.",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse both lists at once."""
+        super().__post_init__()
+        if self.best is not None and self.best_completions is not None:
+            raise OptionError("--best and --best-completions exclude each other; give one of them")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imputing(IncompleteLearning):
+    """How networks are learned that complete tables."""
+
+    learner: LearnerName | None = option(
+        None,
+        help="How posterior, mpe, averaged and multiple learn networks, and impute's "
+        "'augmentation' finds its completion.  [default: structural-em; t-local for augmentation]",
+    )
+    networks: int = option(
+        10,
+        least=1,
+        help="averaged: networks to learn, each from a bootstrap sample of the rows.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impute(Imputing):
+    """Fill the missing cells of a table by a network that is learned from it, or given.
+
+    Tells the probability of each value. -o writes the completed table (.csv, .tsv), the record
+    (.json), the network (.bif), or all of them into a folder; several drawn tables need a folder.
+
+    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
+    the others, and --scoring-time, are for complete tables ('exactlearn solve').
+    """
+
+    source: str = argument("DATA.csv")
+    mode: ModeName = option(
+        "posterior",
+        help="posterior: each cell's most probable state; averaged: the same by the mean over "
+        "several networks; mpe: each row's most probable completion; "
+        "augmentation: the completion that scores best with its network; multiple: several tables "
+        "drawn from the posterior; mode: the most frequent states.",
+    )
+    network: str | None = option(
+        None, metavar="NETWORK.bif", help="Network to use in place of learning one."
+    )
+    train: str | None = option(
+        None, metavar="TRAIN.csv", help="Table to learn from, if not from DATA itself."
+    )
+    draws: int = option(5, least=1, help="multiple: tables to draw.")
+    missingness: MissingnessName = option(
+        "ignored",
+        help="posterior, averaged, mpe and multiple: learn, or not, whether cells are missing "
+        "because of their own value or another variable's.",
+    )
+    ess: float = with_default(IncompleteLearning, "ess", 10.0)
+    max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
+    starts: int = with_default(IncompleteLearning, "starts", 1)
+    smoothing: float = with_default(IncompleteLearning, "smoothing", 0.3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Imputing):
+    """Compare methods on an incomplete table, or on tables in which cells are hidden.
+
+    Give an incomplete table, with --truth if it is known; or a complete one with --hide; or a
+    --network to draw from. Prints for each method imputation accuracy, score, bound, gap, seconds
+    and the logarithmic loss of its probabilities, where it has these; over several tables, means
+    with standard errors. -o writes the rows as .json.
+
+    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
+    the others, and --scoring-time, are for complete tables ('exactlearn solve').
+    """
+
+    source: str | None = argument("[DATA.csv]", None)
+    methods: tuple[str, ...] | None = option(
+        None,
+        metavar="A,B,...",
+        read=names_by_commas,
+        once=True,
+        help=f"Methods to compare, of {', '.join(COMPARED)}.  [default: "
+        f"{','.join(DEFAULT_METHODS)}, with {DEFAULT_SECONDS:g} seconds for each and each table "
+        "unless --time-limit says another limit]",
+    )
+    truth: str | None = option(
+        None, metavar="COMPLETE.csv", help="The table before cells were hidden."
+    )
+    network: str | None = option(
+        None, metavar="NETWORK.bif", help="Draw complete tables from a network."
+    )
+    rows: int = option(100, least=1, help="With --network: rows of each table.")
+    hide: str | None = option(
+        None,
+        metavar="MECHANISM:AMOUNT",
+        help="Hide cells of complete tables, as 'simulate' does.  [default with --network: mnar:2]",
+    )
+    repeat: int = option(
+        20,
+        least=1,
+        help="With --hide or --network: tables, with the seeds that follow --seed.",
+    )
+    class_: str | None = option(
+        None,
+        metavar="NAME",
+        help="With --hide or --network: hide cells of this variable only, as the svm and label "
+        "methods need.",
+    )
+    reference: str | None = option(
+        None,
+        metavar="METHOD",
+        help="With --hide or --network: test whether the accuracies differ from this method's.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit(Reading):
+    """Estimate the parameters of a model with a given structure.
+
+    A network's own parameters do not count. -o writes the model with its new ones, in the format
+    that it had. Ctrl-C ends EM with the parameters of its last iteration (exit status 130).
+    """
+
+    source: str = argument("MODEL.bif|MODEL.pdg.json")
+    table: str = argument("DATA.csv")
+    method: Literal["complete", "em"] | None = option(
+        None,
+        help="complete: a network by counting, each family (a variable and its parents) in the "
+        "rows that observe all of it (available cases), whose numbers are told; em: a network or "
+        "a decision graph from all observed cells.  [default: complete for a network and a table "
+        "without missing cells, else em]",
+    )
+    iterations: int | None = option(
+        None,
+        least=0,
+        help=f"em: most iterations.  [default: {GraphParameters.iterations} for a decision graph, "
+        f"{NETWORK_ITERATIONS} for a network]",
+    )
+    tolerance: float | None = option(
+        None,
+        least=0,
+        help="em: least gain of the smoothed log-likelihood per row to go on.  "
+        f"[default: {GraphParameters.tolerance:g}]",
+    )
+    smoothing: float | None = option(
+        None,
+        least=0,
+        most=MOST_SMOOTHING,
+        help="Pseudo-counts for each parameter: equal ones for a network, which is estimated from "
+        "the rows alone; rows of the graph as it was for a decision graph.  [default: "
+        f"{NetworkParameters.smoothing:g}]",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compile(Reading, Random):
+    """Compile a network to the smallest decision graph found, and compare the two.
+
+    The network is a BIF file or the name of a bundled one. -o writes the graph (.pdg.json), its
+    record (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the smallest
+    graph so far (exit status 130), or with one of the first forests.
+
+    max_error is the largest |q - p| / p of the probabilities p and q that the network and the
+    graph give to one row, over 1000 rows drawn from the network and 1000 drawn uniformly: 0.1 is
+    10 %. It judges the rarest rows. With a limit of merging, loss is what merging lost in all: the
+    Kullback-Leibler divergence of the graph from the network in nats, or with --data the
+    log-likelihood per row in nats.
+    """
+
+    source: str = argument("NETWORK.bif")
+    root: str | None = option(
+        None, metavar="NAME", help="Variable that becomes a root; else many are tried."
+    )
+    time_limit: float | None = option(
+        None,
+        least=0,
+        help="Seconds to search for a smaller graph.  [default: a short search that does not "
+        "depend on the machine]",
+    )
+    max_size: int = option(
+        MAX_SIZE, least=1, help="Refuse graphs of more cells before merging, about 40 bytes each."
+    )
+    exact: bool = option(
+        False,
+        help="Compute the graph in fractions, for small networks; they stand in the record "
+        "(.json).",
+    )
+    merge_budget: float | None = option(
+        None,
+        least=0,
+        help="Merge nodes that are nearly alike, up to this divergence from the network in nats; "
+        "with --data, up to this loss of log-likelihood per row.",
+    )
+    lambda_: float | None = option(
+        None, least=0, most=1, help="Merge while (1-lambda) loss < lambda cells saved."
+    )
+    data: str | None = option(
+        None,
+        metavar="DATA.csv",
+        help="Collapse the nodes that no row reaches, fit the others to the rows, and merge by "
+        "them.",
+    )
+    frontier: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Write sizes and losses of the whole sequence of merges (.csv, .json, .svg, .png, "
+        ".pdf).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnPdg(Reading, Random):
+    """Learn a probabilistic decision graph from a table.
+
+    The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
+    (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the best graph so
+    far, if there is one (exit status 130).
+    """
+
+    source: str = argument("DATA.csv")
+    method: GraphMethod | None = option(
+        None,
+        help="direct: forests by tests, then splits, merges and redirections, of a complete "
+        "table; hybrid: compile a network and merge; em: structural EM, with missing cells, from "
+        "a tree and from networks; available, complete: the same by available or complete cases, "
+        "from a tree.  [default: direct for a complete table, else em]",
+    )
+    network: str | None = option(
+        None,
+        metavar="NETWORK.bif|learnt",
+        help="Network whose graph the search starts from: direct beside its own starts, em and "
+        "others in place of them. 'learnt' learns one from the table, as hybrid does without this "
+        "option.",
+    )
+    lambdas: tuple[float, ...] = option(
+        (),
+        flags=("--lambda",),
+        least=0,
+        most=1,
+        help="Weight of the size in (1-lambda) log-likelihood - lambda size; repeatable with "
+        "--validation.  [default: that of BIC]",
+    )
+    validation: str | None = option(
+        None,
+        metavar="DATA.csv",
+        help="Write the model under which this table is most probable.",
+    )
+    size: SizeName = option(
+        "effective", help="What size is: states x nodes x children, or free parameters."
+    )
+    significances: tuple[float, ...] = option(
+        (),
+        flags=("--significance",),
+        least=0,
+        most=1,
+        help="direct: level of the tests, a forest for each; repeatable.  [default: five levels]",
+    )
+    tree: bool = option(False, help="em: one tree of variables, not a forest.")
+    smoothing: float | None = option(
+        None,
+        least=0,
+        most=MOST_SMOOTHING,
+        help="Pseudo-count of every parameter.  [default: by cross-validation; 1 with missing "
+        "cells]",
+    )
+    frontier: Path | None = option(
+        None,
+        metavar="FILE",
+        help="hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(Reading, Random):
+    """Answer the posterior of the targets given the evidence, exactly, and other questions.
+
+    The model is a file or the name of a bundled network. -o writes the answer as .json. With
+    --data every row is a case of its own, and all cores work.
+    """
+
+    source: str = argument("MODEL.bif|MODEL.pdg.json")
+    evidence: Mapping[str, str] = option(
+        {},
+        flags=("--evidence", "-e"),
+        metavar="NAME=STATE",
+        read=pairs,
+        help="An observation; a number that is no state means the bin that holds it; repeatable.",
+    )
+    soft: Mapping[str, str] = option(
+        {},
+        metavar="NAME=STATE:W,STATE:W",
+        read=pairs,
+        help="Soft evidence: the probability of what was seen in each state; an entry with a comma "
+        "stands in double quotes; repeatable.",
+    )
+    targets: tuple[str, ...] = option(
+        (),
+        flags=("--target", "-t"),
+        metavar="NAME",
+        help="Variable asked for; repeatable.  [default: all without evidence]",
+    )
+    joint: str | None = option(None, metavar="A,B", help="Joint posterior of variables.")
+    best: int | None = option(None, least=1, metavar="K", help="The K most probable explanations.")
+    map_: str | None = option(None, metavar="A,B", help="Most probable states of variables.")
+    draws: int | None = option(None, least=1, metavar="N", help="Draw N rows given the evidence.")
+    entropy: str | None = option(None, metavar="A,B|all", help="Entropy of variables, in nats.")
+    information: str | None = option(
+        None,
+        metavar="'A;B|C'",
+        help="Mutual information of A and B given C, in nats; lists by commas.",
+    )
+    divergence: Path | None = option(
+        None,
+        metavar="MODEL",
+        help="Kullback-Leibler divergence of another model from this one, in nats.",
+    )
+    sensitivity: str | None = option(
+        None,
+        metavar="NAME=STATE",
+        help="The parameters that a posterior probability depends on most.",
+    )
+    data: Path | None = option(
+        None,
+        metavar="TABLE",
+        help="Answer each row of a table, which may have missing cells; -o writes .csv, too.",
+    )
+    class_: str | None = option(None, metavar="NAME", help="With --data: predict this variable.")
+
+    @property
+    def asks_more(self) -> bool:
+        """Whether more than posterior marginals is asked."""
+        asked = (
+            self.joint, self.best, self.map_, self.draws, self.entropy, self.information,
+            self.divergence, self.sensitivity,
+        )  # fmt: skip
+        return any(one is not None for one in asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulate(Random):
+    """Draw rows from a network and hide cells; -o names the table to write.
+
+    The network is a BIF file or the name of a bundled one. The same seed gives the same bytes.
+    """
+
+    source: str = argument("NETWORK.bif")
+    rows: int = option(100, least=1, help="Rows to draw.")
+    hide: str | None = option(
+        None,
+        metavar="MECHANISM:AMOUNT",
+        help="Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each "
+        "variable, all of one state.",
+    )
+    complete: Path | None = option(None, help="Also write the table before cells were hidden.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convert(CompleteLearning):
+    """Write a file in the format of the suffix of -o.
+
+    A network (.bif) as .bif, .pdg.json or a figure (.svg, .png, .pdf, .dot); a decision graph
+    (.pdg.json) as .pdg.json or a figure, which as .dot shows the forest of variables, too; a
+    table (.csv, .tsv, .parquet, ...) as a table or as its local scores (.jkl, .scores); scores
+    (.jkl, .scores, .parquet) as scores. '.gz' may follow a text's suffix.
+    """
+
+    source: str = argument("FILE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Declared):
+    """Check that no network scores more than a certificate claims.
+
+    CERTIFICATE is what 'solve --certificate' wrote, SCORES the file of local scores it is about
+    (.jkl, .scores, .txt or .parquet). -o writes the answer as .json.
+
+    Exit status: 0 when the claim is proven, 5 when it is not, 2 when a file cannot be read.
+    """
+
+    certificate: Path = argument("CERTIFICATE")
+    scores: Path = argument("SCORES")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce(Random):
+    """Repeat experiments and print our figures beside the published ones.
+
+    augmentation: the tables of Adel and de Campos.
+
+    imputers: six methods by networks and four baselines (the most frequent state and three imputers
+    of scikit-learn) on the same hidden cells of ASIA, LUCAS, SPECT, car and votes; the notes below
+    the table tell the sets and the settings.
+
+    pdg: decision graphs of logical relations (logic), beside networks and naive Bayes (languages),
+    merged from networks (hybrid, synthetic), of two incomplete tables (table1) and of rows of
+    random graphs (random).
+
+    -o names a folder; what is done is kept in it, and a later call goes on from there. 'errors off'
+    is the distance from the published figure in standard errors of ours; 'ahead' is how far the
+    experiment's first method is ahead of the row's on the same tables, with a star where a paired
+    t-test at 5 % tells them apart; 'seconds' and 'CPU' are means over the repetitions, the latter
+    of all threads together.
+    """
+
+    paper: Literal["augmentation", "imputers", "pdg"] = argument("augmentation|imputers|pdg")
+    tables: tuple[str, ...] | None = option(
+        None, metavar="A,B,...", read=names_by_commas, once=True, help="Only these tables."
+    )
+    only: str | None = option(
+        None, metavar="TEXT", help="Only experiments whose name has this in it."
+    )
+    methods: tuple[str, ...] | None = option(
+        None, metavar="A,B,...", read=names_by_commas, once=True, help="Only these methods."
+    )
+    repetitions: int | None = option(
+        None,
+        least=1,
+        help="Of each experiment.  [default: 100 for augmentation, 10 for imputers, 2 for pdg]",
+    )
+    data_dir: Path | None = option(
+        None,
+        path={"exists": True, "file_okay": False},
+        envvar="EXACTLEARN_DATA",
+        help="Folder of the public data, with 'uci' and 'lucas'.  [env: EXACTLEARN_DATA]",
+    )
+    starts: int | None = option(
+        None,
+        least=1,
+        help="Of t-local and structural EM.  [default: 10 for augmentation, 1 for imputers]",
+    )
+    full: bool = option(False, help="pdg: leave out single rows in table1, not a tenth.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instances(Declared):
+    """List the bundled instances, show those named, or copy them with -o FOLDER.
+
+    A name stands for all its files ('asia' for asia.bif and asia.toml); a file name for itself.
+    """
+
+    names: tuple[str, ...] = argument("[NAME]...", ())

@@ -1,0 +1,157 @@
+"""Options written once: a field of a dataclass is a key of a run file and an option of a command.
+
+A class of options derives from :class:`Declared`, its fields are made by :func:`option` and
+:func:`argument`. Their ``help`` documents both; the docstring of the class is the help of its
+command. Types, ranges and defaults of the fields are those of key and option.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from math import isfinite
+from typing import Any
+
+from exactlearn.errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a field says of its option beside type and default.
+
+    Parameters
+    ----------
+    help
+        One sentence for people.
+    flags
+        Names on the command line, where they are not the field's with two dashes.
+    metavar
+        What stands for the value.
+    least, above, most
+        Range of the numbers.
+    read
+        Makes the field's value of what the command line holds, given the name of the option.
+    once
+        Whether the command line takes a list or a table in one text, not entry by entry.
+    path
+        What is demanded of a path, as keywords of ``click.Path``.
+    envvar
+        Environment variable that says the value, too.
+    positional
+        Whether it is an argument without a name.
+    """
+
+    help: str = ""
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    least: int | None = None
+    above: int | None = None
+    most: float | None = None
+    read: Callable[[Any, str], Any] | None = None
+    once: bool = False
+    path: Mapping[str, Any] = field(default_factory=dict)
+    envvar: str | None = None
+    positional: bool = False
+
+    def check(self, key: str, found: Any) -> None:
+        """Refuse numbers out of range.
+
+        Raises
+        ------
+        OptionError
+            With the key that holds one.
+        """
+        if isinstance(found, Mapping):
+            for name, value in found.items():
+                self.check(f"{key}.{name}", value)
+        elif isinstance(found, tuple):
+            for value in found:
+                self.check(key, value)
+        elif isinstance(found, int | float) and not self._takes(found):
+            raise OptionError(f"{key}: expected {self._range()}, found {found}")
+
+    def _takes(self, found: float) -> bool:
+        if self.least is self.above is self.most is None:
+            return True
+        return (
+            isfinite(found)
+            and (self.least is None or found >= self.least)
+            and (self.above is None or found > self.above)
+            and (self.most is None or found <= self.most)
+        )
+
+    def _range(self) -> str:
+        if self.most is not None:
+            return f"{self.least} to {self.most:g}"
+        return f"more than {self.above}" if self.least is None else f"at least {self.least}"
+
+
+class Declared:
+    """Options, each a field; frozen dataclasses derive from this."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        for one in fields(self):  # type: ignore[arg-type]
+            about_of(one).check(one.name.rstrip("_"), getattr(self, one.name))
+
+
+def option(default: Any = MISSING, **about: Any) -> Any:
+    """Return a field with a default, and what :class:`About` says of it."""
+    metadata = {"about": About(**about)}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def argument(metavar: str, default: Any = MISSING, **about: Any) -> Any:
+    """Return a field that the command line takes without a name."""
+    return option(default, metavar=metavar, positional=True, **about)
+
+
+def with_default(declared: type[Declared], name: str, default: Any) -> Any:
+    """Return a field of another class with another default."""
+    about = next(f for f in fields(declared) if f.name == name)  # type: ignore[arg-type]
+    return field(default=default, metadata=about.metadata)
+
+
+def about_of(one: Field[Any]) -> About:
+    """Return what is said of a field."""
+    found: About = one.metadata.get("about", About())
+    return found
+
+
+def pairs(entries: tuple[str, ...], flag: str) -> dict[str, str]:
+    """Split ``NAME=VALUE`` entries at their first equals sign.
+
+    Raises
+    ------
+    OptionError
+        When an entry has no equals sign, or a name comes twice.
+    """
+    table: dict[str, str] = {}
+    for entry in entries:
+        name, equals, value = entry.partition("=")
+        if not equals or not name:
+            raise OptionError(f"{flag} {entry!r}: expected NAME=VALUE")
+        if name in table:
+            raise OptionError(f"{flag} {entry!r}: {name!r} was given before; give it once")
+        table[name] = value
+    return table
+
+
+def whole_numbers(entries: tuple[str, ...], flag: str) -> dict[str, int]:
+    """Split ``NAME=NUMBER`` entries.
+
+    Raises
+    ------
+    OptionError
+        When an entry is none, or a name comes twice.
+    """
+    table = pairs(entries, flag)
+    for name, value in table.items():
+        if not value.strip().isdecimal():
+            raise OptionError(f"{flag} '{name}={value}': expected NAME=K with a whole number K")
+    return {name: int(value) for name, value in table.items()}
+
+
+def names_by_commas(text: str, flag: str) -> tuple[str, ...]:
+    """Split ``A,B`` into names without the spaces around them."""
+    return tuple(name.strip() for name in text.split(","))

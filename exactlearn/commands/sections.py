@@ -1,0 +1,214 @@
+"""Groups of options that several commands share, and the sections of a run file.
+
+Nothing here imports more than click: ``--help`` is to be quick.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from exactlearn.commands.declare import Declared, option, pairs, whole_numbers
+from exactlearn.data import MANY, MISSING_SYMBOLS
+
+CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
+SolverName = Literal["auto", "scip", "dynamic", "order-graph", "ordering"]
+MethodName = Literal["branching", "exact", "gadget", "t-local", "mode"]
+LearnerName = Literal[
+    "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
+]
+MissingnessName = Literal["ignored", "learned"]
+FigureFormat = Literal["svg", "png", "pdf", "dot"]
+
+MOST_SMOOTHING = 1e12
+"""Largest pseudo-count of a cell; sums of larger ones may overflow."""
+
+
+def _state_lists(entries: tuple[str, ...], flag: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(next(csv.reader([text]))) for name, text in pairs(entries, flag).items()}
+
+
+def _tiers(text: str, flag: str) -> tuple[str, ...]:
+    return tuple(text.split(";")) if text else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Declared):
+    """How a table is read."""
+
+    missing: tuple[str, ...] = option(
+        MISSING_SYMBOLS,
+        metavar="SYMBOL",
+        help="Symbol of a missing cell; repeatable.  [default: '?', empty, 'NA']",
+    )
+    header: bool = option(
+        True, flags=("--no-header",), help="The first line is a row, not the names."
+    )
+    separator: str | None = option(
+        None,
+        metavar="TEXT",
+        read=lambda text, flag: text or None,
+        help="Separator of columns, if not found out.",
+    )
+    drop: tuple[str, ...] = option((), metavar="NAME", help="Leave a column out; repeatable.")
+    discretise: Mapping[str, str] = option(
+        {},
+        metavar="NAME=METHOD:BINS",
+        read=pairs,
+        help="Cut a numeric column into bins, as in 'age=frequency:5' or 'age=width:5'; '*' "
+        f"stands for all numeric columns with more than {MANY} values; repeatable.",
+    )
+    states: Mapping[str, tuple[str, ...]] = option(
+        {},
+        metavar="NAME=A,B,C",
+        read=_state_lists,
+        help="Declare a column's states, for those that no row has; one with a comma stands "
+        "in double quotes; repeatable.",
+    )
+    weights: str | None = option(None, metavar="NAME", help="Column with the weight of each row.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion(Declared):
+    """Section ``[score]``: what is maximised."""
+
+    criterion: CriterionName = option("bdeu", help="Score to maximise.")
+    ess: float = option(1.0, help="Equivalent sample size of bdeu.")
+    lambda_: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
+    max_parents: int | Literal["none"] = option(
+        3, least=0, help="Most parents of a variable, or 'none' for no limit."
+    )
+    scoring_time: float | None = option(
+        None,
+        above=0,
+        help="Search parent sets best first for so many seconds instead of scoring all: for "
+        "many variables. The result is optimal over those found, which depend on the machine.",
+    )
+
+    @property
+    def most_parents(self) -> int | None:
+        """The largest number of parents as a number, or ``None`` for no limit."""
+        return None if self.max_parents == "none" else self.max_parents
+
+    def most_parents_among(self, n_variables: int) -> int:
+        """Return the largest number of parents of one of so many variables."""
+        return max(0, n_variables - 1) if self.max_parents == "none" else self.max_parents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Random(Declared):
+    """What is random."""
+
+    seed: int = option(0, least=0, help="Seed of everything random.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Random):
+    """How parent sets are selected: solver, constraints, limit and seed."""
+
+    solver: SolverName = option("auto", help="Solver of parent-set selection.")
+    required: tuple[str, ...] = option(
+        (), flags=("--require",), metavar="'A->B'", help="Arc that must be there."
+    )
+    forbidden: tuple[str, ...] = option(
+        (), flags=("--forbid",), metavar="'A->B'", help="Arc that must not."
+    )
+    required_adjacent: tuple[str, ...] = option(
+        (),
+        flags=("--require-adjacent",),
+        metavar="'A-B'",
+        help="Variables with an arc between them, in either direction.",
+    )
+    forbidden_adjacent: tuple[str, ...] = option(
+        (),
+        flags=("--forbid-adjacent",),
+        metavar="'A-B'",
+        help="Variables with no arc between them.",
+    )
+    required_ancestors: tuple[str, ...] = option(
+        (),
+        flags=("--require-ancestor",),
+        metavar="'A->B'",
+        help="Variables with a directed path from the first to the second.",
+    )
+    forbidden_ancestors: tuple[str, ...] = option(
+        (), flags=("--forbid-ancestor",), metavar="'A->B'", help="Variables with no such path."
+    )
+    tiers: tuple[str, ...] = option(
+        (),
+        metavar="'A,B;C;D'",
+        read=_tiers,
+        once=True,
+        help="Groups of variables: none has a parent in a later group.",
+    )
+    max_parents_of: Mapping[str, int] = option(
+        {}, metavar="NAME=K", read=whole_numbers, least=0, help="Most parents of one variable."
+    )
+    independent: tuple[str, ...] = option(
+        (),
+        metavar="'A,B|C,D'",
+        help="Variables A and B that the network must separate, given C and D.",
+    )
+    min_arcs: int | None = option(None, least=0, help="Fewest arcs of the network.")
+    max_arcs: int | None = option(None, least=0, help="Most arcs of the network.")
+    time_limit: float | None = option(None, least=0, help="Wall time in seconds.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Climbing(Selection):
+    """How network and completion are found, but for the method."""
+
+    t: int = option(1, least=1, help="t-local: cells that may change in one step.")
+    starts: int = option(
+        10,
+        least=1,
+        help="t-local and structural EM: starts, the most frequent states and then random ones, "
+        "which t-local improves by hard EM first.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search(Climbing):
+    """Section ``[search]``: how network and completion are found.
+
+    Complete data are solved exactly whatever the method.
+    """
+
+    method: MethodName = option("branching", help="How missing cells are completed.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkParameters(Declared):
+    """Section ``[network]``: parameters of a network, by EM where cells are missing."""
+
+    smoothing: float = option(
+        1.0, least=0, most=MOST_SMOOTHING, help="Pseudo-count of every cell of a conditional table."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphParameters(Declared):
+    """Section ``[decision_graph]``: EM refinement of the compiled graph on the incomplete data."""
+
+    iterations: int = option(100, least=0, help="Largest number of EM iterations.")
+    tolerance: float = option(
+        1e-6,
+        least=0,
+        help="EM ends when the smoothed log-likelihood gains less than this per row.",
+    )
+    smoothing: float = option(
+        1.0,
+        least=0,
+        most=MOST_SMOOTHING,
+        help="Pseudo-counts for each parameter: together, rows of the graph that EM starts from.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteLearning(Reading, Criterion, Selection):
+    """What learning a network from a complete table needs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncompleteLearning(CompleteLearning, Climbing, NetworkParameters):
+    """What learning from missing cells needs."""
