@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import OptionError
 
-from .problem import Problem
+from .problem import Problem, offsets
 
 WORD = 64
 """Bits in one word of a bit set."""
@@ -76,7 +76,7 @@ class Component:
     @cached_property
     def option_first(self) -> NDArray[np.int64]:
         """Index of each choice's first literal, shape (c + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.options)]).astype(np.int64)
+        return offsets(self.options)
 
     @cached_property
     def relaxation(self) -> float:
@@ -86,7 +86,7 @@ class Component:
     @cached_property
     def member_first(self) -> NDArray[np.int64]:
         """Where each candidate's parents begin in :attr:`members`, shape (m + 1,)."""
-        return _starts(np.bitwise_count(self.parents).sum(axis=1, dtype=np.int64))
+        return offsets(np.bitwise_count(self.parents).sum(axis=1, dtype=np.int64))
 
     @cached_property
     def members(self) -> NDArray[np.int64]:
@@ -96,7 +96,7 @@ class Component:
     @cached_property
     def literal_first(self) -> NDArray[np.int64]:
         """Where each candidate's literals begin in :attr:`literals`, shape (m + 1,)."""
-        return _starts(np.bitwise_count(self.reads).sum(axis=1, dtype=np.int64))
+        return offsets(np.bitwise_count(self.reads).sum(axis=1, dtype=np.int64))
 
     @cached_property
     def literals(self) -> NDArray[np.int64]:
@@ -158,7 +158,7 @@ def _component(problem: Problem, parts: NDArray[np.int64], part: int) -> Compone
     choices = np.flatnonzero(parts[n:] == part)
     rows = np.concatenate([np.arange(problem.first[v], problem.first[v + 1]) for v in variables])
     rows = rows[np.lexsort((rows, -problem.scores[rows], problem.child[rows]))]
-    first = _starts(problem.first[variables + 1] - problem.first[variables])
+    first = offsets(problem.first[variables + 1] - problem.first[variables])
     parents = _masks(problem.member_first, problem.members, rows, _local(variables, n))
     options = problem.options[choices]
     literals = np.concatenate(
@@ -173,17 +173,13 @@ def _component(problem: Problem, parts: NDArray[np.int64], part: int) -> Compone
     return Component(
         variables=variables,
         choices=choices,
-        first=_starts(kept),
+        first=offsets(kept),
         scores=problem.scores[rows][keep],
         parents=parents[keep],
         reads=reads[keep],
         candidate=rows[keep],
         options=options,
     )
-
-
-def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def _local(items: NDArray[np.int64], size: int) -> NDArray[np.int64]:

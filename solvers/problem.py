@@ -106,7 +106,7 @@ class Problem:
     @cached_property
     def option_first(self) -> NDArray[np.int64]:
         """Index of each choice's first literal, shape (c + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.options)]).astype(np.int64)
+        return offsets(self.options)
 
     def parent_set(self, candidate: int) -> tuple[int, ...]:
         """Return the parents of one candidate, in increasing order."""

@@ -81,8 +81,11 @@ class Multipliers:
 
     def positive(self) -> "Multipliers":
         """Return the clusters whose multiplier is positive."""
-        positive = self.values > 0.0
-        return Multipliers(self.clusters[positive], self.values[positive], self.counts[positive])
+        return self.take(self.values > 0.0)
+
+    def take(self, rows: NDArray[np.bool_]) -> "Multipliers":
+        """Return some of them."""
+        return Multipliers(self.clusters[rows], self.values[rows], self.counts[rows])
 
     def adjusted(self, problem: Candidates) -> NDArray[np.float64]:
         """Return each candidate's score plus the multipliers of the clusters it satisfies.

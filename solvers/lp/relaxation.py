@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import kernel
 
 from ..components import Candidates, families_without_choices
+from ..problem import offsets
 from ..progress import Pause, no_pause
 from .linear_program import LinearProgram
 from .multipliers import Multipliers
@@ -206,7 +207,7 @@ def _with_artificial(
     rows = np.concatenate([np.repeat(np.arange(len(meets)), np.diff(starts)), row])
     columns = np.concatenate([items + n, variable])[np.argsort(rows, kind="stable")]
     counts = np.bincount(rows, minlength=len(meets))
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), columns
+    return offsets(counts), columns
 
 
 @kernel

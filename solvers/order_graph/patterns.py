@@ -19,7 +19,6 @@ leaves few candidates that are not dominated, and add afterwards what they shift
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from threading import Event
 from typing import NamedTuple
 
@@ -29,9 +28,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import kernel
 
 from ..components import undominated
+from ..lp.multipliers import Multipliers
+from ..problem import offsets
 from .rows import (
     ONE,
-    CountedClusters,
     Numbered,
     OrderGraph,
     lowest,
@@ -48,10 +48,9 @@ TRIES = 30
 """Random partitions that are improved."""
 
 
-def coupling(rows: CountedClusters, n: int) -> NDArray[np.float64]:
+def coupling(rows: Multipliers) -> NDArray[np.float64]:
     """Return how strongly the rows' multipliers tie each two variables, shape (n, n)."""
-    inside = (rows.members[:, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1)
-    inside = inside.astype(np.float64)
+    inside = rows.clusters.astype(np.float64)
     weights = rows.values / np.maximum(inside.sum(axis=1) - 1.0, 1.0)
     tie: NDArray[np.float64] = (inside * weights[:, None]).T @ inside
     np.fill_diagonal(tie, 0.0)
@@ -143,8 +142,8 @@ def patterns_of(
     pause
         Called between blocks of work; may raise to stop.
     """
-    shifts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(1 << sizes)]).astype(np.int64)
+    shifts = offsets(sizes)
+    starts = offsets(1 << sizes)
     values = np.zeros(starts[-1])
     stop = Event()
 
@@ -177,10 +176,10 @@ def _fill(
     pause: Callable[[], None],
 ) -> None:
     group = np.uint64(len(table) - 1) << np.uint64(shift)
-    inside = numbered.rows.members & ~group == 0
-    crossing = replace(numbered, rows=numbered.rows.select(~inside))
+    inside = numbered.members & ~group == 0
+    crossing, within = numbered.select(~inside), numbered.select(inside)
     member = (numbered.child >= shift) & (numbered.child < shift + size)
-    costs = numbered.losses - crossing.payments()
+    costs = crossing.adjusted
     ours = np.flatnonzero(keep & member)
     ours = ours[np.lexsort((costs[ours], numbered.child[ours]))]
     graph = crossing.graph(costs, ours)
@@ -189,11 +188,10 @@ def _fill(
     for start in range(0, len(table), BLOCK):
         fill_patterns(graph, table, shift, start, min(start + BLOCK, len(table)))
         pause()
-    adjusted = numbered.losses - numbered.payments()
-    least = np.full(numbered.n_variables, np.inf)
-    np.minimum.at(least, numbered.child, adjusted)
-    rows = numbered.rows.select(inside)
-    shift_back(table, least[shift : shift + size], shift, rows.members, rows.counts, rows.values)
+    least = np.full(numbered.component.n_variables, np.inf)
+    np.minimum.at(least, numbered.child, numbered.adjusted)
+    counts, values = within.multipliers.counts, within.multipliers.values
+    shift_back(table, least[shift : shift + size], shift, within.members, counts, values)
 
 
 @kernel

@@ -20,43 +20,13 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import kernel
 
 from ..components import Component
-from ..lp.multipliers import Multipliers
+from ..lp.multipliers import Multipliers, rewards
+from ..problem import offsets
 
 ONE = np.uint64(1)
 
 WORD = 64
 """Bits in one word of a bit set, and the most variables of an order graph."""
-
-
-@dataclass(frozen=True, eq=False)
-class CountedClusters:
-    """Counted clusters with their multipliers.
-
-    Parameters
-    ----------
-    members
-        Members of each, as bit sets, shape (rows,).
-    counts
-        The number k of each, shape (rows,).
-    values
-        Multiplier of each, none negative, shape (rows,).
-    """
-
-    members: NDArray[np.uint64]
-    counts: NDArray[np.int64]
-    values: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, multipliers: Multipliers) -> "CountedClusters":
-        """Return the clusters whose multipliers are positive."""
-        positive = multipliers.values > 0.0
-        bits = np.uint64(1) << np.arange(multipliers.clusters.shape[1], dtype=np.uint64)
-        members = (multipliers.clusters[positive] * bits).sum(axis=1, dtype=np.uint64)
-        return cls(members, multipliers.counts[positive], multipliers.values[positive])
-
-    def select(self, chosen: NDArray[np.bool_]) -> "CountedClusters":
-        """Return some of them."""
-        return CountedClusters(self.members[chosen], self.counts[chosen], self.values[chosen])
 
 
 class OrderGraph(NamedTuple):
@@ -70,7 +40,7 @@ class OrderGraph(NamedTuple):
         Each candidate's parents as a bit set, score lost against its variable's best one, and
         reduced cost, shape (m,).
     members, counts, values
-        See :class:`CountedClusters`, shape (rows,).
+        Rows: members as bit sets, number k and multiplier, shape (rows,).
     own_first, own
         Rows whose sets contain each variable, shapes (n + 1,) and (total,).
     few
@@ -110,13 +80,23 @@ def losses_of(component: Component) -> NDArray[np.float64]:
     return component.scores[component.first[component.child]] - component.scores
 
 
-def price(component: Component, rows: CountedClusters) -> Priced:
+def price(component: Component, multipliers: Multipliers) -> Priced:
     """Return the bound and the reduced costs that multipliers give."""
-    paid = payments(component.child, component.parents[:, 0], *_arrays(rows))
-    adjusted = losses_of(component) - paid
+    adjusted = losses_of(component) - satisfied_total(component, multipliers)
     least = np.minimum.reduceat(adjusted, component.first[:-1])
-    bound = float(least.sum()) + float((rows.values * rows.counts).sum())
-    return Priced(bound, adjusted - least[component.child])
+    return Priced(float(least.sum()) + multipliers.total, adjusted - least[component.child])
+
+
+def satisfied_total(component: Component, multipliers: Multipliers) -> NDArray[np.float64]:
+    """Return the multipliers of the clusters that each candidate satisfies, summed, shape (m,)."""
+    return rewards(
+        component.child,
+        component.member_first,
+        component.members,
+        multipliers.clusters,
+        multipliers.counts,
+        multipliers.values,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,36 +105,45 @@ class Numbered:
 
     Parameters
     ----------
+    component, multipliers
+        Where they come from, numbered as before.
     child, parents, losses
         Variable, parents as a bit set, and loss of each candidate, shape (m,).
-    rows
-        The rows.
-    n_variables
-        Number of variables.
+    members
+        Members of each row as a bit set, shape (rows,).
     """
 
+    component: Component
+    multipliers: Multipliers
     child: NDArray[np.int64]
     parents: NDArray[np.uint64]
     losses: NDArray[np.float64]
-    rows: CountedClusters
-    n_variables: int
+    members: NDArray[np.uint64]
 
     @classmethod
     def of(
-        cls, component: Component, rows: CountedClusters, position: NDArray[np.int64]
+        cls, component: Component, multipliers: Multipliers, position: NDArray[np.int64]
     ) -> "Numbered":
         """Give each variable the number ``position``."""
         return cls(
+            component=component,
+            multipliers=multipliers,
             child=position[component.child],
             parents=moved_bits(component.parents[:, 0], position),
             losses=losses_of(component),
-            rows=replace(rows, members=moved_bits(rows.members, position)),
-            n_variables=component.n_variables,
+            members=(multipliers.clusters * (ONE << position.astype(np.uint64))).sum(
+                axis=1, dtype=np.uint64
+            ),
         )
 
-    def payments(self) -> NDArray[np.float64]:
-        """Return the multipliers of the rows that each candidate helps to satisfy, shape (m,)."""
-        return payments(self.child, self.parents, *_arrays(self.rows))
+    def select(self, rows: NDArray[np.bool_]) -> "Numbered":
+        """Return the same with some of the rows."""
+        return replace(self, multipliers=self.multipliers.take(rows), members=self.members[rows])
+
+    @property
+    def adjusted(self) -> NDArray[np.float64]:
+        """Loss of each candidate less the multipliers of the rows it satisfies, shape (m,)."""
+        return self.losses - satisfied_total(self.component, self.multipliers)
 
     def graph(self, reduced: NDArray[np.float64], keep: NDArray[np.int64]) -> OrderGraph:
         """Return the arrays for some candidates.
@@ -166,31 +155,24 @@ class Numbered:
         keep
             Candidates in the wanted order, sorted by variable, shape (kept,).
         """
-        rows, child, parents = self.rows, self.child[keep], self.parents[keep]
-        inside = (rows.members >> np.arange(self.n_variables, dtype=np.uint64)[:, None]) & ONE
-        own_first = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
+        n, counts = self.component.n_variables, self.multipliers.counts
+        child, parents, members = self.child[keep], self.parents[keep], self.members
+        inside = (members >> np.arange(n, dtype=np.uint64)[:, None]) & ONE
+        own_first = offsets(inside.sum(axis=1))
         own = np.nonzero(inside)[1].astype(np.int64)
         words = -(-max(1, int(np.diff(own_first).max(initial=0))) // WORD)
-        few = few_bits(child, parents, rows.members, rows.counts, own_first, own, words)
-        counts = np.bincount(child, minlength=self.n_variables)
         return OrderGraph(
-            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            first=offsets(np.bincount(child, minlength=n)),
             parents=parents,
             losses=self.losses[keep],
             reduced=reduced[keep],
-            members=rows.members,
-            counts=rows.counts,
-            values=rows.values,
+            members=members,
+            counts=counts,
+            values=self.multipliers.values,
             own_first=own_first,
             own=own,
-            few=few,
+            few=few_bits(child, parents, members, counts, own_first, own, words),
         )
-
-
-def _arrays(
-    rows: CountedClusters,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float64]]:
-    return rows.members, rows.counts, rows.values
 
 
 @kernel
@@ -219,24 +201,6 @@ def moved_bits(bits: NDArray[np.uint64], position: NDArray[np.int64]) -> NDArray
             moved[c] |= np.uint64(1) << np.uint64(position[lowest(left)])
             left &= left - np.uint64(1)
     return moved
-
-
-@kernel
-def payments(
-    child: NDArray[np.int64],
-    parents: NDArray[np.uint64],
-    members: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    values: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the multipliers of the rows that each candidate helps to satisfy, shape (m,)."""
-    total = np.zeros(len(child))
-    for c in range(len(child)):
-        bit = np.uint64(1) << np.uint64(child[c])
-        for r in range(len(members)):
-            if members[r] & bit and size_of(members[r] & parents[c]) < counts[r]:
-                total[c] += values[r]
-    return total
 
 
 @kernel

@@ -32,7 +32,6 @@ from .patterns import (
 )
 from .rows import (
     WORD,
-    CountedClusters,
     Numbered,
     OrderGraph,
     losses_of,
@@ -137,7 +136,7 @@ class _Sweeps:
         self.progress, self.k = progress, k
         self.component = component = progress.components[k]
         n, kept = component.n_variables, options.kept
-        self.rows = CountedClusters.of(options.multipliers or Multipliers.none(n))
+        self.rows = (options.multipliers or Multipliers.none(n)).positive()
         self.memory = MEMORY if options.memory_limit is None else options.memory_limit
         self.seed, self.parameters = options.seed, options.order_graph
         most_states = self.parameters.most_states
@@ -294,7 +293,7 @@ class _Sweeps:
         groups = -(-n // self.parameters.group)
         sizes = np.full(groups, n // groups, np.int64)
         sizes[: n % groups] += 1
-        group = partition(coupling(self.rows, n), sizes, np.random.default_rng(self.seed))
+        group = partition(coupling(self.rows), sizes, np.random.default_rng(self.seed))
         self.position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
         self.numbered = Numbered.of(self.component, self.rows, self.position)
         self.keep &= self.priced.reduced < self.gap

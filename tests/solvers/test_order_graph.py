@@ -34,7 +34,7 @@ from exactlearn.solvers.order_graph.patterns import (
     patterns_of,
     useful_candidates,
 )
-from exactlearn.solvers.order_graph.rows import CountedClusters, Numbered, price
+from exactlearn.solvers.order_graph.rows import Numbered, price
 from exactlearn.solvers.order_graph.solver import solve_component
 from exactlearn.solvers.progress import OutOfTime, Progress
 from tests.brute_force import best_selection, is_acyclic
@@ -58,10 +58,9 @@ def random_rows(rng, n, count=8):
     while len(found) < count:
         size = int(rng.integers(2, n + 1))
         members = rng.choice(n, size, replace=False)
-        bits = sum(1 << int(v) for v in members)
-        found.append((bits, int(rng.integers(1, size)), 2 * rng.random()))
-    bits, counts, values = zip(*found, strict=True)
-    return CountedClusters(np.array(bits, np.uint64), np.array(counts), np.array(values))
+        found.append((np.isin(np.arange(n), members), int(rng.integers(1, size)), 2 * rng.random()))
+    clusters, counts, values = zip(*found, strict=True)
+    return Multipliers(np.array(clusters), np.array(values), np.array(counts))
 
 
 def selections(component):
@@ -164,10 +163,11 @@ def step_costs(component, rows, priced):
 
     def cost_of(state, c):
         cost = float(priced.reduced[c])
-        for bits, count, value in zip(rows.members, rows.counts, rows.values, strict=True):
-            inside = int(bits) >> int(component.child[c]) & 1
-            if inside and (int(component.parents[c, 0]) & int(bits)).bit_count() < count:
-                cost += value * ((state & int(bits)).bit_count() >= count)
+        for cluster, count, value in zip(rows.clusters, rows.counts, rows.values, strict=True):
+            bits = sum(1 << v for v in np.flatnonzero(cluster).tolist())
+            inside = bits >> int(component.child[c]) & 1
+            if inside and (int(component.parents[c, 0]) & bits).bit_count() < count:
+                cost += value * ((state & bits).bit_count() >= count)
         return cost
 
     return cost_of
@@ -238,9 +238,9 @@ def test_patterns_are_exact_within_one_group_and_add_up_to_a_bound(seed):
 
 
 def test_groups_keep_together_what_rows_tie():
-    pairs = np.array([0b000101, 0b101000, 0b010010], np.uint64)
-    rows = CountedClusters(pairs, np.ones(3, np.int64), np.array([3.0, 2.0, 1.0]))
-    group = partition(coupling(rows, 6), np.array([2, 2, 2]), np.random.default_rng(0))
+    pairs = np.array([[1, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 1], [0, 1, 0, 0, 1, 0]], np.bool_)
+    rows = Multipliers(pairs, np.array([3.0, 2.0, 1.0]))
+    group = partition(coupling(rows), np.array([2, 2, 2]), np.random.default_rng(0))
     assert group[0] == group[2]
     assert group[3] == group[5]
     assert group[1] == group[4]
