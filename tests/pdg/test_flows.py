@@ -7,7 +7,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError
 from exactlearn.pdg.inference import flows, passes
 from exactlearn.pdg.inference.flows import (
-    expectation,
+    expect_counts,
     expected_counts,
     log_likelihood,
     log_likelihood_rows,
@@ -116,9 +116,10 @@ def test_rows_do_not_disturb_each_other(kernel):
     rng = np.random.default_rng(5)
     graph = random_graph(rng, 12, zeros=0)
     codes = incomplete_rows(rng, graph, 300, 0.4)
-    together = expectation(graph, codes)
+    layout, parameters, ones = graph.layout, graph.parameters, np.ones(300)
+    together = expect_counts(layout, parameters, codes, ones)
     order = rng.permutation(300)
-    shuffled = expectation(graph, codes[order])
+    shuffled = expect_counts(layout, parameters, codes[order], ones)
     np.testing.assert_allclose(together.counts, shuffled.counts, rtol=1e-10)
     np.testing.assert_allclose(together.log_likelihoods[order], shuffled.log_likelihoods)
     apart = np.vstack([posteriors(graph, row[None]) for row in codes[:20]])
@@ -131,7 +132,8 @@ def test_what_comes_out_does_not_depend_on_the_threads(monkeypatch):
     rng = np.random.default_rng(7)
     graph = random_graph(rng, 12, zeros=0)
     codes = incomplete_rows(rng, graph, 300, 0.4)
-    one, two = (expectation(graph, codes, threads=k) for k in (1, 2))
+    layout, parameters, ones = graph.layout, graph.parameters, np.ones(300)
+    one, two = (expect_counts(layout, parameters, codes, ones, k) for k in (1, 2))
     assert (one.counts == two.counts).all()
     assert (one.log_likelihoods == two.log_likelihoods).all()
     assert (posteriors(graph, codes, threads=1) == posteriors(graph, codes, threads=2)).all()

@@ -1,4 +1,5 @@
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import CheckError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.compile.rational import compile_exactly, exact_probability, exact_tables
+from exactlearn.pdg.compile.rational import compile_exactly, exact_tables
 from tests.network_oracle import random_network
-from tests.pdg_oracle import coarse_network
+from tests.pdg_oracle import coarse_network, reached
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([random_network, coarse_network]))
@@ -23,7 +24,11 @@ def test_every_row_has_exactly_the_networks_probability(seed, n, make):
     exact.graph.check()
     tables = exact_tables(network)
     for row in np.ndindex(*network.cardinalities):
-        assert exact.probability(row) == exact_probability(network, tables, row)
+        families = zip(network.parents, tables, row, strict=True)
+        expected = prod(table[tuple(row[p] for p in parents)][x] for parents, table, x in families)
+        nodes = reached(exact.graph, row)
+        offsets = exact.graph.parameter_offsets
+        assert prod(exact.parameters[offsets[nodes[v]] + row[v]] for v in nodes) == expected
     assert exact.graph.node_counts.tolist() == rounded.node_counts.tolist()
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,18 +47,6 @@ class RationalGraph:
     graph: DecisionGraph
     parameters: tuple[Fraction, ...]
 
-    def probability(self, row: Sequence[int]) -> Fraction:
-        """Return the exact probability of a complete row of codes."""
-        graph, result = self.graph, Fraction(1)
-        reached = {v: int(graph.first_nodes[v]) for v in np.flatnonzero(graph.forest < 0)}
-        for variable in graph.order.tolist():
-            node, state = reached[variable], row[variable]
-            result *= self.parameters[graph.parameter_offsets[node] + state]
-            place = node - int(graph.first_nodes[variable])
-            below = graph.successors_of(variable)[place, state].tolist()
-            reached.update(zip(graph.children[variable], below, strict=True))
-        return result
-
 
 def exact_tables(network: BayesianNetwork) -> list[Table]:
     """Return each variable's table in fractions, rows divided by their exact sums."""
@@ -71,17 +58,6 @@ def exact_tables(network: BayesianNetwork) -> list[Table]:
             table[configuration] = tuple(x / sum(row) for x in row)
         tables.append(table)
     return tables
-
-
-def exact_probability(
-    network: BayesianNetwork, tables: Sequence[Table], row: Sequence[int]
-) -> Fraction:
-    """Return the exact probability of a complete row of codes under a network."""
-    families = zip(network.parents, tables, row, strict=True)
-    return prod(
-        (table[tuple(row[p] for p in parents)][x] for parents, table, x in families),
-        start=Fraction(1),
-    )
 
 
 def compile_exactly(network: BayesianNetwork, forest: NDArray[np.int32]) -> RationalGraph:

@@ -8,14 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR
+from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError
-from exactlearn.pdg.inference.passes import (
-    expect,
-    log_likelihoods,
-    posterior_marginals,
-)
+from exactlearn.pdg.inference.passes import expect, posterior_marginals
 from exactlearn.pdg.inference.single_flows import check_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.layout import Layout
@@ -59,7 +55,8 @@ def log_likelihood_rows(
     DataError
         If the table does not fit the graph's variables and states.
     """
-    return log_likelihoods(graph.layout, graph.parameters, _rows(graph, codes), threads)
+    rows = _rows(graph, codes)
+    return expect(graph.layout, graph.parameters, rows, NO_COUNTS, NO_COUNTS, NO_POSTERIOR, threads)
 
 
 def log_likelihood(graph: DecisionGraph, dataset: Dataset) -> float:
@@ -146,24 +143,13 @@ def expected_counts(
     DataError
         If the table or weights do not fit the graph, or a row is impossible under it.
     """
-    return expectation(graph, codes, weights, threads=threads).counts
-
-
-def expectation(
-    graph: DecisionGraph,
-    codes: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    threads: int | None = None,
-) -> Expectation:
-    """Return `expected_counts` together with each row's log-likelihood."""
     rows = _rows(graph, codes)
     w = np.ones(len(rows)) if weights is None else np.require(weights, np.float64, ["C", "W"])
     if w.shape != (len(rows),) or not (w >= 0).all():
         raise DataError(f"{len(rows)} rows need as many weights, none negative; got {w.shape}")
-    found = expect_counts(graph.layout, graph.parameters, rows, w, threads)
-    refuse_impossible(found.log_likelihoods)
-    return found
+    counts, logs = expect_counts(graph.layout, graph.parameters, rows, w, threads)
+    refuse_impossible(logs)
+    return counts
 
 
 def expect_counts(

@@ -1,11 +1,19 @@
 """One pass of inference over rows, by the cheapest of the compiled kernels that is exact.
 
-Few rows with little evidence are computed one by one over the whole graph
-(`exactlearn.pdg.inference.single_flows`). Many rows are sorted by their states of the variables
-near the roots, which decide what a row reaches, and computed side by side over the nodes that a
-block of them reaches (`exactlearn.pdg.inference.block_flows`), in pieces for the threads. Where
-each row reaches far fewer nodes than its block, rows are computed one by one over the nodes they
-reach (`exactlearn.pdg.inference.row_flows`), with logarithms where a probability is below 1e-250.
+Three kernels push flows through a graph, each at least 1.5 times faster than the others on a case
+that users have (processor time, one core, best of five):
+
+- `exactlearn.pdg.inference.single_flows`, one row after the other over the whole graph: few rows
+  with little evidence. A belief update with a tenth of the variables observed takes 8 microseconds
+  on CHILD, 12 on ALARM and 35 on INSURANCE; row by row over the nodes reached, 20, 27 and 171.
+- `exactlearn.pdg.inference.block_flows`, rows side by side over the nodes that a block of them
+  reaches: tables of many rows. The rows are sorted first, by their states of the variables near the
+  roots, which decide what a row reaches. Expected counts of ALARM's rows take half the time of row
+  by row when they are complete, a sixth with half the cells missing and a tenth with most missing.
+- `exactlearn.pdg.inference.row_flows`, row by row over the nodes reached: rows of large graphs that
+  reach far fewer nodes than their block. Expected counts of INSURANCE with a tenth of the cells
+  missing take a fifth of the time of blocks, those of WATER a fourteenth. With logarithms it is
+  exact for rows of any probability, also below the 1e-250 of the others.
 """
 
 from heapq import heappop, heappush
@@ -14,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.threads import in_order, n_threads
-from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, NO_POSTERIOR
+from exactlearn.bayesnet.bucket_elimination import NO_COUNTS
 from exactlearn.pdg.inference.block_flows import block_flows, count_terms
 from exactlearn.pdg.inference.row_flows import count_reached, row_flows
 from exactlearn.pdg.inference.single_flows import single_posteriors
@@ -46,16 +54,6 @@ KEYS = 1 << 16
 """Most different sort keys: with so few, numpy sorts in time linear in the rows."""
 
 
-def log_likelihoods(
-    layout: Layout,
-    parameters: NDArray[np.float64],
-    rows: NDArray[np.int16],
-    threads: int | None = None,
-) -> NDArray[np.float64]:
-    """Return the log-likelihood of each row, shape (rows,); ``-inf`` for an impossible one."""
-    return expect(layout, parameters, rows, NO_COUNTS, NO_COUNTS, NO_POSTERIOR, threads)
-
-
 def posterior_marginals(
     layout: Layout,
     plan: Plan,
@@ -65,7 +63,7 @@ def posterior_marginals(
     posterior: NDArray[np.float64],
     threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """Write posterior marginals into ``posterior`` (zeros), and return log-likelihoods, as above.
+    """Write posterior marginals into ``posterior`` (zeros), and return log-likelihoods as `expect`.
 
     Parameters
     ----------
@@ -90,7 +88,7 @@ def expect(
     posterior: NDArray[np.float64],
     threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """Add expected counts, write posterior marginals, and return log-likelihoods, as above.
+    """Add expected counts, write posterior marginals, and return log-likelihoods.
 
     Parameters
     ----------
@@ -98,8 +96,12 @@ def expect(
         As for `exactlearn.pdg.inference.block_flows.block_flows`; pass `NO_COUNTS` or
         `NO_POSTERIOR` for what is not wanted. ``posterior`` holds zeros.
     threads
-        How many share the rows where there are many; all cores when left out. What comes out does
-        not depend on it.
+        How many share the rows where there are many; all cores when left out. Results do not
+        depend on it.
+
+    Returns
+    -------
+    Log-likelihood of each row, shape (rows,); ``-inf`` for an impossible one.
     """
     result = np.empty(len(rows))
     if len(rows) * len(layout.variable) < FEW_VISITS:

@@ -1,7 +1,8 @@
 """In-flow and out-flow for one row: node after node, variable after variable.
 
 What one belief update costs is mostly overhead, so few arrays go in, nothing is looked up per node,
-and below a variable without observations out-flows are one (PDG-SEM, equations 17 to 19).
+and below a variable without observations out-flows are one (PDG-SEM, equations 17 to 19). For what
+that gains see `exactlearn.pdg.inference.passes`.
 """
 
 import numpy as np

@@ -85,24 +85,26 @@ def structural_em_rounds(
 
     best = search(None)
     try:
+        # An edge that does not pay for all its parameters may pay once nodes are merged: a tree.
         if forest == "forest" and best.finished:
-            # An edge that does not pay for all its parameters may pay once nodes are merged.
-            tree = search(None, "tree")
-            best = max(best, tree, key=lambda found: found.score)
-            if not tree.finished:
-                return replace(best, finished=False)
+            best, _ = _better(best, search(None, "tree"))
         for _ in range(rounds):
             if not best.finished:
                 break
             table = drawn_completion(best.graph, dataset, rng)
             start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
-            found = search(start)
-            if found.score <= best.score:
-                return best if found.finished else replace(best, finished=False)
-            best = found
+            best, risen = _better(best, search(start))
+            if not risen:
+                break
     except KeyboardInterrupt:
         return replace(best, finished=False)
     return best
+
+
+def _better(best: StructuralEMGraph, found: StructuralEMGraph) -> tuple[StructuralEMGraph, bool]:
+    """Return the model of the higher score, finished if the last search is, and whether it rose."""
+    risen = found.score > best.score
+    return (found if risen else replace(best, finished=found.finished)), risen
 
 
 def drawn_completion(graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator) -> Dataset:
