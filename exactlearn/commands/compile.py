@@ -105,7 +105,8 @@ def _sequence(network: BayesianNetwork, graph: DecisionGraph, options: Compile) 
     """Return the merges of a graph, weighed by its own distribution or by rows."""
     if options.data is None:
         return MergeSequence(graph)
-    return data_merges(graph, load_for(locate(options.data, ".csv"), options, network))
+    # One record of the graph's own: no record that the network holds possible becomes impossible.
+    return data_merges(graph, load_for(locate(options.data, ".csv"), options, network), alpha=1.0)
 
 
 def _merges_told(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:

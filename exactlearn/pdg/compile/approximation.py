@@ -69,6 +69,9 @@ class MergeSequence:
     cells
         What a node of each variable counts for when losses are compared per cell, shape
         (variables,); left out, its effective size.
+    pseudo
+        Masses that are added when parameters are estimated and weigh nothing in merges, laid out
+        as ``masses``; without them a state that has no mass becomes impossible.
 
     Raises
     ------
@@ -81,6 +84,7 @@ class MergeSequence:
         graph: DecisionGraph,
         masses: NDArray[np.float64] | None = None,
         cells: NDArray[np.int64] | None = None,
+        pseudo: NDArray[np.float64] | None = None,
     ) -> None:
         pairs = int((graph.node_counts.astype(float) ** 2).sum())
         if pairs > MAX_PAIRS:
@@ -93,6 +97,7 @@ class MergeSequence:
         self.effective_size, self.nodes = graph.effective_size, graph.n_nodes
         if masses is None:
             masses = expected_counts(graph, np.full((1, graph.n_variables), -1, np.int16))
+        self._pseudo = np.zeros_like(masses) if pseudo is None else pseudo
         self._mass = [self._of(masses, v) for v in range(graph.n_variables)]
         self._information = [information(m) for m in self._mass]
         self._successors = [graph.successors_of(v).copy() for v in range(graph.n_variables)]
@@ -171,14 +176,25 @@ class MergeSequence:
             nodes = self._nodes(variable)
             places[nodes] = np.cumsum(kept[nodes]) - 1
         parameters, successors = {}, {}
+        remains = self._remains()
         for variable in range(graph.n_variables):
-            mine = kept[self._nodes(variable)]
-            mass = self._mass[variable][mine]
+            nodes = self._nodes(variable)
+            mine = kept[nodes]
+            pseudo = np.zeros_like(self._mass[variable])
+            np.add.at(pseudo, remains[nodes] - nodes.start, self._of(self._pseudo, variable))
+            mass = (self._mass[variable] + pseudo)[mine]
             total = mass.sum(axis=1, keepdims=True)
             own = graph.parameters_of(variable)[mine]
             parameters[variable] = np.where(total > 0, mass / np.where(total > 0, total, 1), own)
             successors[variable] = places[self._successors[variable][mine]].astype(np.int32)
         return assemble(graph.names, graph.states, graph.forest, parameters, successors)
+
+    def _remains(self) -> NDArray[np.int64]:
+        """Return the node that each node has become part of."""
+        into = self._into
+        while (into[into] != into).any():
+            into = into[into]
+        return into
 
     def _of(self, flat: NDArray[np.float64], variable: int) -> NDArray[np.float64]:
         return self.graph.with_parameters(flat).parameters_of(variable).copy()

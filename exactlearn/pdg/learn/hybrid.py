@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
@@ -222,10 +223,12 @@ def smoothed_on(
     return refine(graph, dataset, alpha=smoothing, prior="uniform").model
 
 
-def data_merges(graph: DecisionGraph, dataset: Dataset) -> MergeSequence:
+def data_merges(graph: DecisionGraph, dataset: Dataset, alpha: float = 0.0) -> MergeSequence:
     """Return the merges of a graph whose unreached nodes are collapsed, weighed by records.
 
-    With missing cells, records count for what they are expected to reach under the graph.
+    With missing cells, records count for what they are expected to reach under the graph. The
+    parameters of merged nodes are estimated from the records, and from ``alpha`` records more that
+    are distributed as the graph is.
 
     Raises
     ------
@@ -238,7 +241,9 @@ def data_merges(graph: DecisionGraph, dataset: Dataset) -> MergeSequence:
     codes = aligned_codes(dataset, small.names, small.states)
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
-    return MergeSequence(small, counts * (small.n_variables / counts.sum()))
+    per_record = small.n_variables / counts.sum()
+    own = expected_counts(small, np.full((1, small.n_variables), MISSING, np.int16))
+    return MergeSequence(small, counts * per_record, pseudo=alpha * per_record * own)
 
 
 def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:
