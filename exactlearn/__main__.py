@@ -132,7 +132,11 @@ def _told(error: BaseException) -> tuple[str, ExitStatus]:
         place = error.filename or ("standard output" if full else "")
         return f"{place}{': ' if place else ''}{error.strerror or error}", ExitStatus.MISTAKE
     if isinstance(error, MemoryError):
-        return f"not enough memory for so much: {error}; ask for less", ExitStatus.MISTAKE
+        reason = f" ({error})" if str(error) else ""
+        return (
+            f"not enough memory{reason}: take fewer rows, variables or parents",
+            ExitStatus.MISTAKE,
+        )
     return (
         f"unexpected {type(error).__name__}: {error}. This is a fault of exactlearn, not of your "
         "input; run again with --debug and report the traceback.",

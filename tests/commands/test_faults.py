@@ -1,0 +1,55 @@
+"""What a fault inside a search costs: a clear message, and never the answer found before it."""
+
+import json
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from exactlearn.errors import SolverError
+from exactlearn.solvers.lp.linear_program import LinearProgram
+from exactlearn.solvers.strategy import COMPONENT_SOLVERS
+from tests.command_line import fails, write_hard_scores
+
+
+@pytest.fixture
+def scores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_hard_scores(tmp_path / "hard.jkl")
+
+
+def require_answer(path, scores):
+    """The file has a network of 40 variables and says that nothing is proven."""
+    record = json.loads(path.read_text())
+    assert len(record["parents"]) == 40
+    assert record["status"] != "optimal"
+    assert sum(map(len, record["parents"].values())) > 20
+
+
+@pytest.mark.parametrize("solved", [1, 3])
+def test_a_linear_program_that_fails_leaves_the_incumbent(solved, scores, tmp_path, monkeypatch):
+    calls, solve = count(), LinearProgram.solve
+
+    def failing(self, *args, **kwargs):
+        if next(calls) >= solved:
+            raise SolverError("the linear relaxation was not solved; its solver says 'no memory'")
+        return solve(self, *args, **kwargs)
+
+    monkeypatch.setattr(LinearProgram, "solve", failing)
+    told = fails("solve", scores, "-o", "out.json", "--time-limit", 60, status=5)
+    assert told == "Error: the linear relaxation was not solved; its solver says 'no memory'\n"
+    require_answer(tmp_path / "out.json", scores)
+
+
+@pytest.mark.parametrize("name", ["order-graph", "scip"])
+def test_a_component_solver_without_memory_leaves_the_incumbent(
+    name, scores, tmp_path, monkeypatch
+):
+    def failing(*_):
+        raise MemoryError
+
+    entry = replace(COMPONENT_SOLVERS[name], solve=failing)
+    monkeypatch.setitem(COMPONENT_SOLVERS, name, entry)
+    told = fails("solve", scores, "--solver", name, "-o", "out.json", "--time-limit", 60)
+    assert told == "Error: not enough memory: take fewer rows, variables or parents\n"
+    require_answer(tmp_path / "out.json", scores)
