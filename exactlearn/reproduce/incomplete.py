@@ -36,36 +36,34 @@ Judged = tuple[NDArray[np.float64], int]
 """Log-likelihoods of rows left out, and the free parameters of the model."""
 
 
-def _graph(graph: DecisionGraph, test: Dataset) -> Judged:
+def judged(graph: DecisionGraph, test: Dataset) -> Judged:
+    """Judge a decision graph by rows left out."""
     return log_likelihood_rows(graph, test.codes), graph.representational_size
 
 
 def _tree(train: Dataset, test: Dataset) -> Judged:
-    return _graph(
-        finished(structural_em_graph(train, forest="tree", size="representational")).graph, test
-    )
+    found = structural_em_graph(train, forest="tree", size="representational")
+    return judged(finished(found).graph, test)
 
 
 def _forest(train: Dataset, test: Dataset) -> Judged:
-    return _graph(finished(structural_em_graph(train, size="representational")).graph, test)
+    return judged(finished(structural_em_graph(train, size="representational")).graph, test)
 
 
 def _from_network(train: Dataset, test: Dataset) -> Judged:
     start = compile_network(learnt_network(train))
-    return _graph(
-        finished(structural_em_graph(train, start=start, size="representational")).graph, test
-    )
+    found = structural_em_graph(train, start=start, size="representational")
+    return judged(finished(found).graph, test)
 
 
 def _default(train: Dataset, test: Dataset) -> Judged:
-    return _graph(finished(structural_em_rounds(train, size="representational")).graph, test)
+    return judged(finished(structural_em_rounds(train, size="representational")).graph, test)
 
 
 def _network(train: Dataset, test: Dataset) -> Judged:
     network = learnt_network(train)
     # A network's decision graph knows the likelihood of rows with missing cells.
-    logs = log_likelihood_rows(compile_network(network), test.codes)
-    return logs, network.representational_size
+    return judged(compile_network(network), test)[0], network.representational_size
 
 
 def _naive_bayes(train: Dataset, test: Dataset) -> Judged:
@@ -110,29 +108,25 @@ def _rows(
     nothing = np.zeros(data.n_rows, np.bool_)
     tasks = {str(k): parts == k for k in range(folds)} | {ALL: nothing}
     runs: dict[str, dict[str, Any]] = {}
-    stopped: KeyboardInterrupt | None = None
     try:
         for task, out in tasks.items():
             run = partial(_left_out, method, data, out)
             runs[task] = setup.record.once(key, task, method, run)
-    except KeyboardInterrupt as interrupt:
-        stopped = interrupt
-    logs = [log for run in runs.values() for log in run["log_likelihoods"]]
-    if logs:
-        yield Row(
-            table="table1",
-            experiment=name,
-            method=method,
-            repetitions=len(logs),
-            log_likelihood=float(np.mean(logs)),
-            deviation=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
-            size=runs[ALL]["size"] if ALL in runs else nan,
-            seconds=sum(run["seconds"] for run in runs.values()),
-            published=None if figures is None else figures[0],
-            published_size=None if figures is None else figures[1],
-        )
-    if stopped is not None:
-        raise stopped
+    finally:
+        logs = [log for run in runs.values() for log in run["log_likelihoods"]]
+        if logs:
+            yield Row(
+                table="table1",
+                experiment=name,
+                method=method,
+                repetitions=len(logs),
+                log_likelihood=float(np.mean(logs)),
+                deviation=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
+                size=runs[ALL]["size"] if ALL in runs else nan,
+                seconds=sum(run["seconds"] for run in runs.values()),
+                published=None if figures is None else figures[0],
+                published_size=None if figures is None else figures[1],
+            )
 
 
 def _left_out(method: str, data: Dataset, out: NDArray[np.bool_]) -> dict[str, Any]:

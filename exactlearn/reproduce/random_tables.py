@@ -22,7 +22,6 @@ from scipy.stats import wilcoxon
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness import hide
-from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.structural_em import CASES, structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce import incomplete
@@ -44,7 +43,7 @@ METHODS = (*CASES, FIRST, TRUE_TREE, *LANGUAGES)
 """The first one is the one under test."""
 
 
-SHOWN = ("em", "available", "first model", "BN")
+SHOWN = ("em", "available", FIRST, "BN")
 """Methods of which each setting is printed, as in the paper's figures 2 to 4."""
 
 Settings = Mapping[tuple[int, float], Sequence[Mapping[str, Any]]]
@@ -57,28 +56,19 @@ SIGNIFICANCE = 0.05
 def random(setup: Setup) -> Iterator[Row]:
     """Repeat PDG-SEM's comparison on random graphs of 10, 20 and 40 variables."""
     chosen = [n for n in VARIABLES if setup.only in f"rnd{n}"]
-    found: dict[tuple[int, int, float], list[dict[str, Any]]] = {}
-    stopped: KeyboardInterrupt | None = None
+    found: dict[int, dict[tuple[int, float], list[Any]]] = {n: {} for n in chosen}
     try:
         for repetition, n in product(range(setup.repetitions), chosen):
             for size, share in product(SIZES, SHARES):
                 key = f"random: rnd{n}, {size} rows, {100 * share:g} % missing, seed {setup.seed}"
                 run = partial(_run, n, size, share, setup.seed, repetition)
-                runs = setup.record.once(key, str(repetition), "all methods", run)
-                run = partial(_others, n, size, share, setup.seed, repetition)
-                others = setup.record.once(key, str(repetition), "other languages", run)
-                methods = runs["methods"] | others["methods"]
-                found.setdefault((n, size, share), []).append(methods)
-    except KeyboardInterrupt as interrupt:
-        stopped = interrupt
-    for n in chosen:
-        own = {key[1:]: runs for key, runs in found.items() if key[0] == n}
-        if own:
-            drawn = _drawn(setup.seed, n)
-            truth = float(log_likelihood_rows(drawn.truth, drawn.test.codes).mean())
-            yield from _summary(n, own, METHODS, truth, drawn.truth.representational_size)
-    if stopped is not None:
-        raise stopped
+                models = setup.record.once(key, str(repetition), "models", run)
+                found[n].setdefault((size, share), []).append(models)
+    finally:
+        # After an interrupt, too: of what is done.
+        for n in chosen:
+            if found[n]:
+                yield from _summary(n, found[n], METHODS, _drawn(setup.seed, n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,27 +91,11 @@ def _drawn(seed: int, n: int) -> _Drawn:
 
 
 def _run(n: int, size: int, share: float, seed: int, repetition: int) -> dict[str, Any]:
-    """Hide cells of a table, learn graphs by each method, and judge by other rows."""
-    drawn, hidden = _drawn(seed, n), _hidden(n, size, share, seed, repetition)
-    methods = [method for method in METHODS if method not in LANGUAGES]
-    return {"methods": {method: _learnt(method, hidden, drawn) for method in methods}}
-
-
-def _others(n: int, size: int, share: float, seed: int, repetition: int) -> dict[str, Any]:
-    """Learn models of the other languages from the same rows."""
-    drawn, hidden = _drawn(seed, n), _hidden(n, size, share, seed, repetition)
-    return {"methods": {language: _model(language, hidden, drawn) for language in LANGUAGES}}
-
-
-def _hidden(n: int, size: int, share: float, seed: int, repetition: int) -> Dataset:
+    """Hide cells of a table, learn models by each method, and judge them by other rows."""
+    drawn = _drawn(seed, n)
     rng = np.random.default_rng([seed, n, size, round(100 * share), repetition])
-    return hide(_drawn(seed, n).tables[size], f"mcar:{share:g}", rng)
-
-
-def _model(language: str, hidden: Dataset, drawn: _Drawn) -> dict[str, Any]:
-    begun = process_time()
-    logs, size = incomplete.METHODS[language](hidden, drawn.test)
-    return {"test": float(logs.mean()), "size": size, "seconds": process_time() - begun}
+    hidden = hide(drawn.tables[size], f"mcar:{share:g}", rng)
+    return {method: _learnt(method, hidden, drawn) for method in METHODS}
 
 
 def _learnt(method: str, hidden: Dataset, drawn: _Drawn) -> dict[str, Any]:
@@ -129,25 +103,21 @@ def _learnt(method: str, hidden: Dataset, drawn: _Drawn) -> dict[str, Any]:
     if method == "complete" and not (hidden.codes >= 0).all(axis=1).any():
         return {"test": None, "size": None, "seconds": 0.0}
     begun = process_time()
-    found = structural_em_graph(
-        hidden,
-        cases=next((case for case in CASES if case == method), "em"),
-        forest=drawn.truth.forest if method == TRUE_TREE else "tree",
-        size="representational",
-        iterations=0 if method == FIRST else 100,
-    )
-    graph = finished(found).graph
-    seconds = process_time() - begun
-    return {
-        "test": float(log_likelihood_rows(graph, drawn.test.codes).mean()),
-        "size": graph.representational_size,
-        "seconds": seconds,
-    }
+    if method in LANGUAGES:
+        logs, size = incomplete.METHODS[method](hidden, drawn.test)
+    else:
+        found = structural_em_graph(
+            hidden,
+            cases=next((case for case in CASES if case == method), "em"),
+            forest=drawn.truth.forest if method == TRUE_TREE else "tree",
+            size="representational",
+            iterations=0 if method == FIRST else 100,
+        )
+        logs, size = incomplete.judged(finished(found).graph, drawn.test)
+    return {"test": float(logs.mean()), "size": size, "seconds": process_time() - begun}
 
 
-def _summary(
-    n: int, settings: Settings, methods: Sequence[str], truth: float, truth_size: int
-) -> Iterator[Row]:
+def _summary(n: int, settings: Settings, methods: Sequence[str], drawn: _Drawn) -> Iterator[Row]:
     """Return the rows of a graph: means and tests of each method, then means of each setting.
 
     Parameters
@@ -158,17 +128,18 @@ def _summary(
         The runs of each setting.
     methods
         The one under test, then the others.
-    truth, truth_size
-        Log-likelihood per row of the validation rows under the generating graph, and its size.
+    drawn
+        The generating graph, and the validation rows.
     """
     for method in methods:
         yield _graph_row(n, method, methods[0], settings)
+    logs, truth_size = incomplete.judged(drawn.truth, drawn.test)
     yield Row(
         table="random",
         experiment=f"rnd{n}",
         method="generating model",
         repetitions=1,
-        log_likelihood=truth,
+        log_likelihood=float(logs.mean()),
         size=truth_size,
         seconds=0.0,
     )
@@ -184,11 +155,11 @@ def _graph_row(n: int, method: str, first: str, settings: Settings) -> Row:
         means = [[float(np.mean(side)) for side in pair] for pair in pairs]
         ours, theirs = zip(*means, strict=True)
         # The paper tests whether the true tree is better, the others whether they are worse.
-        sides = (theirs, ours) if method == "true tree" else (ours, theirs)
+        sides = (theirs, ours) if method == TRUE_TREE else (ours, theirs)
         p = signed_rank(*sides, "greater")
         found = tally(pairs)
         verdict = f"{found.better} / {found.level} / {found.worse}"
-        if method == "first model":
+        if method == FIRST:
             paper = published("pdg_sem")["tally"][str(n)]
             verdict += f" (paper: {' / '.join(map(str, paper))})"
     own = [run[method] for runs in settings.values() for run in runs]

@@ -20,10 +20,12 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.naive_bayes import naive_bayes_models
+from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.models import read_network
 from exactlearn.pdg.inference.flows import log_likelihood_rows
@@ -32,6 +34,7 @@ from exactlearn.pdg.learn.hybrid import smallest_as_likely
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structure_search import learn_on_forest
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce.generators import (
     naive_bayes_rows,
     random_model,
@@ -43,12 +46,9 @@ from exactlearn.reproduce.sources import UCI, Split, public_data, uci_split
 from exactlearn.reproduce.study import Row, published
 from exactlearn.scoring.scores import PenalisedLikelihood
 
-Point = Sequence[float]
+Published = Sequence[float]
 """A published model: size, and log-likelihoods in bits per row of the data learnt from and of other
 rows."""
-
-Pair = Sequence[Point]
-"""A network, and the smallest graph that is at least as likely on the data learnt from."""
 
 GIVEN, LEARNT, TRUE = "given forest", "learnt forest", "true model"
 
@@ -75,8 +75,11 @@ SIGNIFICANCES = (0.01, 1.0)
 
 SELECTIONS = ("best on other rows", "BIC", "AIC")
 
-Points = list[dict[str, float]]
-"""Size, free parameters, and log-likelihoods per row of each model of a sequence."""
+Point = dict[str, float]
+"""Size, and mean log-likelihoods per row of the data learnt from and of other rows, of a model."""
+
+Points = list[Point]
+"""The models of a sequence."""
 
 
 def logic(setup: Setup) -> Iterator[Row]:
@@ -99,7 +102,8 @@ def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
     """Learn once; return likelihoods and size."""
     truth = relation(name) if name.startswith("Logic") else random_model(name, seed)
     rng = np.random.default_rng(seed)
-    train, test = truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng)
+    split = Split(truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng))
+    train = split.train
     begun = process_time()
     if method == TRUE and truth.graph is not None:
         graph = truth.graph
@@ -109,12 +113,7 @@ def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
         graph = finished(learn_pdg(train, alpha=0.0, seed=seed)).models[0].graph
     if method != TRUE:
         graph = tuned_smoothing(graph, train, seed=seed).graph
-    return {
-        "train": float(log_likelihood_rows(graph, train.codes).mean()),
-        "test": float(log_likelihood_rows(graph, test.codes).mean()),
-        "size": graph.effective_size,
-        "seconds": process_time() - begun,
-    }
+    return {**_graph_point(split, graph), "seconds": process_time() - begun}
 
 
 def languages(setup: Setup) -> Iterator[Row]:
@@ -154,11 +153,8 @@ def _timed(sequence: Callable[[Split, int], Points], setup: Setup, name: str) ->
     split = uci_split(setup.data, name, setup.seed)
     begun = process_time()
     points = sequence(split, setup.seed)
-    return {
-        "points": points,
-        "rows": split.train.n_rows,
-        "seconds": process_time() - begun,
-    }
+    seconds = process_time() - begun
+    return {"points": points, "rows": split.train.n_rows, "seconds": seconds}
 
 
 def lambdas(n_rows: int) -> list[float]:
@@ -167,49 +163,38 @@ def lambdas(n_rows: int) -> list[float]:
     return [rate / (1 + rate) for rate in rates]
 
 
+def _point(split: Split, size: float, logs: Callable[[Dataset], NDArray[np.float64]]) -> Point:
+    """Return the size and the mean log-likelihoods of a model, by those of rows under it."""
+    return {
+        "size": float(size),
+        "train": float(logs(split.train).mean()),
+        "test": float(logs(split.test).mean()),
+    }
+
+
+def _graph_point(split: Split, graph: DecisionGraph) -> Point:
+    return _point(split, graph.effective_size, lambda rows: log_likelihood_rows(graph, rows.codes))
+
+
 def _graphs(split: Split, seed: int) -> Points:
-    found = finished(
-        learn_pdg(
-            split.train,
-            lambdas=lambdas(split.train.n_rows),
-            significances=SIGNIFICANCES,
-            seed=seed,
-        )
-    )
-    return [
-        {
-            "size": m.graph.effective_size,
-            "train": float(log_likelihood_rows(m.graph, split.train.codes).mean()),
-            "test": float(log_likelihood_rows(m.graph, split.test.codes).mean()),
-        }
-        for m in found.models
-    ]
+    weights = lambdas(split.train.n_rows)
+    found = learn_pdg(split.train, lambdas=weights, significances=SIGNIFICANCES, seed=seed)
+    return [_graph_point(split, model.graph) for model in finished(found).models]
 
 
 def _networks(split: Split, seed: int) -> Points:
     points = []
     for lambda_ in lambdas(split.train.n_rows):
         network = learnt_network(split.train, seed, score=PenalisedLikelihood(lambda_))
-        points.append(
-            {
-                "size": float(clique_tree(network).size(network.cardinalities)),
-                "train": float(network.log_likelihood_rows(split.train).mean()),
-                "test": float(network.log_likelihood_rows(split.test).mean()),
-            }
-        )
+        size = clique_tree(network).size(network.cardinalities)
+        points.append(_point(split, size, network.log_likelihood_rows))
     return points
 
 
 def _components(split: Split, seed: int) -> Points:
     points: Points = []
     for model in naive_bayes_models(split.train, seed=seed):
-        points.append(
-            {
-                "size": model.effective_size,
-                "train": float(model.log_likelihood_rows(split.train).mean()),
-                "test": float(model.log_likelihood_rows(split.test).mean()),
-            }
-        )
+        points.append(_point(split, model.effective_size, model.log_likelihood_rows))
         if model.effective_size > MOST_SIZE or model.n_components > MOST_COMPONENTS:
             break
     return points
@@ -225,33 +210,28 @@ SEQUENCES: Mapping[str, Callable[[Split, int], Points]] = {
 
 def hybrid(setup: Setup) -> Iterator[Row]:
     """Repeat THESIS, Table 5.10, on public tables."""
-    yield from _hybrid_rows(
-        setup, "hybrid", [name for name in published("thesis")["hybrid"] if name in UCI]
-    )
+    return _hybrid_rows(setup, "hybrid", partial(uci_split, setup.data, seed=setup.seed))
 
 
 def synthetic(setup: Setup) -> Iterator[Row]:
     """Repeat THESIS, Table 5.11, on rows of known models."""
-    yield from _hybrid_rows(
-        setup, "synthetic", [name for name in published("thesis")["hybrid"] if name not in UCI]
-    )
+    return _hybrid_rows(setup, "synthetic", partial(drawn_split, setup))
 
 
-def _hybrid_rows(setup: Setup, table: str, names: list[str]) -> Iterator[Row]:
-    for name in names:
-        if setup.only not in name:
+def _hybrid_rows(setup: Setup, table: str, split: Callable[[str], Split]) -> Iterator[Row]:
+    for name, figures in published("thesis")["hybrid"].items():
+        if setup.only not in name or (name in UCI) != (table == "hybrid"):
             continue
-        source = partial(uci_split, setup.data, name, setup.seed)
-        if name not in UCI:
-            source = partial(drawn_split, setup, name)
-        for kind, points in zip(NETWORKS, published("thesis")["hybrid"][name], strict=True):
-            run = partial(_run_hybrid, source, kind, setup.seed)
+        for kind, points in zip(NETWORKS, figures, strict=True):
+            run = partial(_run_hybrid, split, name, kind, setup.seed)
             key = f"table {table}: {name}, {kind} network"
             found = setup.record.once(key, str(setup.seed), "hybrid", run)
             yield from _pair(table, f"{name}, {kind}", found, points)
 
 
-def _pair(table: str, experiment: str, found: dict[str, Any], points: Pair) -> Iterator[Row]:
+def _pair(
+    table: str, experiment: str, found: dict[str, Any], points: Sequence[Published]
+) -> Iterator[Row]:
     """Return the rows of a network and of its graph."""
     (size, train, _), (graph_size, graph_train, _) = points
     theirs = _yes(graph_size <= size and graph_train >= train)
@@ -266,9 +246,9 @@ def _yes(dominates: bool) -> str:
     return "yes" if dominates else "no"
 
 
-def _run_hybrid(source: Callable[[], Split], kind: str, seed: int) -> dict[str, Any]:
+def _run_hybrid(source: Callable[[str], Split], name: str, kind: str, seed: int) -> dict[str, Any]:
     """Learn a network and compile it to a graph; return sizes and likelihoods of both."""
-    split, begun = source(), process_time()
+    split, begun = source(name), process_time()
     train = split.train
     rate = {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}[kind]
     rate = (log(train.n_rows) / 2) ** rate
@@ -278,12 +258,8 @@ def _run_hybrid(source: Callable[[], Split], kind: str, seed: int) -> dict[str, 
     # Likelihoods of the data learnt from are those of the most probable parameters of both.
     plain = fit_complete(train, network.parents, alpha=0.0)
     least = float(plain.log_likelihood_rows(train).sum())
-    bn = {
-        "size": size,
-        "train": least / train.n_rows,
-        "test": float(network.log_likelihood_rows(split.test).mean()),
-        "seconds": process_time() - begun,
-    }
+    bn = _point(split, size, network.log_likelihood_rows) | {"train": least / train.n_rows}
+    bn["seconds"] = process_time() - begun
     begun = process_time()
     try:
         if size > MOST_CELLS:
@@ -293,10 +269,8 @@ def _run_hybrid(source: Callable[[], Split], kind: str, seed: int) -> dict[str, 
         none = {"size": None, "train": None, "test": None, "seconds": process_time() - begun}
         return {"BN": bn, "PDG": none, "smaller": False}
     smoothed = tuned_smoothing(found.graph, train, seed=seed).graph
-    pdg = {
-        "size": found.graph.effective_size,
+    pdg = _graph_point(split, smoothed) | {
         "train": found.log_likelihood / train.n_rows,
-        "test": float(log_likelihood_rows(smoothed, split.test.codes).mean()),
         "compiled": found.compiled_size,
         "collapsed": found.collapsed_size,
         "seconds": process_time() - begun,
@@ -321,7 +295,7 @@ def drawn_split(setup: Setup, name: str) -> Split:
     return Split(network.sample(TRAIN_ROWS, rng), network.sample(TEST_ROWS, rng))
 
 
-def _row(where: tuple[str, str, str], found: Mapping[str, float | None], point: Point) -> Row:
+def _row(where: tuple[str, str, str], found: Mapping[str, float | None], point: Published) -> Row:
     """Return a row with the published point in nats.
 
     Parameters
