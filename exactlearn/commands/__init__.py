@@ -1,18 +1,51 @@
 """The commands of the command line.
 
-A command is one line of :data:`COMMANDS`: a class of options (see :mod:`.declare`), and the module
-with the command's name, ``_`` for ``-``, whose function ``run(options, output)`` does the work. A
-new command has both in one file.
+A command is one entry of :data:`COMMANDS`: a class of options (see :mod:`.declare`) and a function
+``run(options, output)``, which a new command has in one file. Here they are named by their places,
+so that ``--help`` imports nothing: by default the function is that of the module with the command's
+name, ``_`` for ``-``.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: its line in the overview, and the place of its options' class."""
+    """A command: its line in the overview, its options and what it does.
+
+    Parameters
+    ----------
+    line
+        One sentence.
+    options
+        The class of its options, or where it is in this package.
+    run
+        Does the work, given the options and the output; ``None`` for that of the module with the
+        command's name.
+    """
 
     line: str
-    options: str
+    options: str | type[Any]
+    run: Callable[[Any, Any], None] | None = None
+
+
+def options_of(name: str) -> type[Any]:
+    """Return the class of a command's options."""
+    options = COMMANDS[name].options
+    if isinstance(options, str):
+        module, _, known_as = options.partition(".")
+        options = getattr(import_module(f"{__name__}.{module}"), known_as)
+    return options
+
+
+def body_of(name: str) -> Callable[[Any, Any], None]:
+    """Return the function that does a command's work, for which the package is imported."""
+    own = COMMANDS[name].run
+    body: Callable[[Any, Any], None] = (
+        own or import_module(f"{__name__}.{name.replace('-', '_')}").run
+    )
+    return body
 
 
 COMMANDS = {

@@ -6,7 +6,6 @@ A command's module is imported once its options are read, and is run by the call
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from functools import partial
-from importlib import import_module
 from inspect import get_annotations, getdoc
 from pathlib import Path
 from types import NoneType, UnionType
@@ -15,7 +14,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import click
 
 from exactlearn._runtime.compilation_notice import on_compilation
-from exactlearn.commands import COMMANDS
+from exactlearn.commands import body_of, options_of
 from exactlearn.commands.declare import About, Declared, about_of
 from exactlearn.commands.output import Output
 
@@ -24,15 +23,13 @@ D = TypeVar("D", bound=Declared)
 
 def command(name: str) -> click.Command:
     """Return a command of the command line; called, it returns what runs it."""
-    place, _, known_as = COMMANDS[name].options.partition(".")
-    declared: type[Declared] = getattr(import_module(f"{__package__}.{place}"), known_as)
+    declared: type[Declared] = options_of(name)
 
     def call(**values: Any) -> Callable[[], None]:
         output = declared_from(Output, values)
         options = declared_from(declared, values)
         on_compilation(output.note_compiling)
-        body = import_module(f"{__package__}.{name.replace('-', '_')}")
-        return partial(body.run, options, output)
+        return partial(body_of(name), options, output)
 
     known = [*parameters(declared), *parameters(Output)]
     return click.Command(name, callback=call, params=known, help=getdoc(declared))

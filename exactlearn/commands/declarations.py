@@ -61,9 +61,11 @@ class RunOptions(Declared):
     The pipeline: read the table; learn the network (and the values of missing cells); fit its
     parameters to the table as it was read, by EM where cells are missing; compile it to a decision
     graph; refine that by EM; tell the log-likelihood of rows not learned from, if 'test' names
-    some; answer the queries. The folder is results/NAME unless -o names another; result.json there
-    holds what --json prints, run.toml the run with all its defaults, and data/, truth/ and test/
-    its tables, so that the folder can be moved and 'exactlearn run FOLDER/run.toml' repeats it.
+    some; answer the queries. Then come the steps: sections with the names of other commands and
+    their options as keys ([impute], [compare], ...). The folder is results/NAME unless -o names
+    another; result.json there holds what --json prints, run.toml the run with all its defaults, and
+    data/, truth/, test/ and inputs/ its tables, so that the folder can be moved and 'exactlearn run
+    FOLDER/run.toml' repeats it.
     """
 
     source: str = argument("RUN.toml")
@@ -77,6 +79,7 @@ class Traced(Declared):
 
     trace: Path | None = option(
         None,
+        writes=True,
         metavar="FILE",
         help="Write score and bound over time (.csv, .json), or draw them (.svg, .png, .pdf).",
     )
@@ -95,9 +98,10 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     limits (3).
     """
 
-    source: str = argument("DATA.csv|SCORES.jkl")
+    source: str = argument("DATA.csv|SCORES.jkl", reads=True, in_run="file")
     start: str | None = option(
         None,
+        reads=True,
         metavar="NETWORK.bif|RESULT.json",
         help="Begin with this network, or with that of an earlier result.",
     )
@@ -107,7 +111,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     )
     threads: int | None = option(None, least=1, help="Most threads to take.")
     certificate: Path | None = option(
-        None, metavar="FILE", help="Write the proof, for 'exactlearn verify'."
+        None, writes=True, metavar="FILE", help="Write the proof, for 'exactlearn verify'."
     )
     best: int | None = option(None, least=1, metavar="K", help="List the K best networks.")
     best_classes: int | None = option(
@@ -122,6 +126,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     )
     support: Path | None = option(
         None,
+        writes=True,
         metavar="FILE",
         help="Write in how many of the listed networks each arc is (.csv, .json), or draw it "
         "(.svg, .png, .pdf).",
@@ -143,6 +148,11 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         """Whether more than the best network is wanted."""
         return not self.best is self.best_classes is self.within is None
 
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "solved"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Augment(IncompleteLearning, Search, Traced):
@@ -156,7 +166,7 @@ class Augment(IncompleteLearning, Search, Traced):
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
 
-    source: str = argument("DATA.csv")
+    source: str = argument("DATA.csv", reads=True, in_run="file")
     best: int | None = option(
         None,
         least=1,
@@ -176,6 +186,7 @@ class Augment(IncompleteLearning, Search, Traced):
     )
     start: Path | None = option(
         None,
+        reads=True,
         path={"exists": True, "dir_okay": False},
         metavar="FILE",
         help="The same table, completed: what the search begins with.",
@@ -186,6 +197,11 @@ class Augment(IncompleteLearning, Search, Traced):
         super().__post_init__()
         if self.best is not None and self.best_completions is not None:
             raise OptionError("--best and --best-completions exclude each other; give one of them")
+
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "augmented"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +231,7 @@ class Impute(Imputing):
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
 
-    source: str = argument("DATA.csv")
+    source: str = argument("DATA.csv", reads=True, in_run="file")
     mode: ModeName = option(
         "posterior",
         help="posterior: each cell's most probable state; averaged: the same by the mean over "
@@ -224,10 +240,10 @@ class Impute(Imputing):
         "drawn from the posterior; mode: the most frequent states.",
     )
     network: str | None = option(
-        None, metavar="NETWORK.bif", help="Network to use in place of learning one."
+        None, reads=True, metavar="NETWORK.bif", help="Network to use in place of learning one."
     )
     train: str | None = option(
-        None, metavar="TRAIN.csv", help="Table to learn from, if not from DATA itself."
+        None, reads=True, metavar="TRAIN.csv", help="Table to learn from, if not from DATA itself."
     )
     draws: int = option(5, least=1, help="multiple: tables to draw.")
     missingness: MissingnessName = option(
@@ -239,6 +255,11 @@ class Impute(Imputing):
     max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
     starts: int = with_default(IncompleteLearning, "starts", 1)
     smoothing: float = with_default(IncompleteLearning, "smoothing", 0.3)
+
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "imputed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +275,9 @@ class Compare(Imputing):
     the others, and --scoring-time, are for complete tables ('exactlearn solve').
     """
 
-    source: str | None = argument("[DATA.csv]", None)
+    source: str | None = argument(
+        "[DATA.csv]", None, reads=True, in_run="file", unless=("network",)
+    )
     methods: tuple[str, ...] | None = option(
         None,
         metavar="A,B,...",
@@ -265,10 +288,15 @@ class Compare(Imputing):
         "unless --time-limit says another limit]",
     )
     truth: str | None = option(
-        None, metavar="COMPLETE.csv", help="The table before cells were hidden."
+        None,
+        reads=True,
+        in_run="truth",
+        unless=("source", "network"),
+        metavar="COMPLETE.csv",
+        help="The table before cells were hidden.",
     )
     network: str | None = option(
-        None, metavar="NETWORK.bif", help="Draw complete tables from a network."
+        None, reads=True, metavar="NETWORK.bif", help="Draw complete tables from a network."
     )
     rows: int = option(100, least=1, help="With --network: rows of each table.")
     hide: str | None = option(
@@ -302,8 +330,8 @@ class Fit(Reading):
     that it had. Ctrl-C ends EM with the parameters of its last iteration (exit status 130).
     """
 
-    source: str = argument("MODEL.bif|MODEL.pdg.json")
-    table: str = argument("DATA.csv")
+    source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="network.bif")
+    table: str = argument("DATA.csv", reads=True, in_run="file")
     method: Literal["complete", "em"] | None = option(
         None,
         help="complete: a network by counting, each family (a variable and its parents) in the "
@@ -332,6 +360,11 @@ class Fit(Reading):
         f"{NetworkParameters.smoothing:g}]",
     )
 
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "fitted.pdg.json" if self.source.endswith(".pdg.json") else "fitted.bif"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compile(Reading, Random):
@@ -348,7 +381,7 @@ class Compile(Reading, Random):
     log-likelihood per row in nats.
     """
 
-    source: str = argument("NETWORK.bif")
+    source: str = argument("NETWORK.bif", reads=True, in_run="network.bif")
     root: str | None = option(
         None, metavar="NAME", help="Variable that becomes a root; else many are tried."
     )
@@ -377,16 +410,23 @@ class Compile(Reading, Random):
     )
     data: str | None = option(
         None,
+        reads=True,
         metavar="DATA.csv",
         help="Collapse the nodes that no row reaches, fit the others to the rows, and merge by "
         "them.",
     )
     frontier: Path | None = option(
         None,
+        writes=True,
         metavar="FILE",
         help="Write sizes and losses of the whole sequence of merges (.csv, .json, .svg, .png, "
         ".pdf).",
     )
+
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "compiled.pdg.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -398,7 +438,7 @@ class LearnPdg(Reading, Random):
     far, if there is one (exit status 130).
     """
 
-    source: str = argument("DATA.csv")
+    source: str = argument("DATA.csv", reads=True, in_run="file")
     method: GraphMethod | None = option(
         None,
         help="direct: forests by tests, then splits, merges and redirections, of a complete "
@@ -408,6 +448,7 @@ class LearnPdg(Reading, Random):
     )
     network: str | None = option(
         None,
+        reads=True,
         metavar="NETWORK.bif|learnt",
         help="Network whose graph the search starts from: direct beside its own starts, em and "
         "others in place of them. 'learnt' learns one from the table, as hybrid does without this "
@@ -423,6 +464,7 @@ class LearnPdg(Reading, Random):
     )
     validation: str | None = option(
         None,
+        reads=True,
         metavar="DATA.csv",
         help="Write the model under which this table is most probable.",
     )
@@ -446,9 +488,15 @@ class LearnPdg(Reading, Random):
     )
     frontier: Path | None = option(
         None,
+        writes=True,
         metavar="FILE",
         help="hybrid: write sizes and losses of all merges (.csv, .json, .svg, .png, .pdf).",
     )
+
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "learnt.pdg.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -459,7 +507,7 @@ class Query(Reading, Random):
     --data every row is a case of its own, and all cores work.
     """
 
-    source: str = argument("MODEL.bif|MODEL.pdg.json")
+    source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="model.pdg.json")
     evidence: Mapping[str, str] = option(
         {},
         flags=("--evidence", "-e"),
@@ -492,6 +540,7 @@ class Query(Reading, Random):
     )
     divergence: Path | None = option(
         None,
+        reads=True,
         metavar="MODEL",
         help="Kullback-Leibler divergence of another model from this one, in nats.",
     )
@@ -502,6 +551,7 @@ class Query(Reading, Random):
     )
     data: Path | None = option(
         None,
+        reads=True,
         metavar="TABLE",
         help="Answer each row of a table, which may have missing cells; -o writes .csv, too.",
     )
@@ -524,7 +574,7 @@ class Simulate(Random):
     The network is a BIF file or the name of a bundled one. The same seed gives the same bytes.
     """
 
-    source: str = argument("NETWORK.bif")
+    source: str = argument("NETWORK.bif", reads=True, in_run="network.bif")
     rows: int = option(100, least=1, help="Rows to draw.")
     hide: str | None = option(
         None,
@@ -532,7 +582,14 @@ class Simulate(Random):
         help="Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each "
         "variable, all of one state.",
     )
-    complete: Path | None = option(None, help="Also write the table before cells were hidden.")
+    complete: Path | None = option(
+        None, writes=True, help="Also write the table before cells were hidden."
+    )
+
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "simulated.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -545,7 +602,7 @@ class Convert(CompleteLearning):
     (.jkl, .scores, .parquet) as scores. '.gz' may follow a text's suffix.
     """
 
-    source: str = argument("FILE")
+    source: str = argument("FILE", reads=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -558,8 +615,8 @@ class Verify(Declared):
     Exit status: 0 when the claim is proven, 5 when it is not, 2 when a file cannot be read.
     """
 
-    certificate: Path = argument("CERTIFICATE")
-    scores: Path = argument("SCORES")
+    certificate: Path = argument("CERTIFICATE", reads=True)
+    scores: Path = argument("SCORES", reads=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,13 @@ class About:
         Environment variable that says the value, too.
     positional
         Whether it is an argument without a name.
+    reads, writes
+        Whether it names a file that the command reads, or writes.
+    in_run
+        What it is in a step of a run file that does not say: a key of ``[data]``, or a file that
+        the run has written.
+    unless
+        Keys of a step in whose presence that does not hold.
     """
 
     help: str = ""
@@ -50,6 +57,10 @@ class About:
     path: Mapping[str, Any] = field(default_factory=dict)
     envvar: str | None = None
     positional: bool = False
+    reads: bool = False
+    writes: bool = False
+    in_run: str | None = None
+    unless: tuple[str, ...] = ()
 
     def check(self, key: str, found: Any) -> None:
         """Refuse numbers out of range.
@@ -91,6 +102,11 @@ class Declared:
         """Refuse numbers out of range."""
         for one in fields(self):  # type: ignore[arg-type]
             about_of(one).check(one.name.rstrip("_"), getattr(self, one.name))
+
+    @property
+    def output_in_run(self) -> str | None:
+        """What a step of a run file writes where it does not say: a file, a folder or nothing."""
+        return None
 
 
 def option(default: Any = MISSING, **about: Any) -> Any:

@@ -20,6 +20,7 @@ from exactlearn.commands.artifacts import (
     write_figures,
 )
 from exactlearn.commands.declarations import RunOptions
+from exactlearn.commands.declare import About
 from exactlearn.commands.em import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import (
@@ -32,13 +33,13 @@ from exactlearn.commands.pipeline import (
 )
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import Queries, Run, read_run
-from exactlearn.commands.search import leave, run_search, tell_message
+from exactlearn.commands.search import exit_status, leave, run_search, tell_message
+from exactlearn.commands.steps import taken
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
 from exactlearn.errors import ExitStatus, InfeasibleError, OptionError
 from exactlearn.evaluation.metrics import imputation_accuracy
 from exactlearn.formats.models import write_model
-from exactlearn.formats.run_file import to_toml
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check
 from exactlearn.pdg.inference.flows import log_likelihood_rows
@@ -65,15 +66,41 @@ def run(options: RunOptions, output: Output) -> None:
     """Run the command."""
     path = locate(options.source, ".toml")
     run = _overridden(read_run(path), options)
+    folder = output.path or RESULTS / path.stem
+    output = replace(output, path=folder)
+    record: dict[str, Any] = {}
+    if run.pipeline:
+        record = _pipeline(run, path, folder, output)
+    else:
+        _store(run, folder)
+    if run.steps:
+        record["steps"] = []
+    write_json(record, folder / "result.json")
+    if run.pipeline and not output.as_json:
+        output.answer(record, *run_tables(record))
+    ended: list[int] = [exit_status(record.get("status", ""))]
+    steps = () if ExitStatus.INTERRUPTED in ended else run.steps
+    for found, status in taken(steps, folder, output):
+        record["steps"].append(found)
+        ended.append(status)
+        write_json(record, folder / "result.json")
+        if status == ExitStatus.INTERRUPTED:
+            break
+    if output.as_json:
+        output.answer(record)
+    output.note(f"Results lie in {folder.resolve()}")
+    raise click.exceptions.Exit(max(ended))
+
+
+def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, Any]:
+    """Learn the network and the decision graph, and answer the queries; return the record."""
     data = load(Path(run.data.file), run.data)
     truth = load_truth(Path(run.data.truth), run.data) if run.data.truth else None
     test = load_test(Path(run.data.test), run.data, data) if run.data.test else None
     for queries in run.queries:
         _check_names(queries, data)
-    folder = output.path or RESULTS / path.stem
-    output = replace(output, path=_made(folder))
+    _store(run, folder)
     require_table_names(output, data)
-    atomic_write(folder / "run.toml", to_toml(_with_tables(run, folder)))
     output.note(run.title or f"Run {path}")
     output.note(size_told(data))
     parents, record = _learn(run, data, truth, output)
@@ -86,42 +113,57 @@ def run(options: RunOptions, output: Output) -> None:
     write_model(graph, folder / "model.pdg.json")
     record["queries"] = [_answer(graph, queries) for queries in run.queries]
     _draw(run, network, graph, folder, output)
-    write_json(record, folder / "result.json")
-    output.answer(record, *run_tables(record))
-    output.note(f"Results lie in {folder.resolve()}")
-    leave(record["status"])
+    return record
 
 
 def _overridden(run: Run, options: RunOptions) -> Run:
     chosen = {"seed": options.seed, "time_limit": options.time_limit}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    return replace(run, search=replace(run.search, **given))
+
+    def overridden(options: Any) -> Any:
+        return replace(options, **{k: v for k, v in given.items() if hasattr(options, k)})
+
+    steps = tuple(replace(step, options=overridden(step.options)) for step in run.steps)
+    return replace(run, search=overridden(run.search), steps=steps)
 
 
-def _made(folder: Path) -> Path:
+def _store(run: Run, folder: Path) -> None:
+    """Make the folder of a run, and store the run in it with all that it reads."""
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"--output {folder}: expected a folder, found a file")
     folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    atomic_write(folder / "run.toml", _with_files(run, folder).to_toml())
 
 
-def _with_tables(run: Run, folder: Path) -> Run:
-    """Copy the tables into a folder; return the run that reads them there, wherever it is moved."""
-    file = _copied(run.data.file, folder / "data")
-    truth = _copied(run.data.truth, folder / "truth") if run.data.truth else None
-    test = _copied(run.data.test, folder / "test") if run.data.test else None
-    return replace(run, data=replace(run.data, file=file, truth=truth, test=test))
+def _with_files(run: Run, folder: Path) -> Run:
+    """Copy what is read into a folder; return the run that reads it there, wherever it is moved."""
+    file = _copied(run.data.file, folder, "data")
+    truth = _copied(run.data.truth, folder, "truth") if run.data.truth else None
+    test = _copied(run.data.test, folder, "test") if run.data.test else None
+    copies: dict[str | None, str | None] = {
+        run.data.file: file,
+        run.data.truth: truth,
+        run.data.test: test,
+    }
+
+    def copied(name: str, about: About) -> str:
+        if about.reads and Path(name).is_absolute() and name not in copies:
+            copies[name] = _copied(name, folder, f"inputs/{len(copies)}")
+        return (copies.get(name) if about.reads else None) or name
+
+    steps = tuple(step.with_files(copied) for step in run.steps)
+    return replace(run, data=replace(run.data, file=file, truth=truth, test=test), steps=steps)
 
 
-def _copied(file: str, into: Path) -> str:
-    """Copy a file into a folder; return its path from the folder's parent."""
-    source, copy = Path(file), into / Path(file).name
+def _copied(file: str, folder: Path, into: str) -> str:
+    """Copy a file into a part of the run's folder; return its path from there."""
+    source, copy = Path(file), folder / into / Path(file).name
     if not source.is_file():  # a pipe, whose rows are gone
         return file
-    into.mkdir(exist_ok=True)
+    copy.parent.mkdir(parents=True, exist_ok=True)
     with suppress(shutil.SameFileError):  # a stored run that is run again in its folder
         shutil.copyfile(source, copy)
-    return f"{into.name}/{copy.name}"
+    return f"{into}/{copy.name}"
 
 
 def _check_names(queries: Queries, data: Dataset) -> None:

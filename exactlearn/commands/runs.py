@@ -1,14 +1,17 @@
 """Run files: what a declared pipeline consists of.
 
 A run file is TOML with the sections ``[data]``, ``[score]``, ``[search]``, ``[network]``,
-``[decision_graph]``, ``[[queries]]`` and ``[figures]``; its keys are the fields below, of the
-classes that the command line makes its options from.
+``[decision_graph]``, ``[[queries]]`` and ``[figures]``, whose keys are the fields below, of the
+classes that the command line makes its options from, and a section for each further step (see
+:mod:`.steps`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
+from exactlearn.commands import COMMANDS
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.sections import (
     Criterion,
@@ -18,7 +21,9 @@ from exactlearn.commands.sections import (
     Reading,
     Search,
 )
-from exactlearn.formats.run_file import read_declared
+from exactlearn.commands.steps import Step, is_step, read_steps
+from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.formats.run_file import from_table, literal, read_declared, to_toml
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,9 @@ class Run(Declared):
     """A run file: a title for the report, and its sections."""
 
     title: str = ""
+    pipeline: bool = option(
+        True, help="Whether network and decision graph are learned; if not, only steps are taken."
+    )
     data: Data
     score: Criterion = field(default_factory=Criterion)
     search: Search = field(default_factory=Search)
@@ -64,10 +72,19 @@ class Run(Declared):
     decision_graph: GraphParameters = field(default_factory=GraphParameters)
     queries: tuple[Queries, ...] = ()
     figures: Figures = field(default_factory=Figures)
+    steps: tuple[Step, ...] = field(default=(), metadata={"apart": True})
+
+    def to_toml(self) -> str:
+        """Return the text of the run file, every default filled in."""
+        texts = [to_toml(self)]
+        for step in self.steps:
+            texts.append(f"\n[[{step.command}]]\noutput = {literal(step.output)}\n")
+            texts.append(to_toml(step.options, step.command))
+        return "".join(texts)
 
 
 def read_run(path: Path) -> Run:
-    """Read a run file; its data files become absolute paths.
+    """Read a run file; the files that lie beside it become absolute paths.
 
     Raises
     ------
@@ -76,12 +93,30 @@ def read_run(path: Path) -> Run:
     OptionError
         When a key is unknown, missing, of the wrong type or out of range.
     """
-    run = read_declared(path, Run)
-    folder = path.resolve().parent
+    return read_declared(path, lambda table: run_from(table, path.resolve().parent))
+
+
+def run_from(table: Mapping[str, Any], beside: Path) -> Run:
+    """Return the run of a parsed file that lies in a folder.
+
+    Raises
+    ------
+    OptionError
+        As :func:`read_run`.
+    """
+    steps = [key for key in table if is_step(key)]
+    sections = [one.name for one in fields(Run)]
+    for key in table:
+        if key not in steps and key not in sections:
+            known = [*sections, *filter(is_step, COMMANDS)]
+            raise OptionError(f"unknown key '{key}'{did_you_mean(key, known)}")
+    run = from_table({key: table[key] for key in table if key not in steps}, Run)
     data = replace(
         run.data,
-        file=str(folder / run.data.file),
-        truth=str(folder / run.data.truth) if run.data.truth else None,
-        test=str(folder / run.data.test) if run.data.test else None,
+        file=str(beside / run.data.file),
+        truth=str(beside / run.data.truth) if run.data.truth else None,
+        test=str(beside / run.data.test) if run.data.test else None,
     )
-    return replace(run, data=data)
+    if run.queries and not run.pipeline:
+        raise OptionError("queries: the pipeline answers them; with pipeline = false use [query]")
+    return replace(run, data=data, steps=read_steps(table, beside))

@@ -150,7 +150,12 @@ def tell_message(learned: Learned, output: Output) -> None:
 
 def leave(status: str) -> None:
     """End the command with the exit status of a search."""
-    raise click.exceptions.Exit(_EXIT_STATUS.get(status, ExitStatus.DONE))
+    raise click.exceptions.Exit(exit_status(status))
+
+
+def exit_status(status: str) -> ExitStatus:
+    """Return the exit status of a command whose search ended so."""
+    return _EXIT_STATUS.get(status, ExitStatus.DONE)
 
 
 _EXIT_STATUS = {

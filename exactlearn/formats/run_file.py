@@ -8,7 +8,7 @@ not in the file.
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -24,6 +24,7 @@ _PLAIN: dict[type, str] = {
     int: "a whole number",
     float: "a number",
     str: "a text",
+    Path: "a text",
 }
 
 _LARGEST = 2**20
@@ -37,8 +38,8 @@ _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_DEEP},}}+")
 
 
-def read_declared(path: Path, into: type[T]) -> T:
-    """Read a TOML file into a dataclass.
+def read_declared(path: Path, build: Callable[[Mapping[str, Any]], T]) -> T:
+    """Read a TOML file, and build from its table what it declares.
 
     Raises
     ------
@@ -49,14 +50,17 @@ def read_declared(path: Path, into: type[T]) -> T:
     """
     table = _parsed(path, read_text(path))
     try:
-        return from_table(table, into)
+        return build(table)
     except OptionError as error:
         raise OptionError(f"{path}: {error}") from None
 
 
 def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
-    """Build a dataclass from a parsed table; ``at`` is the table's own path, for messages."""
-    known = {_key(f): f for f in fields(into)}  # type: ignore[arg-type]
+    """Build a dataclass from a parsed table; ``at`` is the table's own path, for messages.
+
+    Fields with the metadata ``apart`` are no keys.
+    """
+    known = {_key(f): f for f in fields(into) if not f.metadata.get("apart")}  # type: ignore[arg-type]
     types = get_type_hints(into)
     for key in table:
         if key not in known:
@@ -74,8 +78,8 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
     )
 
 
-def to_toml(declared: object) -> str:
-    """Write a dataclass as TOML, every default filled in.
+def to_toml(declared: object, at: str = "") -> str:
+    """Write a dataclass as TOML, every default filled in; ``at`` is the table's own path.
 
     A value that is not set stands as a comment.
 
@@ -88,7 +92,7 @@ def to_toml(declared: object) -> str:
     [evidence]
     <BLANKLINE>
     """
-    return "\n".join(_lines(declared, "")).lstrip("\n") + "\n"
+    return "\n".join(_lines(declared, at)).lstrip("\n") + "\n"
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
@@ -152,6 +156,8 @@ def _value(found: Any, kind: Any, at: str) -> Any:
         return float(found)
     if kind in _PLAIN and type(found) is kind:
         return found
+    if kind is Path and isinstance(found, str):
+        return Path(found)
     raise OptionError(f"key '{at}': expected {_told(kind)}, found {_shown(found)}")
 
 
@@ -177,34 +183,36 @@ def _shown(found: Any) -> str:
 def _lines(declared: Any, at: str) -> list[str]:
     """Return plain keys first, then the sub-tables, as TOML demands."""
     plain, nested = [], []
-    for field in sorted(fields(declared), key=lambda f: not _is_required(f)):
+    known = [field for field in fields(declared) if not field.metadata.get("apart")]
+    for field in sorted(known, key=lambda f: not _is_required(f)):
         key, value = _key(field), getattr(declared, field.name)
         place = _join(at, _quoted(key))
         if is_dataclass(value):
             nested += ["", f"[{place}]", *_lines(value, place)]
         elif isinstance(value, Mapping):
             nested += ["", f"[{place}]"]
-            nested += [f"{_quoted(k)} = {_literal(v)}" for k, v in value.items()]
+            nested += [f"{_quoted(k)} = {literal(v)}" for k, v in value.items()]
         elif isinstance(value, tuple) and value and is_dataclass(value[0]):
             for entry in value:
                 nested += ["", f"[[{place}]]", *_lines(entry, place)]
         elif value is None:
             plain.append(f"# {key} is not set")
         else:
-            plain.append(f"{_quoted(key)} = {_literal(value)}")
+            plain.append(f"{_quoted(key)} = {literal(value)}")
     return plain + nested
 
 
 def _quoted(key: str) -> str:
     bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
-    return key if bare else _literal(key)
+    return key if bare else literal(key)
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
+    """Return a value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, str | Path):
+        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, tuple):
-        return f"[{', '.join(_literal(v) for v in value)}]"
+        return f"[{', '.join(literal(v) for v in value)}]"
     return repr(value)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exactlearn.commands.runs import Data, Figures, Queries, Run, read_run
 from exactlearn.commands.sections import Criterion, GraphParameters, NetworkParameters, Search
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.run_file import from_table, read_declared, to_toml
+from exactlearn.formats.run_file import from_table, to_toml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
@@ -63,7 +63,7 @@ def test_a_broken_file_names_line_and_column(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text("title = 'x'\n[data\n")
     with pytest.raises(FormatError, match=r"run\.toml: not a TOML file: .*line 2, column 6"):
-        read_declared(path, Run)
+        read_run(path)
 
 
 @pytest.mark.parametrize(

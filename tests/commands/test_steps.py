@@ -1,0 +1,264 @@
+"""Commands as steps of a run file: what they share, which files they read, and what is stored."""
+
+import json
+import shutil
+import tomllib
+from dataclasses import dataclass
+
+import pytest
+
+from exactlearn.commands import COMMANDS, Command, options_of
+from exactlearn.commands.declarations import Impute
+from exactlearn.commands.declare import Declared, argument, option
+from exactlearn.commands.runs import read_run, run_from
+from exactlearn.commands.steps import is_step
+from exactlearn.errors import OptionError
+from tests.command_line import fails, run, run_json
+
+DATA = "[data]\nfile = 'a.csv'\n"
+
+
+def steps(text, folder):
+    return run_from(tomllib.loads(DATA + text), folder).steps
+
+
+def test_every_command_that_computes_is_a_step():
+    assert [name for name in COMMANDS if not is_step(name)] == ["run", "reproduce", "instances"]
+
+
+def test_a_step_says_what_the_sections_do_not(tmp_path):
+    text = """missing = ["-"]
+        [score]
+        max_parents = 4
+        [search]
+        method = "t-local"
+        seed = 7
+        [network]
+        smoothing = 0.5
+        [impute]
+        draws = 3
+        seed = 8
+        [learn-pdg]
+        """
+    impute, learn = (step.options for step in steps(text, tmp_path))
+    assert impute == Impute(
+        source="a.csv", draws=3, seed=8, max_parents=4, smoothing=0.5, missing=("-",)
+    )
+    assert (learn.seed, learn.missing) == (7, ("-",))
+    assert learn.method is None  # which is another thing than that of [search]
+    assert learn.smoothing is None
+
+
+def test_files_are_those_of_the_run_then_those_beside_it_then_bundled_ones(tmp_path):
+    for name in ("a.csv", "network.bif", "other.csv"):
+        (tmp_path / name).write_text("")
+    text = """discretise.x = "width:2"
+        [[impute]]
+        [[impute]]
+        source = "imputed/completed.csv"
+        output = "again"
+        [[impute]]
+        source = "other.csv"
+        network = "network.bif"
+        output = "with a network"
+        [query]
+        source = "asia"
+        """
+    first, second, third, fourth = steps(text, tmp_path)
+    assert (first.options.source, first.output) == (str(tmp_path / "a.csv"), "imputed")
+    assert second.options.source == "imputed/completed.csv"
+    assert third.options.source == str(tmp_path / "other.csv")
+    assert third.options.network == "network.bif"
+    assert fourth.options.source == "asia"
+    assert first.options.discretise == third.options.discretise == {"x": "width:2"}
+    assert not second.options.discretise  # it is read as it was written
+
+
+def test_a_table_is_compared_with_its_truth(tmp_path):
+    text = """truth = "t.csv"
+        [[compare]]
+        [[compare]]
+        source = "b.csv"
+        [[compare]]
+        network = "asia"
+        """
+    first, second, third = (step.options for step in steps(text, tmp_path))
+    assert (first.source, first.truth) == ("a.csv", "t.csv")
+    assert (second.source, second.truth) == ("b.csv", None)
+    assert (third.source, third.truth, third.network) == (None, None, "asia")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[imput]", "unknown key 'imput'; did you mean 'impute'"),
+        ("[impute]\nmodes = 'mpe'", "unknown key 'impute.modes'; did you mean 'mode'"),
+        ("[impute]\nmode = 'mp'", "key 'impute.mode': expected one of 'augmentation'"),
+        ("[impute]\ndraws = 0", "draws: expected at least 1, found 0"),
+        ("[impute]\noutput = 3", "key 'impute.output': expected a text, found the value 3"),
+        ("[[impute]]\n[[impute]]", "impute: 'imputed' is written before; name another file"),
+        ("[impute]\noutput = 'result.json'", "'result.json' is written before"),
+        ("[convert]", "key 'convert.source' is missing"),
+        ("[solve]\nbest = 2\nbest_classes = 2", "exclude each other"),
+    ],
+)
+def test_what_is_refused(tmp_path, text, message):
+    with pytest.raises(OptionError, match=message):
+        steps(text, tmp_path)
+
+
+def test_a_step_is_a_table(tmp_path):
+    with pytest.raises(OptionError, match="key 'impute': expected a table, found 3"):
+        run_from({"data": {"file": "a.csv"}, "impute": 3}, tmp_path)
+
+
+def test_queries_need_the_pipeline(tmp_path):
+    with pytest.raises(OptionError, match=r"use \[query\]"):
+        run_from({"pipeline": False, "data": {"file": "a.csv"}, "queries": [{}]}, tmp_path)
+
+
+ALL = """
+pipeline = false
+[data]
+file = "sub/holes.csv"
+truth = "sub/full.csv"
+[score]
+max_parents = 2
+[impute]
+mode = "mode"
+[compare]
+methods = ["mode", "t-local"]
+starts = 1
+[convert]
+source = "imputed/completed.csv"
+output = "scores.jkl"
+[solve]
+source = "scores.jkl"
+certificate = "proof.json"
+trace = "trace.csv"
+output = "solved.json"
+[verify]
+certificate = "proof.json"
+scores = "scores.jkl"
+[fit]
+source = "cancer"
+method = "em"
+[compile]
+source = "fitted.bif"
+[[query]]
+source = "compiled.pdg.json"
+evidence = { Smoker = "True" }
+targets = ["Cancer"]
+best = 2
+[[query]]
+source = "compiled.pdg.json"
+data = "other.csv"
+output = "answers/rows.csv"
+[augment]
+method = "mode"
+[learn-pdg]
+method = "available"
+[simulate]
+source = "cancer"
+rows = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return the folder of a run of all steps, whose inputs are gone."""
+    made = tmp_path_factory.mktemp("steps")
+    (made / "sub").mkdir()
+    run("simulate", "cancer", "--rows", 150, "--hide", "mcar:0.01", "--seed", 3,
+        "-o", made / "sub/holes.csv", "--complete", made / "sub/full.csv")  # fmt: skip
+    shutil.copy(made / "sub/full.csv", made / "other.csv")
+    (made / "all.toml").write_text(ALL)
+    run("run", made / "all.toml", "-o", made / "out", "-q")
+    shutil.rmtree(made / "sub")
+    (made / "other.csv").unlink()
+    return made / "out"
+
+
+def test_each_step_s_record_is_that_of_its_command(folder):
+    record = json.loads((folder / "result.json").read_text())
+    by_command = {step["command"]: step for step in record["steps"]}
+    assert list(record) == ["steps"]
+    assert by_command["impute"]["completion"]
+    assert {row["method"] for row in by_command["compare"]["rows"]} == {"mode", "t-local"}
+    assert all(row["accuracy"] > 0 for row in by_command["compare"]["rows"])
+    assert by_command["solve"]["status"] == "optimal"
+    assert by_command["verify"]["valid"]
+    assert by_command["fit"]["output"] == "fitted.bif"
+    assert by_command["compile"]["max_error"] < 1e-9
+    assert by_command["simulate"]["rows"] == 5
+    first, second = (step for step in record["steps"] if step["command"] == "query")
+    assert len(first["explanations"]) == 2
+    assert set(first["posterior"]) == {"Cancer"}
+    assert len(second["rows"]) == 150
+
+
+def test_all_files_lie_in_the_folder_of_the_run(folder):
+    for name in (
+        "imputed/completed.csv", "solved.json", "proof.json", "trace.csv", "scores.jkl",
+        "fitted.bif", "compiled.pdg.json", "answers/rows.csv", "augmented/completed.csv",
+        "learnt.pdg.json", "simulated.csv", "data/holes.csv", "truth/full.csv",
+    ):  # fmt: skip
+        assert (folder / name).is_file(), name
+    assert [p.name for p in (folder / "inputs").rglob("*.csv")] == ["other.csv"]
+
+
+def test_the_stored_run_repeats_it_elsewhere(folder, tmp_path):
+    moved = tmp_path / "moved"
+    shutil.copytree(folder, moved)
+    for name in ("imputed", "answers"):
+        shutil.rmtree(moved / name)
+    again = run_json("run", moved / "run.toml", "-o", tmp_path / "again", "-q")
+    before = json.loads((folder / "result.json").read_text())
+    for one, other in zip(before["steps"], again["steps"], strict=True):
+        machine = {"seconds": 0, "rows": 0, "certificate": "", "file": ""}
+        assert {**one, **machine} == {**other, **machine}
+    first, second = read_run(folder / "run.toml"), read_run(tmp_path / "again" / "run.toml")
+    assert [s.command for s in first.steps] == [s.command for s in second.steps]
+
+
+def test_a_seed_stands_for_that_of_every_step(folder, tmp_path):
+    run("run", folder / "run.toml", "-o", tmp_path / "again", "--seed", 5, "-q")
+    again = read_run(tmp_path / "again" / "run.toml")
+    assert {step.options.seed for step in again.steps if hasattr(step.options, "seed")} == {5}
+    assert again.search.seed == 5
+
+
+def test_a_step_that_fails_keeps_the_records_before(tmp_path):
+    (tmp_path / "x.toml").write_text(
+        "pipeline = false\n[data]\nfile = 'x.csv'\n"
+        "[simulate]\nsource = 'asia'\n[query]\nsource = 'nowhere.bif'\n"
+    )
+    told = fails("run", tmp_path / "x.toml", "-o", tmp_path / "out", "--json")
+    assert "Step query\nError: nowhere.bif: no such file" in told
+    record = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert [step["command"] for step in record["steps"]] == ["simulate"]
+
+
+def test_a_new_command_is_one_entry(monkeypatch, tmp_path):
+    """The class of its options and its function may be anywhere; it is a step, too."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Greet(Declared):
+        """Greet somebody."""
+
+        source: str = argument("NAME")
+        times: int = option(1, least=1, help="How often.")
+
+    def greet(options, output):
+        output.answer({"text": options.times * f"Hello {options.source}. "})
+
+    monkeypatch.setitem(COMMANDS, "greet", Command("Greet.", Greet, greet))
+    assert options_of("greet") is Greet
+    assert run_json("greet", "Ann", "--times", 2)["text"] == "Hello Ann. Hello Ann. "
+    assert "NAME" in run("greet", "--help")
+    assert "not in the range" in fails("greet", "Ann", "--times", 0)
+    (tmp_path / "x.toml").write_text(
+        "pipeline = false\n[data]\nfile = 'x.csv'\n[greet]\nsource = 'Bob'\n"
+    )
+    record = run_json("run", tmp_path / "x.toml", "-o", tmp_path / "out", "-q")
+    assert record["steps"] == [{"command": "greet", "output": None, "text": "Hello Bob. "}]
