@@ -114,8 +114,8 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
 def _click_type(kind: Any, about: About) -> Any:
     if get_origin(kind) is tuple and about.read is None:
         kind = get_args(kind)[0]
-    if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind))
+    if get_origin(kind) is Literal or about.choices:
+        return click.Choice(about.choices() if about.choices else get_args(kind))
     if get_origin(kind) in (Union, UnionType):
         return _NumberOrNone(min=about.least)
     if kind is Path:

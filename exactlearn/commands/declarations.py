@@ -174,10 +174,7 @@ class Augment(IncompleteLearning, Search, Traced):
         help="List the K best solutions (network and completion), proven by branching.",
     )
     best_completions: int | None = option(
-        None,
-        least=1,
-        metavar="K",
-        help="List the K best completions, each with its best network.",
+        None, least=1, metavar="K", help="List the K best completions, each with its best network."
     )
     profile: bool = option(
         False,
@@ -214,9 +211,7 @@ class Imputing(IncompleteLearning):
         "'augmentation' finds its completion.  [default: structural-em; t-local for augmentation]",
     )
     networks: int = option(
-        10,
-        least=1,
-        help="averaged: networks to learn, each from a bootstrap sample of the rows.",
+        10, least=1, help="averaged: networks to learn, each from a bootstrap sample of the rows."
     )
 
 
@@ -305,9 +300,7 @@ class Compare(Imputing):
         help="Hide cells of complete tables, as 'simulate' does.  [default with --network: mnar:2]",
     )
     repeat: int = option(
-        20,
-        least=1,
-        help="With --hide or --network: tables, with the seeds that follow --seed.",
+        20, least=1, help="With --hide or --network: tables, with the seeds that follow --seed."
     )
     class_: str | None = option(
         None,

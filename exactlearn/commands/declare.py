@@ -29,6 +29,8 @@ class About:
         Range of the numbers.
     read
         Makes the field's value of what the command line holds, given the name of the option.
+    choices
+        Returns the words that a text may be.
     once
         Whether the command line takes a list or a table in one text, not entry by entry.
     path
@@ -53,6 +55,7 @@ class About:
     above: int | None = None
     most: float | None = None
     read: Callable[[Any, str], Any] | None = None
+    choices: Callable[[], tuple[str, ...]] | None = None
     once: bool = False
     path: Mapping[str, Any] = field(default_factory=dict)
     envvar: str | None = None
@@ -111,7 +114,7 @@ class Declared:
 
 def option(default: Any = MISSING, **about: Any) -> Any:
     """Return a field with a default, and what :class:`About` says of it."""
-    metadata = {"about": About(**about)}
+    metadata = {"about": About(**about), "choices": about.get("choices")}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)

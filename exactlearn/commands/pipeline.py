@@ -19,7 +19,6 @@ from exactlearn.commands.sections import (
     Reading,
     Search,
     Selection,
-    SolverName,
 )
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import InfeasibleError, OptionError
@@ -317,7 +316,7 @@ class IncompleteOptions(Arcs):
     max_parents: int
     t: int
     starts: int
-    solver: SolverName
+    solver: str
     time_limit: float | None
     seed: int
 

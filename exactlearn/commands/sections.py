@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exactlearn.commands.declare import Declared, option, pairs, whole_numbers
+from exactlearn.commands.registry_names import RegistryNames
 from exactlearn.data import MANY, MISSING_SYMBOLS
 
 CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
-SolverName = Literal["auto", "scip", "dynamic", "order-graph", "ordering"]
-MethodName = Literal["branching", "exact", "gadget", "t-local", "mode"]
 LearnerName = Literal[
     "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
 ]
@@ -106,7 +105,11 @@ class Random(Declared):
 class Selection(Random):
     """How parent sets are selected: solver, constraints, limit and seed."""
 
-    solver: SolverName = option("auto", help="Solver of parent-set selection.")
+    solver: str = option(
+        "auto",
+        choices=RegistryNames("solvers.strategy", "COMPONENT_SOLVERS", ("auto",)),
+        help="Solver of parent-set selection.",
+    )
     required: tuple[str, ...] = option(
         (), flags=("--require",), metavar="'A->B'", help="Arc that must be there."
     )
@@ -174,7 +177,11 @@ class Search(Climbing):
     Complete data are solved exactly whatever the method.
     """
 
-    method: MethodName = option("branching", help="How missing cells are completed.")
+    method: str = option(
+        "branching",
+        choices=RegistryNames("augmentation.augment", "METHODS"),
+        help="How missing cells are completed.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,9 +199,7 @@ class GraphParameters(Declared):
 
     iterations: int = option(100, least=0, help="Largest number of EM iterations.")
     tolerance: float = option(
-        1e-6,
-        least=0,
-        help="EM ends when the smoothed log-likelihood gains less than this per row.",
+        1e-6, least=0, help="EM ends when the smoothed log-likelihood gains less than this per row."
     )
     smoothing: float = option(
         1.0,

@@ -58,7 +58,8 @@ def read_declared(path: Path, build: Callable[[Mapping[str, Any]], T]) -> T:
 def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
     """Build a dataclass from a parsed table; ``at`` is the table's own path, for messages.
 
-    Fields with the metadata ``apart`` are no keys.
+    Fields with the metadata ``apart`` are no keys; ``choices`` there returns the words that a text
+    may be.
     """
     known = {_key(f): f for f in fields(into) if not f.metadata.get("apart")}  # type: ignore[arg-type]
     types = get_type_hints(into)
@@ -70,6 +71,11 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
             raise OptionError(
                 f"key '{_join(at, key)}' is missing: expected {_told(types[field.name])}"
             )
+        choices = field.metadata.get("choices")
+        if key in table and choices and table[key] not in choices():
+            told = ", ".join(map(repr, choices()))
+            place = _join(at, key)
+            raise OptionError(f"key '{place}': expected one of {told}, found {_shown(table[key])}")
     return into(
         **{
             known[key].name: _value(found, types[known[key].name], _join(at, key))

@@ -1,24 +1,28 @@
 """What the options repeat of the library, so that help need not import it, is the library's."""
 
+from dataclasses import fields
 from typing import get_args
+
+import pytest
 
 from exactlearn import augmentation, imputation
 from exactlearn.bayesnet import em
 from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
+from exactlearn.errors import OptionError
+from exactlearn.formats.run_file import from_table
 from exactlearn.imputation.learning import ESS
 from exactlearn.imputation.methods import METHODS
 from exactlearn.pdg.compile import compile as compilation
 from exactlearn.pdg.model.structure_score import SIZES
-from exactlearn.solvers import select
+from exactlearn.solvers import strategy
+from tests.command_line import run
 
 LEARNING = imputation.Learning()
 
 
 def test_names():
     assert tuple(METHODS) == declarations.COMPARED
-    assert set(select.SOLVERS) == set(get_args(sections.SolverName))
-    assert set(augmentation.METHODS) == set(get_args(sections.MethodName))
     assert get_args(imputation.Mode) == get_args(declarations.ModeName)
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
@@ -40,3 +44,22 @@ def test_defaults_of_impute():
     assert Impute.max_parents == LEARNING.max_parents
     assert Impute.starts == LEARNING.starts
     assert Impute.smoothing == LEARNING.alpha
+
+
+@pytest.mark.parametrize(
+    ("declared", "key", "registry"),
+    [
+        (sections.Selection, "solver", strategy.COMPONENT_SOLVERS),
+        (sections.Search, "method", augmentation.METHODS),
+    ],
+)
+def test_choices_are_the_registry_s(declared, key, registry, monkeypatch):
+    choices = next(f for f in fields(declared) if f.name == key).metadata["choices"]
+    assert choices() == (*choices.before, *registry)
+    assert choices._written() == list(registry)  # what --help reads, which imports nothing
+    monkeypatch.setitem(registry, "mine", next(iter(registry.values())))
+    assert choices()[-1] == "mine"
+    assert from_table({key: "mine"}, declared)
+    assert "|mine]" in run("augment", "--help")
+    with pytest.raises(OptionError, match=f"key '{key}': expected one of .*'mine', found the text"):
+        from_table({key: "yours"}, declared)
