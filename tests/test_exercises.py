@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
+from exactlearn.commands import COMMANDS
 from exactlearn.formats import table
 from exactlearn.imputation import methods
 from tests.test_readme import run_command
@@ -18,7 +19,7 @@ EXERCISES = {
         r"^### (.*?)\n(.*?)(?=^##|\Z)", TEXT.partition("## Exercises")[2], re.MULTILINE | re.DOTALL
     )
 }
-REGISTRIES = (table.FORMATS, methods.METHODS)
+REGISTRIES = (COMMANDS, table.FORMATS, methods.METHODS)
 
 
 @pytest.fixture

@@ -87,12 +87,13 @@ def _declarations(one: Field[Any]) -> tuple[str, ...]:
 
 def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
     about = about_of(one)
+    required = one.default is MISSING and one.default_factory is MISSING
     if about.positional:
         return click.Argument(
             [one.name],
             metavar=about.metavar,
             type=_click_type(kind, about),
-            required=one.default is MISSING and one.default_factory is MISSING,
+            required=required,
             nargs=-1 if get_origin(kind) is tuple else 1,
         )
     several = get_origin(kind) in (tuple, Mapping) and not about.once
@@ -100,6 +101,7 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
     flag = kind is bool
     return click.Option(
         [*_declarations(one), one.name],
+        required=required,
         type=None if flag else _click_type(kind, about),
         is_flag=flag,
         multiple=several,
