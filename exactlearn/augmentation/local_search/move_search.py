@@ -22,12 +22,12 @@ from exactlearn.augmentation.local_search.threshold_query import (
     ThresholdQuery,
     best_weight,
     refuting_weight,
-    smaller_sets,
     tightened,
     undominated,
 )
 from exactlearn.augmentation.starts import Dag
 from exactlearn.augmentation.task import LimitReachedError, Task, pause
+from exactlearn.solvers.components import WORD, bit_sets
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.threshold_query import best_above
@@ -200,9 +200,12 @@ class MoveSearch:
         return rewarded(self.multipliers, self.store.sets.members, self.store.families)
 
     @cached_property
-    def _smaller(self) -> NDArray[np.int32]:
-        """The number of each set less one of its members, shape (sets, largest size)."""
-        return smaller_sets(self.store.sets.members, self.store.dataset.n_variables)
+    def _sets(self) -> NDArray[np.uint64]:
+        """Members of each set of variables as a bit set, shape (sets, words)."""
+        members, n = self.store.sets.members, self.store.dataset.n_variables
+        starts = members.shape[1] * np.arange(len(members) + 1)
+        place = np.append(np.arange(n), -1)  # that of the padding comes last
+        return bit_sets(starts, members.ravel(), np.arange(len(members)), place, -(-n // WORD))
 
     def near(self, keep: NDArray[np.bool_]) -> "MoveSearch":
         """Return a search among some of the families, shape (families,)."""
@@ -338,7 +341,7 @@ class MoveSearch:
             return None
         limit = target if prove else max(target, bound - self._near)
         keep = reaching(adjusted, families.child, best, bound, limit)
-        keep = undominated(self._smaller, families, scores, keep)
+        keep = undominated(families, self._sets, scores, keep)
         problem = selection_problem(self.task.dataset.names, sets.members, families, keep, scores)
         return ThresholdQuery(problem, multipliers, target) if problem.is_feasible else None
 
