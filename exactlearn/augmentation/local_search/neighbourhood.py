@@ -6,15 +6,13 @@ solved. The proof of t-local optimality goes from cheap to dear:
 
 1. cutting planes bound the DAGs of the current completion, and their multipliers the networks after
    each move (theorem *Moves near a completion*, docs/theory/augmentation.md);
-2. the moves left are excluded one after the other, each with subgradient steps, where the
-   relaxation is tight, or in groups by their envelopes
+2. the moves left are excluded in groups by their envelopes
    (:mod:`exactlearn.augmentation.local_search.pruning`);
 3. a threshold query answers what no bound excludes
    (:mod:`exactlearn.augmentation.local_search.move_search`).
 """
 
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -33,7 +31,7 @@ from exactlearn.augmentation.local_search.move_search import (
     parts_of,
     prefixes,
 )
-from exactlearn.augmentation.local_search.pruning import prune_groups, prune_sequentially
+from exactlearn.augmentation.local_search.pruning import prune_groups
 from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
 from exactlearn.solvers.components import families_without_choices
 from exactlearn.solvers.lp.clusters import Counted
@@ -62,14 +60,9 @@ MOMENT = 0.5
 
 
 class _Reached(NamedTuple):
-    """Moves that may lead to a better solution, the families of one, and each child's best scores.
+    """Moves that may lead to a better solution, and each child's best scores after each of them."""
 
-    The search is one of the store that has seen all of them but the last cell's.
-    """
-
-    search: MoveSearch
     moves: Moves
-    close: NDArray[np.bool_]
     tops: NDArray[np.float64]
 
 
@@ -92,9 +85,7 @@ class Neighbourhood:
         self.task, self.incumbent, self.store = task, incumbent, store
         self.root: Multipliers | None = None
         self.relaxed: Solution | None = None
-        self.others: list[Multipliers] = []
         self.tight = False
-        self.turn: dict[int, int] = {}
 
     def better(self, solution: Solution, t: int | None) -> Solution | None:
         """Return a better solution; or ``None`` when there is none, proven if there is a radius.
@@ -197,71 +188,54 @@ class Neighbourhood:
     def _at_distance(
         self, search: MoveSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
     ) -> Solution | None:
-        """Search the completions in which just so many cells differ."""
-        with closing(self._reached(search, singles, size, ledger)) as reached:
-            if self.tight:
-                return self._pruned_sequentially(reached, ledger)
-            return self._grouped(search, reached, ledger)
-
-    def _reached(
-        self, search: MoveSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
-    ) -> Generator[_Reached, None, None]:
-        """Yield the moves that the root does not exclude, the store being changed but for one cell.
-
-        Begin with those after which a better solution was found the last time.
-        """
-        before = list(prefixes(singles, size - 1))
-        begin = self.turn.get(size, 0) % max(1, len(before))
-        for turn in [*range(begin, len(before)), *range(begin)]:
+        """Search the completions in which just so many cells differ, in groups."""
+        families = np.zeros(len(search.rewards), np.bool_)
+        found: list[_Reached] = []
+        for fixed, last in prefixes(singles, size - 1):
             pause(self.incumbent)
-            fixed, last = before[turn]
             with self.store.changed(fixed):
-                reached = _bounded(search, Moves(fixed, last), ledger)
-                self.turn[size] = turn
-                if len(reached.tops):
-                    yield reached
-
-    def _pruned_sequentially(self, reached: Iterator[_Reached], ledger: Ledger) -> Solution | None:
-        """Exclude one move after the other."""
-        for search, moves, close, _ in reached:
-            better = prune_sequentially(search.near(close), moves, self.others, ledger)
-            if better is not None:
-                return better
-        return None
-
-    def _grouped(
-        self, search: MoveSearch, reached: Iterator[_Reached], ledger: Ledger
-    ) -> Solution | None:
-        """Exclude many moves together."""
-        found = list(reached)
+                reached, close = _bounded(search, Moves(fixed, last), ledger)
+            if len(reached.tops):
+                families |= close
+                found.append(reached)
         if not found:
             return None
-        families = np.logical_or.reduce([one.close for one in found])
-        tops = np.concatenate([one.tops for one in found])
-        order = np.argsort(tops.sum(axis=1), kind="stable")
-        limit = search.solution.target + search.gap + search.multipliers.total
-        moves = [one.moves for one in found]
-        groups: list[Group] = []
-        for at in range(0, len(order), TOGETHER):
-            batch = order[at : at + TOGETHER]
-            for members in gathered(tops[batch], limit, SLACK * search.gap):
-                groups.append(parts_of(moves, np.sort(batch[members])))
         # a better solution mostly follows from what is hard to bound: that comes first
-        return prune_groups(search.near(families), groups[::-1], ledger=ledger)
+        groups = _groups(search, found)[::-1]
+        return prune_groups(search.near(families), groups, ledger=ledger)
 
     def _search(self, solution: Solution) -> MoveSearch:
         assert self.root is not None
         return MoveSearch(self.task, self.incumbent, solution, self.store, self.root)
 
 
-def _bounded(search: MoveSearch, moves: Moves, ledger: Ledger) -> _Reached:
-    """Bound moves; keep those that are not excluded, and note them in the ledger."""
+def _bounded(
+    search: MoveSearch, moves: Moves, ledger: Ledger
+) -> tuple[_Reached, NDArray[np.bool_]]:
+    """Bound moves; keep those that are not excluded, and note them in the ledger.
+
+    Also return the families that a better solution may have, shape (families,).
+    """
     tops, close = search.bounds(moves.last)
     bounds = tops.sum(axis=1) - search.multipliers.total
     left = bounds > search.solution.target
     ledger.unseen -= len(bounds)
     ledger.left.append(bounds[left])
-    return _Reached(search, moves._replace(bounds=bounds).take(left), close, tops[left])
+    return _Reached(moves._replace(bounds=bounds).take(left), tops[left]), close
+
+
+def _groups(search: MoveSearch, found: Sequence[_Reached]) -> list[Group]:
+    """Put moves together whose envelope is hardly harder to exclude than each of them."""
+    moves = [one.moves for one in found]
+    tops = np.concatenate([one.tops for one in found])
+    order = np.argsort(tops.sum(axis=1), kind="stable")
+    limit = search.solution.target + search.gap + search.multipliers.total
+    batches = [order[at : at + TOGETHER] for at in range(0, len(order), TOGETHER)]
+    return [
+        parts_of(moves, np.sort(batch[members]))
+        for batch in batches
+        for members in gathered(tops[batch], limit, SLACK * search.gap)
+    ]
 
 
 def better_solution(
