@@ -14,6 +14,7 @@ from exactlearn.commands.runs import read_run, run_from
 from exactlearn.commands.steps import is_step
 from exactlearn.errors import OptionError
 from tests.command_line import fails, run, run_json
+from tests.run_file_keys import PAGE, page
 
 DATA = "[data]\nfile = 'a.csv'\n"
 
@@ -24,6 +25,10 @@ def steps(text, folder):
 
 def test_every_command_that_computes_is_a_step():
     assert [name for name in COMMANDS if not is_step(name)] == ["run", "reproduce", "instances"]
+
+
+def test_the_page_of_the_keys_is_that_of_the_classes():
+    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 def test_a_step_says_what_the_sections_do_not(tmp_path):
