@@ -24,6 +24,7 @@ import click
 import numpy as np
 
 from benchmarks.measuring import machine
+from exactlearn._runtime.control import Event
 from exactlearn.augmentation import METHODS, Augmentation, augment
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
@@ -31,7 +32,6 @@ from exactlearn.data.missingness import hide
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.table import read_dataset
 from exactlearn.scoring.scores import BDeu
-from exactlearn.solvers.result import Event
 
 
 class Case(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from exactlearn import __version__
-from exactlearn._runtime.interrupts import terminated_as_interrupted
+from exactlearn._runtime.control import terminated_as_interrupted
 from exactlearn.commands import COMMANDS
 from exactlearn.errors import ExactlearnError, ExitStatus, did_you_mean, shortened
 

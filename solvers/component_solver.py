@@ -1,23 +1,27 @@
 """Component solvers: what each of them is given, and what it must return.
 
-A component solver is a function ``solve(progress, k, options) -> Status``. Component ``k`` of the
-:class:`~exactlearn.solvers.progress.Progress` has the candidates, the incumbent and the bound; the
-solver hands every better selection to ``progress.improve`` and every lower bound to
-``progress.prove``, calls ``progress.pause`` between blocks of work (it raises at the time limit),
-and returns ``optimal`` when bound and score differ by at most the absolute gap. The registry, and
-the function that chooses among its entries, stand in :mod:`exactlearn.solvers.strategy`.
+A component solver is a function ``solve(component, incumbent, control) -> Outcome``. It looks for a
+better selection of the component's candidates than the incumbent, hands those it meets to
+``control.improve`` and bounds to ``control.prove``, looks at ``control.is_over`` between blocks of
+work, and returns what it has: an outcome is proven when bound and score differ by at most the
+absolute gap among ``control.options``. The registry, and the function that chooses among its
+entries, stand in :mod:`exactlearn.solvers.strategy`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import SearchControl
+
 from .components import Component
 from .lp.multipliers import Multipliers
 from .progress import Progress
-from .result import Status
+from .result import ROUNDING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +75,7 @@ class SolverOptions:
     kept
         Candidates that may be part of a selection better than the incumbent, shape (m,).
     explain
-        Whether to note in the progress why a search ended without a proof.
+        Whether to note why a search ended without a proof.
     order_graph
         Tuning constants of the search in the order graph.
     """
@@ -87,6 +91,118 @@ class SolverOptions:
     order_graph: OrderGraphParameters = field(default_factory=OrderGraphParameters)
 
 
+class Selection(NamedTuple):
+    """A candidate for each variable of a component, shape (n,), and its choices' values, (c,)."""
+
+    chosen: NDArray[np.int64]
+    values: NDArray[np.int64]
+
+
+class Outcome(NamedTuple):
+    """What a component solver found.
+
+    Attributes
+    ----------
+    selection
+        The best selection known, or ``None``: the component has none when that is proven.
+    score
+        Its score; ``-inf`` without a selection.
+    bound
+        No selection of the component scores more.
+    proven
+        Whether score and bound differ by no more than the absolute gap.
+    nodes
+        Nodes of the search tree, or states.
+    """
+
+    selection: Selection | None
+    score: float
+    bound: float
+    proven: bool
+    nodes: int = 0
+
+
+class ComponentControl(SearchControl):
+    """The control of the search of one component of a problem.
+
+    It stands under the control of the whole search, which it tells of better selections and bounds.
+
+    Parameters
+    ----------
+    progress, k
+        Incumbents and bounds of all components, and the number of this one.
+    options
+        What the solver may use.
+    time_limit
+        Seconds from now, or ``None`` for all the time there is.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        k: int,
+        options: SolverOptions | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit, outer=progress.control)
+        self.options = SolverOptions() if options is None else options
+        self._progress, self._k = progress, k
+
+    @property
+    def incumbent(self) -> Selection | None:
+        """The best selection known."""
+        known = self._progress.incumbent(self._k)
+        return None if known is None else Selection(*known)
+
+    @property
+    def score(self) -> float:
+        """Score of the best selection known; ``-inf`` without one."""
+        return self._progress.scores[self._k]
+
+    @property
+    def bound(self) -> float:
+        """No selection scores more."""
+        return self._progress.bounds[self._k]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether score and bound differ by no more than the absolute gap, or by rounding."""
+        gap = max(self.options.absolute_gap, ROUNDING * max(1.0, abs(self.score)))
+        return self.bound <= self.score + gap
+
+    def improve(self, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None) -> bool:
+        """Take a selection as the incumbent if it is better; tell whether it is.
+
+        Parameters
+        ----------
+        chosen
+            Candidate of each variable, shape (n,).
+        values
+            Value of each of the component's choices, shape (c,); may be left out without choices.
+        """
+        return self._progress.improve(self._k, chosen, values)
+
+    def prove(self, bound: float, nodes: int = 0) -> None:
+        """Take a valid bound, and the number of nodes so far."""
+        self._progress.prove(self._k, bound, nodes, closed=False)
+
+    def note(self, text: str) -> None:
+        """Keep a message for the result."""
+        self._progress.note(text)
+
+    def outcome(self, *, proven: bool, bound: float = inf, nodes: int = 0) -> Outcome:
+        """Return the incumbent with the best bound, of those proven and a last one."""
+        bound = max(self.score, min(bound, self.bound))
+        return Outcome(self.incumbent, self.score, bound, proven, nodes)
+
+    def infeasible(self, nodes: int = 0) -> Outcome:
+        """Return that the component has no selection."""
+        return Outcome(None, -inf, -inf, True, nodes)
+
+
+Solve = Callable[[Component, Selection | None, ComponentControl], Outcome]
+
+
 def accept(component: Component) -> None:
     """Accept a component of any size."""
 
@@ -98,19 +214,22 @@ class ComponentSolver:
     Parameters
     ----------
     solve
-        The solver: from progress, number of the component and options to a status.
+        The solver.
     reason
         Why ``auto`` takes it, for the result's message.
     takes_choices
         Whether candidates may read choices.
     relaxed_first
         Whether the linear relaxation is solved first, and the solver takes what it leaves.
+    shares_time
+        Whether it takes all the time it is given, so that each component gets a share of it.
     require_suitable
         Raises :class:`~exactlearn.errors.TooLargeError` for a component that is too large.
     """
 
-    solve: Callable[[Progress, int, SolverOptions], Status]
+    solve: Solve
     reason: str = "asked for"
     takes_choices: bool = True
     relaxed_first: bool = False
+    shares_time: bool = False
     require_suitable: Callable[[Component], None] = accept

@@ -8,17 +8,17 @@ valid, so that a limit leaves the best network so far with an honest gap.
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
+
 from .constraints import ArcTotal, minimal_conflict
-from .enumeration.partition import OutOfChances, Partition, Solver
+from .enumeration.partition import Partition, Solver
 from .implied_arcs import simple_network, with_implied_arcs
 from .problem import Problem, Requirement
-from .progress import OutOfTime
-from .result import TOLERANCE, OnEvent, Result, Status
+from .result import TOLERANCE, Result, Status
 
 CONFLICT = 2.0
 """Seconds after which constraints in conflict are named though fewer might be."""
@@ -52,24 +52,19 @@ def solve_constrained(
         As of :func:`exactlearn.solvers.solve`. When no network satisfies the constraints, the
         message names a smallest set of them that contradict each other.
     """
-    search = Partition(
-        problem=problem,
-        solve=solve,
-        deadline=inf if time_limit is None else monotonic() + time_limit,
-        gap=gap,
-        start=start,
-        on_event=on_event,
-        options={"solver": solver, **options},
-    )
-    status: Status = "optimal"
-    try:
+    with SearchControl(time_limit, on_event).running() as control:
+        search = Partition(
+            problem=problem,
+            solve=solve,
+            control=control,
+            gap=gap,
+            start=start,
+            options={"solver": solver, **options},
+        )
         search.advance()
-    except (OutOfTime, OutOfChances):
-        status = "feasible"
-    except KeyboardInterrupt:
-        status = "interrupted"
-    if status == "optimal" and search.incumbent.parents is None:
-        return _infeasible(problem, search, solve, solver)
+        status: Status = search.ended or "optimal"
+        if status == "optimal" and search.incumbent.parents is None:
+            return _infeasible(problem, search, solve, solver)
     result = answer(search, status)
     result.check(problem)
     return result
@@ -93,7 +88,7 @@ def answer(search: Partition, status: Status, bound: float | None = None) -> Res
     if status == "optimal" and bound - found.score > open_gap:
         status = "feasible"
     said = [f"{search.solved} problems without constraints on the whole network were solved"]
-    if status == "feasible" and monotonic() >= search.deadline:
+    if status == "feasible" and search.control.left == 0:
         said.insert(0, "the time limit was reached")
     if status == "interrupted":
         said.insert(0, "interrupted")
@@ -105,10 +100,10 @@ def answer(search: Partition, status: Status, bound: float | None = None) -> Res
         bound=bound,
         status=status,
         solver=str(search.options.get("solver", "auto")),
-        seconds=search.seconds,
+        seconds=search.control.seconds,
         nodes=search.nodes,
         values=found.values,
-        trace=tuple(search.trace),
+        trace=tuple(search.control.trace),
         message="; ".join(said),
         gap_limit=search.gap,
     )
@@ -121,13 +116,13 @@ def _infeasible(problem: Problem, search: Partition, solve: Solver, solver: str)
         bound=-inf,
         status="infeasible",
         solver=solver,
-        seconds=search.seconds,
+        seconds=search.control.seconds,
         nodes=search.nodes,
-        message=conflict(problem, solve, search.deadline),
+        message=conflict(problem, solve, search.control),
     )
 
 
-def conflict(problem: Problem, solve: Solver, deadline: float = inf) -> str:
+def conflict(problem: Problem, solve: Solver, control: SearchControl = UNLIMITED) -> str:
     """Say which constraints contradict each other, none of which can be spared if there is time.
 
     Parameters
@@ -136,12 +131,12 @@ def conflict(problem: Problem, solve: Solver, deadline: float = inf) -> str:
         A problem without a solution.
     solve
         Solves problems without constraints.
-    deadline
-        When to stop looking for a smaller conflict, if that is sooner than after two seconds.
+    control
+        Ends the search for a smaller conflict, which takes two seconds at most.
     """
     if not problem.constrained_by(()).is_feasible:
         return problem.constrained_by(()).conflict_message()
-    deadline = min(deadline, monotonic() + CONFLICT)
+    control = SearchControl(CONFLICT, outer=control)
     requirements: Sequence[Requirement] = problem.requirements
     if with_implied_arcs(problem) is None:
         requirements = minimal_conflict(
@@ -151,11 +146,9 @@ def conflict(problem: Problem, solve: Solver, deadline: float = inf) -> str:
 
     def may_be_satisfied(some: Sequence[Requirement]) -> bool:
         nonlocal in_time
-        try:
-            return is_satisfiable(problem.constrained_by(some), solve, deadline)
-        except OutOfTime:  # a constraint more does no harm
-            in_time = False
-            return True
+        answer = is_satisfiable(problem.constrained_by(some), solve, control)
+        in_time = in_time and answer is not None
+        return answer is not False  # a constraint more does no harm
 
     if not may_be_satisfied(()):
         return "no acyclic selection agrees on the values it reads"
@@ -163,14 +156,10 @@ def conflict(problem: Problem, solve: Solver, deadline: float = inf) -> str:
     return told if in_time else f"{told} (there was no time to name fewer)"
 
 
-def is_satisfiable(problem: Problem, solve: Solver, deadline: float = inf) -> bool:
-    """Tell whether any network satisfies all constraints.
-
-    Raises
-    ------
-    OutOfTime
-        At the deadline, by the monotonic clock.
-    """
+def is_satisfiable(
+    problem: Problem, solve: Solver, control: SearchControl = UNLIMITED
+) -> bool | None:
+    """Tell whether any network satisfies all constraints; ``None`` when the search ends first."""
     if with_implied_arcs(problem) is None:
         return False
     if not problem.overall_constraints and not len(problem.options):
@@ -181,6 +170,7 @@ def is_satisfiable(problem: Problem, solve: Solver, deadline: float = inf) -> bo
     towards = -1.0 if any(c.most is not None for c in totals) else 1.0 if totals else 0.0
     sizes = np.diff(problem.member_first).astype(np.float64)
     aimed = replace(problem, scores=towards * sizes)
-    search = Partition(problem=aimed, solve=solve, deadline=deadline, first_only=True)
+    search = Partition(problem=aimed, solve=solve, control=control.aside(), first_only=True)
     search.advance()
-    return search.incumbent.parents is not None
+    found = search.incumbent.parents is not None
+    return None if search.ended is not None and not found else found

@@ -9,13 +9,12 @@ O(n^2 2^n), memory O(n 2^n).
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import TooLargeError
 
-from .component_solver import SolverOptions
+from .component_solver import ComponentControl, Outcome, Selection
 from .components import Component
-from .progress import Pause, Progress, no_pause
-from .result import Status
 
 LIMIT = 22
 """Most variables of one component: 22 take 0.2 GB and some seconds, each further one doubles it."""
@@ -45,25 +44,23 @@ def is_instant(component: Component) -> bool:
     return component.n_variables <= INSTANT and not len(component.choices)
 
 
-def solve_component(progress: Progress, k: int, options: SolverOptions) -> Status:
-    """Solve the component number ``k`` of the progress; no option matters."""
-    take_optimum(progress, k, progress.pause)
-    return "optimal"
+def solve_component(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Outcome:
+    """Solve a component; no incumbent and no option matters."""
+    chosen = best_selection(component, control)
+    if chosen is not None:
+        control.improve(chosen)
+        return control.outcome(proven=True, bound=control.score, nodes=1 << component.n_variables)
+    return control.outcome(proven=False) if control.is_over else control.infeasible()
 
 
-def take_optimum(progress: Progress, k: int, pause: Pause = no_pause) -> None:
-    """Take the best selection of component ``k`` as incumbent and bound; there must be one."""
-    component = progress.components[k]
-    chosen = best_selection(component, pause)
-    assert chosen is not None, "the problem is feasible"
-    progress.improve(k, chosen)
-    progress.prove(k, progress.scores[k], 1 << component.n_variables)
+def best_selection(
+    component: Component, control: SearchControl = UNLIMITED
+) -> NDArray[np.int64] | None:
+    """Return the best candidate of each variable.
 
-
-def best_selection(component: Component, pause: Pause = no_pause) -> NDArray[np.int64] | None:
-    """Return the best candidate of each variable, or ``None`` when every selection has a cycle.
-
-    ``pause`` is called between blocks of work and may raise to stop.
+    ``None`` when every selection has a cycle, or the control ends the search before it is done.
     """
     refuse_if_too_large(component)
     n = component.n_variables
@@ -72,14 +69,16 @@ def best_selection(component: Component, pause: Pause = no_pause) -> NDArray[np.
         _place(best[v], v, component.first, component.parents[:, 0])
         for bit in range(n - 1):
             _spread(best[v], bit)
-        pause()
+        if not control.goes_on():
+            return None
     value = np.full(1 << n, -np.inf)
     sink = np.full(1 << n, -1, np.int8)
     value[0] = 0.0
     for start in range(0, 1 << n, BLOCK):
         stop = min(start + BLOCK, 1 << n)
+        if not control.goes_on():
+            return None
         _extend(value, sink, best, component.scores, component.first, start, stop)
-        pause()
     return _trace_back(value, sink, best, component.first)
 
 

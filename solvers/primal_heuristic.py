@@ -1,16 +1,14 @@
 """Primal heuristics: selections found quickly, by local search among the orders of a component."""
 
-from contextlib import suppress
-from math import inf
-from time import monotonic
-
 import numpy as np
 from numpy.typing import NDArray
+
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 
 from . import dynamic
 from .components import WORD, Component
 from .ordering.solver import OrderSearch
-from .progress import Pause, Progress, no_pause
+from .progress import Progress
 
 CLIMBING = 0.3
 """Share of the time left that a search for incumbents may take."""
@@ -29,7 +27,7 @@ def heuristic_selection(
     budget: int,
     perturbations: int,
     seed: int,
-    pause: Pause = no_pause,
+    control: SearchControl = UNLIMITED,
 ) -> NDArray[np.int64]:
     """Return the candidate of each variable in the best selection that a search finds.
 
@@ -46,8 +44,8 @@ def heuristic_selection(
         How often, for each variable, the search continues from a perturbed copy of its best order.
     seed
         Seed of all randomness.
-    pause
-        Called between blocks of work; what it raises passes through.
+    control
+        Ends the search between blocks of work.
     """
     if component.n_variables == 1:
         return component.first[:-1]
@@ -60,11 +58,11 @@ def heuristic_selection(
     no_values, perturbations = np.zeros(0, np.int64), perturbations * component.n_variables
     if position is not None:
         order = np.argsort(position[component.variables])
-        improved = search.improve(order, no_values, budget, perturbations, pause)
+        improved = search.improve(order, no_values, budget, perturbations, control)
         if improved is not None:
             return improved[0]
     greedy = search.greedy_order(no_values, np.zeros(component.n_candidates))
-    improved = search.improve(greedy, no_values, budget, perturbations, pause)
+    improved = search.improve(greedy, no_values, budget, perturbations, control)
     assert improved is not None, "the greedy order places every variable"
     return improved[0]
 
@@ -86,37 +84,9 @@ def climb(
     values: NDArray[np.int64],
     budget: int = 0,
     perturbations: int = 0,
-    until: float = inf,
+    control: SearchControl = UNLIMITED,
 ) -> None:
-    """Search from an order; a better selection of component ``k`` becomes the incumbent.
-
-    ``until`` is when to stop, by the monotonic clock, though there is time left for a bound.
-
-    Raises
-    ------
-    OutOfTime
-        At the time limit, after the incumbent.
-    """
-
-    def pause() -> None:
-        progress.pause()
-        if monotonic() >= until:
-            raise _Enough
-
-    order, values = order.copy(), values.copy()
-    chosen = np.full(len(order), -1, np.int64)
-    try:
-        with suppress(_Enough):
-            search.climb(order, values, chosen, budget, perturbations, pause)
-    finally:
-        if chosen.min() >= 0:
-            progress.improve(k, chosen, values)
-
-
-def end_of_climbing(progress: Progress) -> float:
-    """Return when searches for incumbents must end, so that time is left for the bound."""
-    return monotonic() + CLIMBING * progress.left
-
-
-class _Enough(Exception):  # noqa: N818  (a signal between our own functions, not an error)
-    """Raised in a search for incumbents that had its share of the time."""
+    """Search from an order; a better selection of component ``k`` becomes the incumbent."""
+    found = search.improve(order, values, budget, perturbations, control)
+    if found is not None:
+        progress.improve(k, *found)

@@ -1,18 +1,15 @@
-"""What is known so far while a problem is being solved, and who hears of it."""
+"""What is known so far while a problem is being solved: incumbent and bound of every component."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import Event, SearchControl
+
 from .components import Component, bits_to_matrix, split
 from .problem import Problem
-from .result import Event, OnEvent
-
-STEADY = 0.4
-"""Seconds after which a running solver is heard of even when nothing improves."""
 
 SOON = 0.05
 """Seconds between two reports of a bound that improves all the time."""
@@ -21,20 +18,8 @@ LEAST = 1e-12
 """Smallest relative change of a score that counts as one."""
 
 
-Pause = Callable[[], None]
-"""Called between blocks of work; may raise to make an end."""
-
-
-def no_pause() -> None:
-    """Do not pause."""
-
-
-class OutOfTime(Exception):  # noqa: N818  (a signal between our own functions, not an error)
-    """Raised inside a solver when the time limit is reached."""
-
-
 class Progress:
-    """The incumbent and the bound of every component, their totals over time, and the clock.
+    """The incumbent and the bound of every component; their totals go to the search control.
 
     A component may be refined into smaller ones; it then counts no more, they do.
 
@@ -47,24 +32,20 @@ class Progress:
     ----------
     problem, components
         What is solved, and its pieces.
-    time_limit
-        Seconds from now, or ``None``.
-    on_event
-        Called with an :class:`Event` at each improvement and at a steady rate.
+    control
+        The control of the whole search.
     """
 
     def __init__(
         self,
         problem: Problem,
         components: Sequence[Component],
-        time_limit: float | None,
-        on_event: OnEvent | None,
+        control: SearchControl,
     ) -> None:
         self.problem = problem
         self.components = list(components)
-        self.begun = monotonic()
-        self.deadline = inf if time_limit is None else self.begun + time_limit
-        self.on_event = on_event
+        self.control = control
+        control.state = self._event
         self.bounds = [component.relaxation for component in components]
         self.scores = [-inf for _ in components]
         self._without_incumbent = len(components)
@@ -74,20 +55,8 @@ class Progress:
         self.chosen = np.full(problem.n_variables, -1, np.int64)
         self.selected = [np.zeros(0, np.int64) for _ in components]
         self.values = np.zeros(len(problem.options), np.int64)
-        self.trace: list[tuple[float, float, float]] = []
         self.notes: list[str] = []
         self._lowest = inf
-        self._told = self.begun
-
-    @property
-    def seconds(self) -> float:
-        """Wall time since the start."""
-        return monotonic() - self.begun
-
-    @property
-    def left(self) -> float:
-        """Seconds until the time limit; infinite without one."""
-        return max(0.0, self.deadline - monotonic())
 
     @property
     def score(self) -> float:
@@ -146,7 +115,7 @@ class Progress:
         bound = max(bound, self.scores[k])
         if bound < self.bounds[k]:
             self.bounds[k] = bound
-            if monotonic() - self._told >= SOON:
+            if self.control.is_due(SOON):
                 self._record()
 
     def refine(self, k: int, candidates: NDArray[np.int64]) -> list[int]:
@@ -195,40 +164,13 @@ class Progress:
         if text not in self.notes:
             self.notes.append(text)
 
-    def finish(self) -> None:
-        """Report the last state."""
-        self._record()
-
-    def look(self) -> None:
-        """Let the listener hear of us now and then."""
-        if monotonic() - self._told >= STEADY:
-            self._tell()
-
-    def pause(self) -> None:
-        """Look, and stop a solver that watches no clock of its own.
-
-        Raises
-        ------
-        OutOfTime
-            When the time limit is reached.
-        """
-        self.look()
-        if monotonic() >= self.deadline:
-            raise OutOfTime
-
     def _record(self) -> None:
         if self._without_incumbent:  # thousands of components have their first selections to come
-            self.look()
-            return
-        score, bound = self.score, self.bound
-        if score > -inf and (not self.trace or self.trace[-1][1:] != (score, bound)):
-            self.trace.append((self.seconds, score, bound))
-        self._tell()
+            self.control.look()
+        else:
+            self.control.record()
 
-    def _tell(self) -> None:
-        self._told = monotonic()
-        if self.on_event is not None:
-            values = tuple(self.values.tolist())
-            self.on_event(
-                Event(self.seconds, self.score, self.bound, sum(self.nodes), self.parents, values)
-            )
+    def _event(self) -> Event:
+        values = tuple(self.values.tolist())
+        nodes = sum(self.nodes)
+        return Event(self.control.seconds, self.score, self.bound, nodes, self.parents, values)

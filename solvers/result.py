@@ -1,9 +1,8 @@
 """What a solver answers, and how the answer is checked."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isclose
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +21,6 @@ TOLERANCE = 1e-6
 
 ROUNDING = 1e-9
 """Largest difference, relative to its size, between a score and its recomputation."""
-
-
-class Event(NamedTuple):
-    """What a running solver reports: whenever the score or the bound improves, and now and then.
-
-    Attributes
-    ----------
-    seconds
-        Wall time since the start.
-    score, bound
-        The best score found and the best bound proven so far.
-    nodes
-        Nodes of the search tree processed so far.
-    parents, values
-        The best selection so far (``None`` before the first) and its choices.
-    """
-
-    seconds: float
-    score: float
-    bound: float
-    nodes: int
-    parents: tuple[tuple[int, ...], ...] | None
-    values: tuple[int, ...] = ()
-
-
-OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,13 @@
 """The one way to solve a problem: checks, pieces, incumbent, solver, check of the answer."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.interrupts import stopped_by_interrupt
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
@@ -17,10 +16,10 @@ from .certificates.certificate import Certificate
 from .components import split
 from .constrained import solve_constrained
 from .ordering.solver import OrderSearch
-from .primal_heuristic import climb, end_of_climbing, search_budget
+from .primal_heuristic import CLIMBING, climb, search_budget
 from .problem import Problem
-from .progress import OutOfTime, Progress
-from .result import OnEvent, Result, Status
+from .progress import Progress
+from .result import Result, Status
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation
 
 SOLVERS = ("auto", *COMPONENT_SOLVERS)
@@ -126,40 +125,30 @@ def solve(
     try:
         problem.require_feasible()
     except InfeasibleError as error:
-        return _infeasible(solver, str(error), Progress(problem, (), None, None))
+        return _infeasible(solver, str(error))
     components = split(problem)
     if solver != "auto":
         for component in components:
             COMPONENT_SOLVERS[solver].require_suitable(component)
-    solving_limit = time_limit if not certify or time_limit is None else 0.5 * time_limit
-    progress = Progress(problem, components, solving_limit, on_event)
-    strategy = Strategy(
-        progress=progress,
-        solver=solver,
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        memory_limit=memory_limit,
-    )
-    beginning = _beginning(problem, start)
-    certificate: Certificate | None = None
-    status: Status = "optimal"
-    try:
-        _find_incumbents(strategy, beginning)
+    with SearchControl(time_limit, on_event).running() as control:
+        solving = control.part(0.5) if certify else control
+        strategy = Strategy(
+            progress=Progress(problem, components, solving),
+            solver=solver,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+            memory_limit=memory_limit,
+        )
+        _find_incumbents(strategy, _beginning(problem, start))
         status = strategy.prove()
-    except OutOfTime:
-        status = "feasible"
-    except KeyboardInterrupt:
-        status = "interrupted"
-    if status == "infeasible":
-        return _infeasible(solver, "no acyclic selection agrees on the values it reads", progress)
-    if certify and status == "interrupted":
-        progress.note("the certificate was not begun")
-    elif certify and progress.parents is not None:
-        progress.deadline = inf if time_limit is None else progress.begun + time_limit
-        certificate, interrupted = _certificate(strategy, progress.parents, scores)
-        status = "interrupted" if interrupted else status
-    result = _answer(strategy, status, time_limit, certificate)
+        if status == "infeasible":
+            message = "no acyclic selection agrees on the values it reads"
+            return _infeasible(solver, message, control.seconds)
+        certificate = _certificate(strategy, control, scores) if certify else None
+        if certify and control.is_stopped:
+            status = "interrupted"
+        result = _answer(strategy, status, control, time_limit, certificate)
     result.check(problem)
     return result
 
@@ -234,17 +223,16 @@ def _find_incumbents(
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
         orders = _first_orders(search, beginning)
         for order, values in orders:  # at once, so that there is a selection whatever the limit
-            with suppress(OutOfTime):
-                climb(progress, k, search, order, values)
+            climb(progress, k, search, order, values)
         tasks.append((k, search, orders))
-    until = end_of_climbing(progress)
+    control = progress.control.part(CLIMBING)
     for k, search, orders in tasks:
         budget, perturbations = search_budget(search.component)
         if strategy.method(k) == "dynamic":  # what it will prove needs no search for long
             perturbations = 0
         for order, values in orders:
-            progress.pause()
-            climb(progress, k, search, order, values, budget, perturbations, until)
+            if control.goes_on():
+                climb(progress, k, search, order, values, budget, perturbations, control)
 
 
 def _first_orders(
@@ -261,58 +249,50 @@ def _first_orders(
 
 
 def _certificate(
-    strategy: Strategy, parents: tuple[tuple[int, ...], ...], scores: str | None
-) -> tuple[Certificate | None, bool]:
-    """Return the proof as far as it was built, and whether it was interrupted.
-
-    A first Ctrl-C ends it with the bound it has, a second one at once.
-    """
+    strategy: Strategy, control: SearchControl, scores: str | None
+) -> Certificate | None:
+    """Return the proof as far as it is built when the search is over."""
     progress = strategy.progress
-    interrupts: list[None] = []
-
-    def stop() -> None:
-        if interrupts:
-            raise KeyboardInterrupt
-        interrupts.append(None)
-
-    def pause() -> None:
-        if interrupts:
-            raise OutOfTime
-        progress.pause()
-
+    if control.is_stopped:
+        progress.note("the certificate was not begun")
+    if control.is_stopped or progress.parents is None:
+        return None
     try:
-        with stopped_by_interrupt(stop):
-            found = prover.certify(
-                progress.problem,
-                parents,
-                scores=scores,
-                clusters=strategy.clusters,
-                gap=strategy.gap,
-                pause=pause,
-            )
-    except KeyboardInterrupt:
+        found = prover.certify(
+            progress.problem,
+            progress.parents,
+            scores=scores,
+            clusters=strategy.clusters,
+            gap=strategy.gap,
+            control=control,
+        )
+    except KeyboardInterrupt:  # the second Ctrl-C
         progress.note("the certificate was given up")
-        return None, True
-    if interrupts:
+        return None
+    if control.is_stopped:
         progress.note(f"the certificate proves the bound {found.bound}, found by then")
-    return found, bool(interrupts)
+    return found
 
 
 def _answer(
-    strategy: Strategy, status: Status, time_limit: float | None, certificate: Certificate | None
+    strategy: Strategy,
+    status: Status,
+    control: SearchControl,
+    time_limit: float | None,
+    certificate: Certificate | None,
 ) -> Result:
     progress = strategy.progress
-    progress.finish()
+    progress.control.record()
     return Result(
         parents=progress.parents,
         score=progress.score,
         bound=progress.bound,
         status=status,
         solver="+".join(sorted(strategy.used)) or strategy.solver,
-        seconds=progress.seconds,
+        seconds=control.seconds,
         nodes=sum(progress.nodes),
         values=tuple(progress.values.tolist()),
-        trace=tuple(progress.trace),
+        trace=tuple(progress.control.trace),
         gap_limit=strategy.gap,
         message=_message(strategy, status, time_limit),
         certificate=certificate,
@@ -322,7 +302,7 @@ def _answer(
 def _message(strategy: Strategy, status: Status, time_limit: float | None) -> str:
     progress = strategy.progress
     said = []
-    if status == "feasible" and time_limit is not None and progress.left == 0:
+    if status == "feasible" and time_limit is not None and progress.control.left == 0:
         said.append(f"the time limit of {time_limit:g} s was reached")
     if status == "interrupted":
         said.append("interrupted")
@@ -336,13 +316,13 @@ def _message(strategy: Strategy, status: Status, time_limit: float | None) -> st
     return "; ".join(said)
 
 
-def _infeasible(solver: str, message: str, progress: Progress) -> Result:
+def _infeasible(solver: str, message: str, seconds: float = 0.0) -> Result:
     return Result(
         parents=None,
         score=-inf,
         bound=-inf,
         status="infeasible",
         solver=solver,
-        seconds=progress.seconds,
+        seconds=seconds,
         message=message,
     )

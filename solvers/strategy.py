@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import dynamic
-from .component_solver import ComponentSolver, OrderGraphParameters, SolverOptions
+from .component_solver import (
+    ComponentControl,
+    ComponentSolver,
+    OrderGraphParameters,
+    SolverOptions,
+)
 from .components import Component, split
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
@@ -26,7 +31,7 @@ from .order_graph import solver as order_graph
 from .order_graph.rows import WORD
 from .ordering import solver as ordering
 from .ordering.solver import OrderSearch
-from .primal_heuristic import climb, end_of_climbing, search_budget
+from .primal_heuristic import CLIMBING, climb, search_budget
 from .progress import Progress
 from .result import Status
 from .scip import solver as scip
@@ -68,7 +73,7 @@ COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
         takes_choices=False,
         require_suitable=dynamic.refuse_if_too_large,
     ),
-    "ordering": ComponentSolver(solve=ordering.solve_component),
+    "ordering": ComponentSolver(solve=ordering.solve_component, shares_time=True),
 }
 """The component solvers by name, as :func:`exactlearn.solvers.solve` takes them."""
 
@@ -154,13 +159,7 @@ class Strategy:
         return choose(self.progress.components[k], self.solver).name
 
     def prove(self) -> Status:
-        """Solve all components; a piece that stays open does not keep the others from being done.
-
-        Raises
-        ------
-        OutOfTime
-            At the time limit.
-        """
+        """Solve all components; one that stays open does not keep the others from being done."""
         told = [self._prove(k) for k in range(len(self.progress.components))]
         return _worst(told)
 
@@ -191,7 +190,10 @@ class Strategy:
     def solve_at_once(self, k: int) -> None:
         """Solve component ``k``, whatever the time limit."""
         self._count("dynamic", k)
-        dynamic.take_optimum(self.progress, k)
+        chosen = dynamic.best_selection(self.progress.components[k])
+        assert chosen is not None, "the problem is feasible"
+        self.progress.improve(k, chosen)
+        self.progress.prove(k, self.progress.scores[k], 1 << len(chosen))
 
     def _prove(self, k: int) -> Status:
         progress, method = self.progress, self.method(k)
@@ -200,6 +202,8 @@ class Strategy:
         if method == "single":
             progress.prove(k, progress.scores[k])
             return "optimal"
+        if progress.control.is_over:
+            return progress.control.status
         return self._relax(k, None) if method == "root" else self._solve(method, k)
 
     def _solve(
@@ -223,7 +227,19 @@ class Strategy:
             explain=self.solver != "auto",
             order_graph=OrderGraphParameters(most_states=most_states),
         )
-        return COMPONENT_SOLVERS[name].solve(self.progress, k, options)
+        share = self._share(k) if COMPONENT_SOLVERS[name].shares_time else None
+        return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
+
+    def _share(self, k: int) -> float | None:
+        """Return a component's share of the time left, by its number of candidates, in seconds."""
+        progress = self.progress
+        following = sum(
+            component.n_candidates
+            for number, component in enumerate(progress.components)
+            if number > k and component.n_variables > 1 and not progress.closed[number]
+        )
+        own, left = progress.components[k].n_candidates, progress.control.remaining
+        return None if left is None else left * own / (own + following)
 
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
@@ -235,7 +251,7 @@ class Strategy:
             chosen=progress.selected[k],
             clusters=None if multipliers is None else multipliers.counted,
             enough=progress.scores[k] + absolute_gap,
-            pause=progress.pause,
+            control=progress.control,
             on_bound=lambda bound, _: progress.prove(k, bound, closed=False),
         )
         self._clusters.append(root.pool.widened(component.variables, progress.problem.n_variables))
@@ -243,6 +259,8 @@ class Strategy:
         if progress.closed[k]:
             self._count("root", k)
             return "optimal"
+        if progress.control.is_over:
+            return progress.control.status
         self._round(k, root.x)
         kept = root.may_reach(progress.scores[k])
         if (
@@ -264,8 +282,8 @@ class Strategy:
         search = OrderSearch(component, np.random.default_rng(self.seed))
         values = np.zeros(0, np.int64)
         order = search.greedy_order(values, x)
-        until = end_of_climbing(self.progress)
-        climb(self.progress, k, search, order, values, *search_budget(component), until)
+        control = self.progress.control.part(CLIMBING)
+        climb(self.progress, k, search, order, values, *search_budget(component), control)
 
     def _search(
         self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None
@@ -282,10 +300,12 @@ class Strategy:
             return self._prove(k)
         if component.n_variables <= SHRUNK * old.n_variables:
             return self._relax(k, multipliers)
+        if progress.control.is_over:
+            return progress.control.status
         name = self._searched_by(component)
         if name == "order-graph":
             status = self._solve(name, k, multipliers, kept)
-            if status == "optimal" or self.solver == "order-graph":
+            if status != "feasible" or progress.control.is_over or self.solver == "order-graph":
                 return status
             name = "scip"
         if kept is not None:
@@ -294,6 +314,37 @@ class Strategy:
 
     def _count(self, method: str, k: int) -> None:
         self.used.setdefault(method, []).append(self.progress.components[k].n_variables)
+
+
+def solve_component(
+    solver: ComponentSolver,
+    progress: Progress,
+    k: int,
+    options: SolverOptions | None = None,
+    time_limit: float | None = None,
+) -> Status:
+    """Solve component ``k`` of a progress by a solver, and keep what it returns.
+
+    Parameters
+    ----------
+    solver
+        The solver.
+    progress, k
+        Incumbents and bounds of all components, and the number of this one.
+    options
+        What the solver may use.
+    time_limit
+        Seconds that the component may take, or ``None``.
+    """
+    component = progress.components[k]
+    control = ComponentControl(progress, k, options, time_limit)
+    outcome = solver.solve(component, control.incumbent, control)
+    if outcome.selection is not None:
+        progress.improve(k, *outcome.selection)
+    elif outcome.proven:
+        return "infeasible"
+    progress.prove(k, outcome.bound, outcome.nodes, closed=outcome.proven)
+    return "optimal" if outcome.proven else control.status
 
 
 def explanation(used: dict[str, list[int]]) -> list[str]:

@@ -12,18 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.graphs.dag import topological_order
 
 from .component_solver import OrderGraphParameters, SolverOptions
 from .components import split
 from .lp.multipliers import Multipliers
-from .order_graph import solver as order_graph
 from .primal_heuristic import heuristic_selection, is_solved_at_once
 from .problem import Problem
 from .progress import Progress
-from .result import OnEvent, Status
-from .scip import solver as scip
-from .strategy import MOST_PLACED, MOST_STATES, within
+from .strategy import COMPONENT_SOLVERS, MOST_PLACED, MOST_STATES, solve_component, within
 
 BUDGET = 10**5
 """Candidates that the search for a first selection looks at, about, in all components together."""
@@ -57,9 +55,8 @@ def best_above(
     start: Sequence[Sequence[int]],
     *,
     prove: bool = True,
-    time_limit: float | None = None,
     seed: int = 0,
-    on_event: OnEvent | None = None,
+    control: SearchControl | None = None,
 ) -> Outcome:
     """Search a selection that scores more than a target: any that is found quickly, or the best.
 
@@ -75,16 +72,18 @@ def best_above(
         Parents of each variable in a network whose order the search begins with.
     prove
         Whether to go on where the quick search finds nothing.
-    time_limit, seed, on_event
+    seed
         As in :func:`exactlearn.solvers.solve`.
+    control
+        Ends the search; only this search may report to it.
 
-    Raises
-    ------
-    OutOfTime
-        At the time limit.
+    Returns
+    -------
+    Outcome
+        What was found by the time the search was over.
     """
     components = sorted(split(problem), key=lambda component: component.n_variables)
-    progress = Progress(problem, components, time_limit, on_event)
+    progress = Progress(problem, components, control or SearchControl())
     position = np.argsort(topological_order(tuple(tuple(parents) for parents in start)))
     for k in range(len(components)):
         _first_selection(progress, k, position, seed)
@@ -123,10 +122,10 @@ def _decide(progress: Progress, k: int, target: float, multipliers: Multipliers,
         multipliers=within(multipliers, component.variables),
         order_graph=OrderGraphParameters(most_states=MOST_STATES, easy=EASY, first_share=1.0),
     )
-    status: Status = "feasible"
-    if component.n_variables <= MOST_PLACED:
-        status = order_graph.solve_component(progress, k, options)
-    if status == "feasible":
-        status = scip.solve_component(progress, k, options)
-    progress.pause()
-    return status == "optimal"
+    names = ("order-graph", "scip") if component.n_variables <= MOST_PLACED else ("scip",)
+    for name in names:
+        if progress.control.goes_on():
+            solve_component(COMPONENT_SOLVERS[name], progress, k, options)
+        if progress.closed[k]:
+            return True
+    return False

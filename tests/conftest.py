@@ -2,7 +2,9 @@
 
 import os
 import re
+import signal
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +27,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if text == shown:
         return text
     return f"{shown.rstrip()}~{crc32(text.encode()):08x}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C be heard also where the tests run in the background of a script."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-from exactlearn._runtime.interrupts import UNFINISHED
+from exactlearn._runtime.control import UNFINISHED
 from exactlearn.errors import FormatError, OptionError
 
 LIMIT = "EXACTLEARN_MAX_FILE_MB"

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.exact import (
     augment_branching,
     augment_exact,
@@ -23,7 +24,6 @@ from exactlearn.errors import CheckError, DataError, OptionError, did_you_mean
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent
 
 METHODS: dict[str, Callable[[Task, Incumbent], Augmentation]] = {
     "branching": augment_branching,
@@ -111,7 +111,8 @@ def augment(
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)
-    result = METHODS[method](task, Incumbent(time_limit, on_event))
+    with Incumbent(time_limit, on_event).running() as incumbent:
+        result = METHODS[method](task, incumbent)
     result.check_score(dataset, score, rules)
     return result
 

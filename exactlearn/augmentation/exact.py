@@ -5,11 +5,13 @@ with another row, whatever its states are (theorem *Complete rows*, docs/theory/
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import Event
 from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.enumeration.gadget import (
@@ -27,18 +29,22 @@ from exactlearn.augmentation.enumeration.linked_program import (
     place_values,
     require_enumerable,
 )
-from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
+from exactlearn.augmentation.incumbent import (
+    Incumbent,
+    LimitReachedError,
+    Pause,
+    SolutionPool,
+    no_pause,
+)
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
-from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, merge_rows, pause
+from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve
-from exactlearn.solvers.progress import Pause, no_pause
-from exactlearn.solvers.result import Event
 
 STARTS = 3
 """Most starts of the climber that finds the first incumbent."""
@@ -103,10 +109,8 @@ def augment_branching(task: Task, incumbent: Incumbent) -> Augmentation:
 def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
     try:
         branch(task, SolutionPool(incumbent))
-    except LimitReachedError as limit:
-        return limit.status, "stopped before all branches were closed"
-    except KeyboardInterrupt:
-        return "interrupted", "interrupted before all branches were closed"
+    except LimitReachedError:
+        return incumbent.status, f"{incumbent.ending} before all branches were closed"
     return "optimal", ""
 
 
@@ -129,11 +133,9 @@ def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augm
         else:
             _begin(task, incumbent)
             status, message = search(task, incumbent)
-    except LimitReachedError as limit:
+    except LimitReachedError:
         offer_sparsest(task, incumbent)
-        status, message = limit.status, "stopped before the exact search began"
-    except KeyboardInterrupt:
-        status, message = "interrupted", "interrupted before the exact search began"
+        status, message = incumbent.status, f"{incumbent.ending} before the exact search began"
     if status == "optimal":
         incumbent.bound = incumbent.score
     return Augmentation.of(incumbent, status, method, message=message)
@@ -142,14 +144,10 @@ def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augm
 def _begin(task: Task, incumbent: Incumbent) -> None:
     """Find a bound that costs little, then a good solution in a share of the time limit."""
     incumbent.prove_families(bounds_without_rows(task))
-    incumbent.prove_families(bounds_by_complete_rows(task, between_blocks(incumbent)))
-    try:
-        with incumbent.hurried(CLIMBING):
-            incumbent.confirm(best_climb(task, incumbent, min(task.starts, STARTS), None))
-    except LimitReachedError as limit:
-        if limit.status == "interrupted":
-            raise
-        pause(incumbent)
+    incumbent.prove_families(bounds_by_complete_rows(task, incumbent.pause))
+    with suppress(LimitReachedError), incumbent.hurried(CLIMBING):
+        incumbent.confirm(best_climb(task, incumbent, min(task.starts, STARTS), None))
+    incumbent.pause()
 
 
 def _solve_linked(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:

@@ -1,18 +1,18 @@
 """Solutions (a DAG with a completion) and the best ones found so far, of which none is lost."""
 
 import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isfinite
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.scores import Score, score_family
-from exactlearn.solvers.result import Event, OnEvent
 
 IMPROVEMENT = 1e-7
 """Least improvement, relative to the score, that a step must bring: less is rounding."""
@@ -120,16 +120,23 @@ class Ledger:
 GRACE = 1.0
 """Seconds beyond the time limit in which a first solution may still be found."""
 
-STEADY = 0.2
-"""Seconds after which the listener hears of a search again between two blocks of its work."""
-
 ROUNDING = 1e-12
 """Relative difference of scores that is none."""
 
+Pause = Callable[[], None]
+"""Called between blocks of work whose results are of no use by halves; raises to end them."""
 
-@dataclass
-class Incumbent:
-    """The best DAG and completion so far, with the clock and the trace of improvements.
+
+def no_pause() -> None:
+    """Do not pause."""
+
+
+class LimitReachedError(Exception):
+    """Raised inside when a search is over before its result is; never leaves the package."""
+
+
+class Incumbent(SearchControl):
+    """The control of an augmentation, with the best DAG and completion so far.
 
     Several threads may share it.
 
@@ -138,28 +145,27 @@ class Incumbent:
     time_limit
         Seconds that the whole augmentation may take, or ``None``.
     on_event
-        Called at each improvement, and whenever a solver inside reports.
+        Called at each improvement, and at a steady rate.
+
+    Attributes
+    ----------
     restore
         For each missing cell of the user's table, its cell in the working table of merged rows;
         ``None`` where they are the same.
     """
 
-    time_limit: float | None = None
-    on_event: OnEvent | None = None
-    restore: NDArray[np.int64] | None = None
-    started: float = field(default_factory=time.monotonic)
-    parents: tuple[tuple[int, ...], ...] | None = None
-    working_values: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    score: float = -inf
-    bound: float = inf
-    tops: NDArray[np.float64] = field(default_factory=lambda: np.full(1, inf))
-    nodes: int = 0
-    trace: list[tuple[float, float, float]] = field(default_factory=list)
-    stopped: bool = False
-    hurry: float = inf
-    ledger: Ledger | None = None
-    _reported: float = -inf
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    def __init__(self, time_limit: float | None = None, on_event: OnEvent | None = None) -> None:
+        super().__init__(time_limit, on_event)
+        self.state = self._event
+        self.restore: NDArray[np.int64] | None = None
+        self.parents: tuple[tuple[int, ...], ...] | None = None
+        self.working_values = np.zeros(0, np.int64)
+        self.score, self.bound = -inf, inf
+        self.tops = np.full(1, inf)
+        self.nodes = 0
+        self.ledger: Ledger | None = None
+        self._hurried_until = inf
+        self._lock = threading.RLock()
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -169,45 +175,43 @@ class Incumbent:
         return self.working_values[self.restore]
 
     @property
-    def seconds(self) -> float:
-        """Wall time since the start."""
-        return time.monotonic() - self.started
-
-    @property
-    def remaining(self) -> float | None:
-        """Seconds left, never negative; ``None`` without a limit."""
-        return None if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
+    def is_over(self) -> bool:
+        """Whether a search is to end: while there is no solution, a grace beyond the limit."""
+        if self.is_stopped:
+            return True
+        if self.parents is None:
+            return monotonic() >= self.deadline + GRACE
+        return monotonic() >= min(self.deadline, self._hurried_until)
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the limit is reached, or the search was told to stop."""
-        return self.stopped or self.remaining == 0.0
+        """Whether the limit is reached or the search was stopped, solution or not."""
+        return super().is_over
 
     @property
-    def is_over(self) -> bool:
-        """Whether a search is to end: while there is no solution, a grace beyond the limit."""
-        limit = inf if self.time_limit is None else self.time_limit
-        if self.parents is None:
-            return self.seconds >= limit + GRACE
-        return self.stopped or self.seconds >= min(limit, self.hurry)
+    def ending(self) -> str:
+        """How a search ended that is over, in a word."""
+        return "interrupted" if self.is_stopped else "stopped"
 
     @contextmanager
     def hurried(self, share: float) -> Iterator[None]:
         """End what is inside, once there is a solution, after a share of the time that is left."""
-        if self.remaining is not None:
-            self.hurry = self.seconds + share * self.remaining
+        self._hurried_until = monotonic() + share * self.left
         try:
             yield
         finally:
-            self.hurry = inf
+            self._hurried_until = inf
 
-    def stop(self) -> None:
-        """Stop the searches in all threads at their next look at the clock."""
-        self.stopped = True
+    def pause(self) -> None:
+        """Report now and then; leave a computation whose result is of no use by halves.
 
-    def resume(self) -> None:
-        """Let other searches begin after those that were told to stop have ended."""
-        self.stopped = False
+        Raises
+        ------
+        LimitReachedError
+            When the search is over.
+        """
+        if not self.goes_on():
+            raise LimitReachedError
 
     def count_nodes(self, nodes: int) -> None:
         """Add the nodes of a finished search tree."""
@@ -220,7 +224,7 @@ class Incumbent:
             if solution.score > self.score + ROUNDING * max(1.0, abs(solution.score)):
                 self.parents, self.working_values = solution.parents, solution.values
                 self.score = solution.score
-                self._report()
+                self.record()
 
     def confirm(self, solution: Solution) -> None:
         """Prefer a solution that is proven to be locally optimal to another of the same score."""
@@ -249,7 +253,7 @@ class Incumbent:
         if bound < self.bound:
             self.bound = bound
             if self.parents is not None:
-                self._report()
+                self.record()
 
     def prove_families(self, tops: NDArray[np.float64]) -> None:
         """Keep bounds on the best family of each variable, shape (n,), and what they prove."""
@@ -257,38 +261,16 @@ class Incumbent:
         self.prove(float(self.tops.sum()))
 
     def tick(self, nodes: int) -> None:
-        """Pass on that a solver inside is alive, at a number of nodes beyond those counted.
+        """Report that a solver inside is at a number of nodes beyond those counted."""
+        self._tell(self._event(nodes))
 
-        Raises
-        ------
-        KeyboardInterrupt
-            When the searches were told to stop: what solvers take as such.
-        """
-        if self.stopped:
-            raise KeyboardInterrupt
-        if self.on_event is not None:
-            with self._lock:
-                self.on_event(self._event(self.nodes + nodes))
+    def _tell(self, event: Event) -> None:
+        with self._lock:
+            super()._tell(event)
 
-    def look(self) -> None:
-        """Pass on that a search is alive, unless that was done a moment ago.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            As :meth:`tick`.
-        """
-        if self.stopped or time.monotonic() - self._reported >= STEADY:
-            self.tick(0)
-
-    def _report(self) -> None:
-        self.trace.append((self.seconds, self.score, self.bound))
-        if self.on_event is not None:
-            self.on_event(self._event(self.nodes))
-
-    def _event(self, nodes: int) -> Event:
-        self._reported = time.monotonic()
+    def _event(self, nodes: int = 0) -> Event:
         values = () if self.parents is None else tuple(self.values.tolist())
+        nodes += self.nodes
         return Event(self.seconds, self.score, self.bound, nodes, self.parents, values)
 
 

@@ -11,24 +11,23 @@ rows have the same losses.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
-from time import monotonic
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent
+from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent, LimitReachedError
 from exactlearn.augmentation.local_search.hill_climber import best_climb
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +117,6 @@ def profile(
             f"the best solution fills {len(best.values)} cells, but "
             f"{len(dataset.missing_cells)} are missing: pass the table that it was found for"
         )
-    begun = monotonic()
     options = {
         "method": best.method,
         "max_parents": max_parents,
@@ -132,27 +130,22 @@ def profile(
     }
     known = Known.without_search(dataset, best)
     claims: list[AugmentationStatus] = [best.status]
-    try:
+    with SearchControl(time_limit).running() as control:
         if best.bound < inf:
             rules = FamilyRules.of(max_parents, required, forbidden)
-            known.climb(score, rules, solver, time_limit)
+            known.climb(score, rules, solver, control)
         while known.is_open.any() and claims[-1] != "interrupted":
-            left = None if time_limit is None else time_limit - (monotonic() - begun)
-            if left is not None and left <= 0.0:
-                claims.append("feasible")
+            if control.is_over:
+                claims.append(control.status)
                 break
-            share = None if left is None else left / int(known.is_open.sum())
+            share = control.part(1 / int(known.is_open.sum())).remaining
             claims.append(known.search(score, {**options, "time_limit": share}))
-    except LimitReachedError as limit:
-        claims.append(limit.status)
-    except KeyboardInterrupt:
-        claims.append("interrupted")
     return Profile(
         best=best,
         scores=known.scores,
         bounds=known.bounds,
         status=max(claims, key=_WEAKER.index),
-        seconds=monotonic() - begun,
+        seconds=control.seconds,
     )
 
 
@@ -207,15 +200,18 @@ class Known:
         equal = np.unique(row_keys, axis=0, return_inverse=True)[1].reshape(-1)
         return cls(dataset, best, scores, bounds, is_open, completions, equal)
 
-    def climb(self, score: Score, rules: FamilyRules, solver: str, limit: float | None) -> None:
+    def climb(self, score: Score, rules: FamilyRules, solver: str, control: SearchControl) -> None:
         """Climb once with each missing cell at each state, to order the searches."""
-        clock = Incumbent(limit)
         for cell, state in np.argwhere(self.is_open):
             held = np.arange(len(self.equal)) == cell
             values = np.where(held, state, self.best.values)
             table = _filled(self.dataset, held, values)
             task = Task(table, score, rules, solver, start=values[~held])
-            solution = best_climb(task, Incumbent(clock.remaining), 1, None)
+            try:
+                with Incumbent(control.remaining).running() as incumbent:
+                    solution = best_climb(task, incumbent, 1, None)
+            except LimitReachedError:
+                return
             values[~held] = solution.values
             self._take(values, solution.score)
 

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Incumbent, Solution, SolutionPool
+from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution, SolutionPool
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
-from exactlearn.augmentation.task import LimitReachedError, Task, merge_rows
+from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.enumeration.networks import enumerate_networks
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent
 
 Distinct = Literal["solutions", "completions"]
 """What two answers must differ in."""
@@ -121,12 +121,13 @@ def best_solutions(
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(merge_rows(dataset, incomplete=False).dataset, score, rules, solver, seed)
     left = None if time_limit is None else max(0.0, time_limit - spent)
-    pool = SolutionPool(Incumbent(left, on_event), k, distinct == "completions")
-    if best.parents is not None:
-        pool.take(task.solution(best.parents, best.values))
     status = best.status
-    if status == "optimal":
-        status = _rank(task, pool)
+    with Incumbent(left, on_event).running() as incumbent:
+        pool = SolutionPool(incumbent, k, distinct == "completions")
+        if best.parents is not None:
+            pool.take(task.solution(best.parents, best.values))
+        if status == "optimal":
+            status = _rank(task, pool)
     return Ranking(solutions=pool.ranked, status=status, seconds=spent + pool.incumbent.seconds)
 
 
@@ -134,10 +135,8 @@ def _rank(task: Task, pool: SolutionPool) -> AugmentationStatus:
     try:
         _take_neighbours(task, pool)
         branch(task, pool)
-    except LimitReachedError as limit:
-        return limit.status
-    except KeyboardInterrupt:
-        return "interrupted"
+    except LimitReachedError:
+        return pool.incumbent.status
     return "optimal"
 
 
@@ -159,8 +158,7 @@ def _take_neighbours(task: Task, pool: SolutionPool) -> None:
     states = task.dataset.cardinalities[task.dataset.missing_cells[:, 1]]
     for cell, r in enumerate(states):
         for state in range(int(r)):
-            if incumbent.out_of_time:
-                raise LimitReachedError("feasible")
+            incumbent.pause()
             changed = values.copy()
             changed[cell] = state
             result = task.solve(task.families(changed), incumbent)

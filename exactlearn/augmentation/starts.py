@@ -13,8 +13,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.incumbent import Incumbent
-from exactlearn.augmentation.task import Task, between_blocks
+from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn.augmentation.incumbent import Incumbent, Pause, no_pause
+from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset
@@ -22,7 +23,6 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
 from exactlearn.solvers.primal_heuristic import heuristic_selection
-from exactlearn.solvers.progress import Pause, no_pause
 
 Dag = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
@@ -35,7 +35,7 @@ def heuristic_network(
     budget: int,
     perturbations: int,
     seed: int,
-    pause: Pause = no_pause,
+    control: SearchControl = UNLIMITED,
 ) -> tuple[Dag, float]:
     """Primal heuristic: search among the orders of the variables; proves nothing.
 
@@ -52,8 +52,8 @@ def heuristic_network(
         How often, for each variable, the search continues from a perturbed copy of its best order.
     seed
         Seed of all randomness.
-    pause
-        Called between blocks of work; what it raises passes through.
+    control
+        Ends the search with the best network so far.
 
     Returns
     -------
@@ -65,7 +65,12 @@ def heuristic_network(
     for component in split(problem):
         share = budget * component.n_candidates // problem.n_candidates
         found = heuristic_selection(
-            component, position, budget=share, perturbations=perturbations, seed=seed, pause=pause
+            component,
+            position,
+            budget=share,
+            perturbations=perturbations,
+            seed=seed,
+            control=control,
         )
         chosen[component.variables] = component.candidate[found]
     return tuple(problem.parent_set(int(c)) for c in chosen), float(problem.scores[chosen].sum())
@@ -169,7 +174,7 @@ def hard_em_completion(
     seen: set[bytes] = set()
     while len(seen) < ROUNDS and values.tobytes() not in seen and not incumbent.out_of_time:
         seen.add(values.tobytes())
-        values = fitted_completion(task, values, between_blocks(incumbent))
+        values = fitted_completion(task, values, incumbent.pause)
     return values
 
 

@@ -6,8 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
-from exactlearn.augmentation.result import AugmentationStatus
+from exactlearn.augmentation.incumbent import (
+    Incumbent,
+    LimitReachedError,
+    Pause,
+    Solution,
+    no_pause,
+    total_score,
+)
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
@@ -15,16 +21,6 @@ from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem, Result, solve
-from exactlearn.solvers.progress import Pause, no_pause
-from exactlearn.solvers.result import Event
-
-
-class LimitReachedError(Exception):
-    """Raised inside when the time is up or the user interrupts; never leaves the package."""
-
-    def __init__(self, status: AugmentationStatus) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +115,7 @@ class Task:
             time_limit=incumbent.remaining,
             start=None if start is None else start.parents,
             seed=self.seed,
-            on_event=lambda event: _tick(incumbent, event),
+            on_event=lambda event: incumbent.tick(event.nodes),
         )
         incumbent.count_nodes(result.nodes)
         if result.parents is None:
@@ -129,41 +125,10 @@ class Task:
         return result
 
 
-def _tick(incumbent: Incumbent, event: Event) -> None:
-    incumbent.tick(event.nodes)
-
-
 def require_proof(result: Result) -> None:
     """Raise :class:`LimitReachedError` unless a result is proven."""
     if result.status != "optimal":
-        raise LimitReachedError("interrupted" if result.status == "interrupted" else "feasible")
-
-
-def between_blocks(incumbent: Incumbent) -> Pause:
-    """Return what does as :func:`pause` does, but lets the listener hear of us now and then only.
-
-    So it may be called between blocks of work of any size.
-    """
-
-    def look() -> None:
-        incumbent.look()
-        if incumbent.is_over:
-            raise LimitReachedError("feasible")
-
-    return look
-
-
-def pause(incumbent: Incumbent) -> None:
-    """Let the listener hear of us; stop at the time limit, a little later without any solution.
-
-    Raises
-    ------
-    LimitReachedError
-        When the time is up.
-    """
-    incumbent.tick(0)
-    if incumbent.is_over:
-        raise LimitReachedError("feasible")
+        raise LimitReachedError
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.pipeline import incomplete_options, load
@@ -21,7 +22,6 @@ from exactlearn.reporting.report import (
     plain_table,
     shown_cells,
 )
-from exactlearn.solvers.result import OnEvent
 
 if TYPE_CHECKING:
     from exactlearn.augmentation.profile import Profile

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn._runtime.interrupts import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Compile
 from exactlearn.commands.output import Output, require_records, require_suffix, write_json

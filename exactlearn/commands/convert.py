@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
-from exactlearn._runtime.interrupts import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Convert
 from exactlearn.commands.output import Output, is_folder, require_parent

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.control import OnEvent
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.sections import Selection
@@ -18,7 +19,6 @@ from exactlearn.solvers.enumeration.networks import (
     enumerate_classes,
     enumerate_networks,
 )
-from exactlearn.solvers.result import OnEvent
 
 SHOWN_NETWORKS, SHOWN_ARCS = 20, 30
 """Most networks and arcs that the printed tables show."""

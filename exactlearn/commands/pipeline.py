@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import OnEvent
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
@@ -31,7 +32,7 @@ from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent, Status
+from exactlearn.solvers.result import Status
 
 if TYPE_CHECKING:
     from exactlearn.augmentation import Augmentation

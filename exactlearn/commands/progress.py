@@ -9,9 +9,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from exactlearn._runtime.control import Event
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.reporting.report import number, percent
-from exactlearn.solvers.result import Event
 
 WRITING_SHARE = 0.1
 """Share of the time that writing the incumbent may take."""

@@ -2,7 +2,7 @@
 
 import csv
 
-from exactlearn._runtime.interrupts import ended_by_signal
+from exactlearn._runtime.control import ended_by_signal
 from exactlearn.commands.declarations import Query
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.questions import answers

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import atomic_write
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -54,7 +55,6 @@ from exactlearn.reporting.report import (
     run_tables,
     size_told,
 )
-from exactlearn.solvers.result import OnEvent
 
 RESULTS = Path("results")
 

@@ -5,13 +5,14 @@ from typing import Any, TypeVar
 
 import click
 
+from exactlearn._runtime.control import Event, OnEvent
 from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figures, write_incumbent
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.progress import Incumbent, ProgressDisplay
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
 from exactlearn.reporting.drawing import network_drawing
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
-from exactlearn.solvers.result import Event, OnEvent, Result
+from exactlearn.solvers.result import Result
 
 L = TypeVar("L", bound=Learned)
 

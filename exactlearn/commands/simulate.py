@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from exactlearn._runtime.interrupts import ended_by_signal
+from exactlearn._runtime.control import ended_by_signal
 from exactlearn.commands.declarations import Simulate
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.data.missingness import hide

@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.artifacts import Artifacts, writable, write_trace_in, write_trace_to
 from exactlearn.commands.declarations import Solve
@@ -35,7 +36,6 @@ from exactlearn.instances import locate
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
-from exactlearn.solvers.result import OnEvent
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation import augment
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.bayesnet.em import fit_em
@@ -31,7 +32,6 @@ from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.scoring.scores import BDeu, Score, as_score
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent
 from exactlearn.structure.structural_em import structural_em
 
 Learner = Literal[

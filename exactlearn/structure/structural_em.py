@@ -24,9 +24,10 @@ from math import inf
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, LimitReachedError, Solution
+from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -36,7 +37,7 @@ from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.problem import Arc
-from exactlearn.solvers.result import OnEvent, Result
+from exactlearn.solvers.result import Result
 from exactlearn.structure.expansion import expand
 from exactlearn.structure.result import (
     FittedNetwork,
@@ -138,8 +139,8 @@ def structural_em(
         )
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed)
-    alternation = _Alternation(task, chosen, alpha, completions, Incumbent(time_limit, on_event))
-    result = alternation.run(starts)
+    with Incumbent(time_limit, on_event).running() as incumbent:
+        result = _Alternation(task, chosen, alpha, completions, incumbent).run(starts)
     result.check(dataset, score)
     return result
 
@@ -182,10 +183,8 @@ class _Alternation:
                 if not self._alternate(self._first_table(start)):
                     status = "feasible"
                     self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
-        except LimitReachedError as limit:
-            status = "interrupted" if limit.status == "interrupted" else "feasible"
-        except KeyboardInterrupt:
-            status = "interrupted"
+        except LimitReachedError:
+            status = self.incumbent.status
         return self._answer(status)
 
     def _first_table(self, start: int) -> Dataset:
@@ -212,10 +211,8 @@ class _Alternation:
             network = self._fitted(table, parents, random=not seen)
             fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
             self._offer(fitted)
-            if result.status == "interrupted" or self.incumbent.out_of_time:
-                raise LimitReachedError(
-                    "interrupted" if result.status == "interrupted" else "feasible"
-                )
+            if self.incumbent.out_of_time:
+                raise LimitReachedError
             met = parents if self.variant == "expected" else fitted.values.tobytes()
             if met in seen:
                 self.incumbent.confirm(self._solution(fitted))
@@ -233,7 +230,7 @@ class _Alternation:
             max_parents=rules.max_parents,
             required=rules.required,
             forbidden=rules.forbidden,
-            on_progress=self._look_at_the_clock,
+            on_progress=lambda done, total: self._look_at_the_clock(),
         )
         solution = None if start is None else Solution(start, NO_VALUES, -inf)
         result = self.task.solve(problem, self.incumbent, solution)
@@ -243,10 +240,10 @@ class _Alternation:
         assert result.parents is not None
         return result, result.parents
 
-    def _look_at_the_clock(self, done: int, total: int) -> None:
+    def _look_at_the_clock(self) -> None:
+        self.incumbent.look()
         if self.incumbent.out_of_time:
-            raise LimitReachedError("feasible")
-        self.incumbent.tick(0)
+            raise LimitReachedError
 
     def _is_best(self, parents: Parents | None, table: Dataset, result: Result) -> bool:
         """Return whether the current DAG has the best score of its own expected counts."""

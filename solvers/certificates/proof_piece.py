@@ -5,12 +5,13 @@ what it finds is a suggestion of multipliers, or of an arc to branch on.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
+
+from exactlearn._runtime.control import SearchControl
 
 from ..lp.clusters import Counted, Support, take_support
 from ..lp.multipliers import Multipliers
@@ -18,7 +19,6 @@ from ..lp.relaxation import Relaxation, Relaxed
 from ..lp.root import solve_root
 from ..lp.separation import counted_clusters, violated_clusters
 from ..problem import Problem, offsets
-from ..progress import OutOfTime, Pause
 from .certificate import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from .checker import Problem as Lists
 
@@ -64,7 +64,7 @@ class Piece:
             self.problem, start=self.chosen, clusters=pool.clusters, counts=pool.counts
         )
 
-    def root(self, clusters: Sequence[Cluster], enough: float, pause: Pause) -> Pairs:
+    def root(self, clusters: Sequence[Cluster], enough: float, control: SearchControl) -> Pairs:
         """Return rounded multipliers of the whole piece; what they need becomes the pool.
 
         Parameters
@@ -73,25 +73,20 @@ class Piece:
             Clusters that may help; those not inside of the piece are left out.
         enough
             Stop as soon as the bound is at most this.
-        pause
-            May raise :class:`OutOfTime`; then the multipliers so far are returned.
+        control
+            Ends the search for multipliers; those so far are returned.
         """
         known = self._counted(clusters)
-        best = [Multipliers.none(len(self.chosen))]
-        with suppress(OutOfTime):
-            solve_root(
-                self.problem,
-                chosen=self.chosen,
-                clusters=known,
-                enough=enough,
-                pause=pause,
-                on_bound=lambda _, multipliers: best.append(multipliers),
-            )
-        pairs = self.pairs(best[-1])
+        root = solve_root(
+            self.problem, chosen=self.chosen, clusters=known, enough=enough, control=control
+        )
+        pairs = self.pairs(root.multipliers)
         self.pool = [cluster for cluster, _ in pairs]
         return pairs
 
-    def solve(self, lists: Lists, enough: float, pause: Pause) -> tuple[Relaxed, Pairs]:
+    def solve(
+        self, lists: Lists, enough: float, control: SearchControl
+    ) -> tuple[Relaxed, Pairs] | None:
         """Solve the relaxation of a node by cutting planes; return it with rounded multipliers.
 
         Parameters
@@ -100,28 +95,29 @@ class Piece:
             Candidates that may be selected; every variable has one at least.
         enough
             Stop as soon as the bound is at most this.
-        pause
-            What it raises now and then passes through.
+        control
+            Ends the search for cutting planes; then ``None`` is returned.
         """
         self.relaxation.allow(self.held(lists))
         history: list[float] = []
-        while True:
-            relaxed = self.relaxation.solve(pause)
+        while control.goes_on() and (relaxed := self.relaxation.solve(control)) is not None:
             history.append(relaxed.objective)
             if not relaxed.feasible or relaxed.objective <= enough or _stalls(history, enough):
                 return relaxed, self.pairs(relaxed.multipliers)
-            pause()
             cuts = self._cuts(relaxed.x)
             if not len(cuts):
                 return relaxed, self.pairs(relaxed.multipliers)
             if len(history) == 1 or history[-1] < history[-2] - TINY * abs(history[-2]):
                 self.relaxation.keep(relaxed.multipliers.values > TINY)
             self.relaxation.add(cuts.clusters, cuts.counts)
+        return None
 
     def quick_relaxation(
-        self, held: NDArray[np.bool_], parent: int, child: int, there: int, pause: Pause
+        self, held: NDArray[np.bool_], parent: int, child: int, there: int, control: SearchControl
     ) -> Relaxed | None:
-        """Solve the relaxation with or without an arc, without new cuts; ``None``: no candidates.
+        """Solve the relaxation with or without an arc, without new cuts.
+
+        Return ``None`` when there are no candidates, or the control ends that.
 
         Parameters
         ----------
@@ -129,8 +125,8 @@ class Piece:
             Candidates that may be selected, shape (m,).
         parent, child, there
             The arc, and whether it is there.
-        pause
-            What it raises now and then passes through.
+        control
+            Ends the linear program.
         """
         at = self.variables.index(child)
         own = slice(self.problem.first[at], self.problem.first[at + 1])
@@ -139,7 +135,7 @@ class Piece:
         if not side[own].any():
             return None
         self.relaxation.allow(side)
-        return self.relaxation.solve(pause)
+        return self.relaxation.solve(control)
 
     def pairs(self, multipliers: Multipliers) -> Pairs:
         """Return multipliers, rounded, of clusters in the whole problem's numbers."""

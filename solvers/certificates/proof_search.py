@@ -7,7 +7,7 @@ time or nodes run out, open nodes are leaves with the bounds they have.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
 from math import prod
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from exactlearn._runtime.control import SearchControl
+
 from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxed
-from ..progress import OutOfTime
 from .certificate import (
     DENOMINATOR,
     Arc,
@@ -88,8 +89,8 @@ class Proof:
     chosen, known
         Parents, as bits, of each variable in the best selection known, and the scores of those
         parent sets in multiples of ``1 / grid``.
-    pause
-        Called between linear programs; raises :class:`OutOfTime` to make an end.
+    control
+        Ends the proof between linear programs, with the bounds so far.
     nodes_left
         Nodes that may still be branched on.
     tolerance
@@ -99,10 +100,9 @@ class Proof:
     grid: int
     chosen: Sequence[int]
     known: Sequence[int]
-    pause: Callable[[], None]
+    control: SearchControl
     nodes_left: int
     tolerance: int = 0
-    stopped: bool = field(default=False, init=False)
 
     def prove(self, problem: Problem, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Return a node for a problem, its bound at most ``slack`` above the known score if it can.
@@ -133,10 +133,10 @@ class Proof:
 
     def _part(self, problem: Problem, score: int, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
-        if self.stopped:
+        if self.control.is_over:
             return leaf(problem, (), self.grid, score + slack)
         piece = Piece(problem, self.grid, self.chosen)
-        pairs = piece.root(clusters, self.aim(score, slack), self.pause)
+        pairs = piece.root(clusters, self.aim(score, slack), self.control)
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack:
             return first
@@ -153,11 +153,7 @@ class Proof:
 
     def ends(self) -> bool:
         """Tell whether time or nodes have run out."""
-        try:
-            self.pause()
-        except OutOfTime:
-            self.stopped = True
-        return self.stopped or self.nodes_left <= 0
+        return not self.control.goes_on() or self.nodes_left <= 0
 
 
 class Tree:
@@ -189,14 +185,10 @@ class Tree:
         while self._heap and not self.proof.ends():
             self.proof.nodes_left -= 1
             node = heappop(self._heap)[-1]
-            try:
-                self._expand(node)
-            except OutOfTime:
-                self.proof.stopped = True
-                node.put(node.known)
+            self._expand(node)
         for _, _, node in self._heap:
-            stopped = self.proof.stopped
-            node.put(node.known if stopped else self._leaf(node.problem, node.pairs))
+            is_over = self.proof.control.is_over
+            node.put(node.known if is_over else self._leaf(node.problem, node.pairs))
         return found[-1]
 
     def _push(self, bound: float, node: Open) -> None:
@@ -211,7 +203,11 @@ class Tree:
         if not placeable(node.problem):
             node.put(Leaf(self.target))
             return
-        relaxed, pairs = self.piece.solve(node.problem, self.enough, self.proof.pause)
+        solved = self.piece.solve(node.problem, self.enough, self.proof.control)
+        if solved is None:
+            node.put(node.known)
+            return
+        relaxed, pairs = solved
         done = self._leaf(node.problem, pairs)
         if done.bound <= self.target:
             node.put(done)
@@ -264,7 +260,7 @@ class Tree:
 
     def _try(self, held: NDArray[np.bool_], parent: int, child: int, there: int) -> "Side":
         """Solve the linear program of one side of a branching, without new cuts."""
-        relaxed = self.piece.quick_relaxation(held, parent, child, there, self.proof.pause)
+        relaxed = self.piece.quick_relaxation(held, parent, child, there, self.proof.control)
         if relaxed is None:
             return Side(parent, child, -np.inf, None)
         return Side(parent, child, relaxed.objective, relaxed.multipliers)

@@ -8,13 +8,14 @@ recomputed exactly; a node whose exact bound is too high is worked on. What cann
 the time is not claimed: the certificate then states the gap that is left.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, lcm
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import CheckError, OptionError
 
 from ..constraints import MaxParents
@@ -39,7 +40,7 @@ def certify(
     scores: str | None = None,
     clusters: Counted | NDArray[np.bool_] | None = None,
     gap: float = 0.0,
-    pause: Callable[[], None] = lambda: None,
+    control: SearchControl = UNLIMITED,
     nodes: int = MOST_NODES,
 ) -> Certificate:
     """Prove how good a network is, exactly.
@@ -59,9 +60,8 @@ def certify(
         they save time only.
     gap
         Relative gap ``(bound - score) / |score|`` at which the proof may end.
-    pause
-        Called every now and then; raises :class:`exactlearn.solvers.progress.OutOfTime` to make an
-        end, and the certificate states the gap reached.
+    control
+        Ends the proof; the certificate then states the gap reached.
     nodes
         Most nodes to branch on.
 
@@ -90,7 +90,7 @@ def certify(
     known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
     score = sum(known)
     tolerance = floor(Fraction(EXACT) * abs(score))
-    proof = Proof(grid, chosen, known, pause, nodes, tolerance)
+    proof = Proof(grid, chosen, known, control, nodes, tolerance)
     root = proof.prove(
         {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
         max(tolerance, floor(Fraction(gap) * abs(score))),

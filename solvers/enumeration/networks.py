@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from heapq import nlargest
 from itertools import combinations
 from math import inf, isfinite, log
-from time import monotonic
 from typing import Any, NamedTuple
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
 
 from ..constrained import answer, conflict
 from ..constraints import Condition, ForbiddenAdjacency
 from ..problem import Problem
-from ..progress import OutOfTime
-from ..result import ROUNDING, OnEvent, Result, Status
+from ..result import ROUNDING, Result, Status
 from ..select import solve
 from .neighbours import neighbours
 from .partition import Partition
@@ -118,15 +117,10 @@ def enumerate_networks(
     >>> [(found.parents, found.score) for found in enumerate_networks(problem, k=2).networks]
     [(((1,), ()), -3.0), (((), (0,)), -3.5)]
     """
-    begun = monotonic()
     _check(problem, k, factor, solver)
-    return _enumerate(
-        _search(problem, _other_network, solver, time_limit, on_event, options),
-        lambda parents: parents,
-        k,
-        factor,
-        begun,
-    )
+    with SearchControl(time_limit, on_event).running() as control:
+        search = _search(problem, _other_network, solver, control, options)
+        return _enumerate(search, lambda parents: parents, k, factor)
 
 
 @checked_arguments()
@@ -145,15 +139,10 @@ def enumerate_classes(
     The parameters are those of :func:`enumerate_networks`. Constraints hold for the networks that
     are returned, not for all members of their classes.
     """
-    begun = monotonic()
     _check(problem, k, factor, solver)
-    return _enumerate(
-        _search(problem, _other_class, solver, time_limit, on_event, options),
-        pattern,
-        k,
-        factor,
-        begun,
-    )
+    with SearchControl(time_limit, on_event).running() as control:
+        search = _search(problem, _other_class, solver, control, options)
+        return _enumerate(search, pattern, k, factor)
 
 
 def _check(problem: Problem, k: int | None, factor: float | None, solver: str) -> None:
@@ -179,16 +168,14 @@ def _search(
     problem: Problem,
     exclude: Callable[[Parents], Sequence[Case]],
     solver: str,
-    time_limit: float | None,
-    on_event: OnEvent | None,
+    control: SearchControl,
     options: dict[str, Any],
 ) -> Partition:
     return Partition(
         problem=problem,
         solve=solve,
         exclude=exclude,
-        deadline=inf if time_limit is None else monotonic() + time_limit,
-        on_event=on_event,
+        control=control,
         options={"solver": solver, **options},
     )
 
@@ -198,19 +185,13 @@ def _enumerate(
     kind: Callable[[Parents], Hashable],
     k: int | None,
     factor: float | None,
-    begun: float,
 ) -> Enumeration:
     """Search on until enough of different kinds are found; parts may share a class."""
     found: dict[Hashable, ScoredNetwork] = {}
     if k is not None:
         search.on_network = _Known(search, kind, k).learn
-    status: Status = "optimal"
-    try:
-        _collect(search, kind, k, factor, found)
-    except OutOfTime:
-        status = "feasible"
-    except KeyboardInterrupt:
-        status = "interrupted"
+    _collect(search, kind, k, factor, found)
+    status: Status = search.ended or "optimal"
     best = _best(search, list(found.values()), status)
     if not found and best.parents is not None:  # a limit came before anything was proven
         found[kind(best.parents)] = ScoredNetwork(best.parents, best.score)
@@ -221,7 +202,7 @@ def _enumerate(
         best=best,
         status=best.status if best.status == "infeasible" else status,
         bound=search.bound,
-        seconds=monotonic() - begun,
+        seconds=search.control.seconds,
         solved=search.solved,
     )
 
@@ -280,7 +261,7 @@ def _best(search: Partition, found: Sequence[ScoredNetwork], status: Status) -> 
     """Return what the search says about the best network alone."""
     problem = search.problem
     if not found and status == "optimal":
-        told = conflict(problem, solve, search.deadline)
+        told = conflict(problem, solve, search.control)
         return Result(
             parents=None, score=-inf, bound=-inf, status="infeasible", solver="", message=told
         )

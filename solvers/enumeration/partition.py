@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf, isinf
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from exactlearn._runtime.control import Event, SearchControl
 
 from ..candidate_table import CandidateTable, Point, Pricing, arc_price
 from ..constraints import ArcTotal, Clause, Constraint
@@ -28,8 +29,8 @@ from ..implied_arcs import with_implied_arcs
 from ..lp.multipliers import Multipliers
 from ..lp.root import cluster_multipliers
 from ..problem import Problem
-from ..progress import LEAST, OutOfTime
-from ..result import TOLERANCE, Event, OnEvent, Result
+from ..progress import LEAST
+from ..result import TOLERANCE, Result, Status
 from .neighbours import neighbours, repaired, total
 from .subproblems import (
     NOTHING,
@@ -82,16 +83,19 @@ class Partition:
         Networks that score no more than this are not wanted.
     first_only
         Any network that satisfies the constraints will do.
-    deadline
-        When to stop, by the monotonic clock.
+    control
+        The control of the whole search, which hears of its state.
     gap
         Relative gap that counts as none.
     on_network
         Called with the best network of a part, once it is proven.
-    on_event
-        Called with the state of the whole search.
     options
         Passed on to ``solve``.
+
+    Attributes
+    ----------
+    ended
+        Status of a search that ended before all that is wanted was found; ``None`` before.
     """
 
     problem: Problem
@@ -99,22 +103,22 @@ class Partition:
     exclude: Callable[[Parents], Sequence[Case]] | None = None
     floor: float = -inf
     first_only: bool = False
-    deadline: float = inf
+    control: SearchControl
     gap: float = 0.0
     start: Any = None
     on_network: Callable[[Incumbent], None] | None = None
-    on_event: OnEvent | None = None
     options: dict[str, Any] = field(default_factory=dict)
     incumbent: Incumbent = field(default=NOTHING, init=False)
     nodes: int = field(default=0, init=False)
     solved: int = field(default=0, init=False)
-    trace: list[tuple[float, float, float]] = field(default_factory=list, init=False)
+    ended: Status | None = field(default=None, init=False)
     _climbed: Incumbent = field(default=NOTHING, init=False)
+    _more: int = field(default=0, init=False)
     residual: float = field(default=-inf, init=False)
-    begun: float = field(default_factory=monotonic, init=False)
 
     def __post_init__(self) -> None:
         """Begin with the whole set as the only part, or with none when constraints contradict."""
+        self.control.state = self._state
         implied = with_implied_arcs(self.problem)
         problem = implied or self.problem
         problem = problem.select(problem.allowed)
@@ -147,24 +151,12 @@ class Partition:
         """The candidates that the constraints on single parent sets leave."""
         return self._table
 
-    @property
-    def seconds(self) -> float:
-        """Wall time since the start."""
-        return monotonic() - self.begun
-
     def advance(self) -> Incumbent | None:
-        """Return the next best network, or ``None`` when no wanted one is left.
+        """Return the next best network, or ``None``: no wanted one is left, or the search ended.
 
         Between two calls, :meth:`go_on` must exclude the one that was returned.
-
-        Raises
-        ------
-        OutOfTime
-            At the deadline; the state stays usable.
-        KeyboardInterrupt
-            When the solver was interrupted.
         """
-        while (node := self._next()) is not None:
+        while self.ended is None and (node := self._next()) is not None:
             self._current = node
             if node.best is not None:
                 return node.best
@@ -176,13 +168,7 @@ class Partition:
         return None
 
     def go_on(self) -> None:
-        """Exclude the network that was returned last, to find the next one.
-
-        Raises
-        ------
-        OutOfTime
-            At the deadline.
-        """
+        """Exclude the network that was returned last, to find the next one."""
         node = self._current
         assert node is not None
         assert node.best is not None
@@ -219,9 +205,9 @@ class Partition:
     def _look(self, node: Node) -> None:
         """Solve a part, and put back what is to be known of it."""
         self.nodes += 1
-        if monotonic() >= self.deadline:
-            self._give_back(node)
-            raise OutOfTime
+        if self.control.is_over:
+            self._end(node, self.control.status)
+            return
         self._climb()
         keep, extras = restrictions(self._table, node.steps)
         keep = self._table.limited(keep, self._least, self._most)
@@ -242,6 +228,8 @@ class Partition:
         met: Parents | None = None
         for pricing in reversed(self._table.pricings):
             result = self._relax(node, keep, pricing, least)
+            if self.ended is not None:
+                return
             if result is None:
                 break
             node.bound = min(node.bound, max(least, result.bound + pricing.refund))
@@ -286,7 +274,10 @@ class Partition:
     def _relax(
         self, node: Node, keep: NDArray[np.bool_], pricing: Pricing, least: float
     ) -> Result | None:
-        """Solve a part without regard to the constraints; ``None`` if nothing wanted is in it."""
+        """Solve a part without regard to the constraints.
+
+        ``None`` if nothing wanted is in it, or when the search ends: the node is then given back.
+        """
         part = self._table.part(keep, pricing.price)
         if not part.is_feasible:
             node.bound = min(node.bound, least)
@@ -296,18 +287,15 @@ class Partition:
             if self._is_unwanted(node.bound):
                 return None
         self.solved += 1
-        try:
+        with SearchControl(outer=self.control).running() as control:
             result = self.solve(
                 part,
-                time_limit=None if isinf(self.deadline) else max(0.0, self.deadline - monotonic()),
+                time_limit=self.control.remaining,
                 gap=self.gap,
                 start=node.start or self.start,
-                on_event=lambda event: self._hear(event, pricing),
+                on_event=lambda event: self._hear(event, pricing, control),
                 **self.options,
             )
-        except NothingWanted as known:
-            node.bound = min(node.bound, max(least, known.bound))
-            return None
         if result.status == "infeasible":
             node.bound = min(node.bound, least)
             return None
@@ -316,21 +304,18 @@ class Partition:
         node.bound = min(node.bound, max(least, result.bound + pricing.refund))
         if self._is_unwanted(node.bound):
             return None
-        if result.status == "interrupted":
-            self._give_back(node)
-            raise KeyboardInterrupt
-        if monotonic() >= self.deadline:
-            self._give_back(node)
-            raise OutOfTime
+        if self.control.is_over:
+            self._end(node, self.control.status)
+            return None
         if self.nodes >= HEURISTIC_NODES and self.incumbent.parents is not None:
-            self._give_back(node)
-            raise OutOfChances
+            self._end(node, "feasible")  # a solver that proves nothing has tried long enough
+            return None
         return result
 
     def _bounded(self, node: Node, part: Problem, pricing: Pricing, least: float) -> Problem:
         """Bound a part by multipliers of its own, and drop what these exclude."""
         wanted = max(self.floor, self._enough) - pricing.refund
-        multipliers = cluster_multipliers(part, self._pause, wanted)
+        multipliers = cluster_multipliers(part, self.control, wanted)
         bound = multipliers.bound(part) + pricing.refund
         node.bound = min(node.bound, max(least, bound))
         if least == -inf or self._is_unwanted(node.bound):
@@ -339,28 +324,30 @@ class Partition:
         everything = np.ones(part.n_candidates, np.bool_)
         return part.select(table.within(everything, least - pricing.refund))
 
-    def _pause(self) -> None:
-        if monotonic() >= self.deadline:
-            raise OutOfTime
-
-    def _give_back(self, node: Node) -> None:
-        self._current = None
+    def _end(self, node: Node, status: Status) -> None:
+        """End the search at a part, which stays open."""
+        self.ended = status
         self._push(node)
 
-    def _hear(self, event: Event, pricing: Pricing) -> None:
-        """Take networks that a solver meets on its way, and pass on how far the search is."""
+    def _hear(self, event: Event, pricing: Pricing, control: SearchControl) -> None:
+        """Take networks that a solver meets on its way, and pass on how far the search is.
+
+        The solver is stopped once its bound shows that nothing wanted is left.
+        """
         if event.parents is not None:
             score = event.score + pricing.price * _arcs(event.parents)
             if score > self.incumbent.score and not self.problem.violations(event.parents):
                 self._offer(Incumbent(score, event.parents, event.values))
-        self._tell(event.nodes)
+        self._more = event.nodes
+        self.control.record()
+        self._more = 0
         if self._is_unwanted(event.bound + pricing.refund):
-            raise NothingWanted(event.bound + pricing.refund)
+            control.stop()
 
     def _offer(self, found: Incumbent) -> None:
         if found.score > self.incumbent.score + LEAST * abs(found.score):
             self.incumbent = found
-            self._tell()
+            self.control.record()
 
     def _repair(self, met: Parents) -> None:
         """Look for an incumbent near a network that violates constraints."""
@@ -384,17 +371,11 @@ class Partition:
                     self._offer(Incumbent(score, parents))
                     break
 
-    def _tell(self, more: int = 0) -> None:
-        score, bound = self.incumbent.score, max(self.incumbent.score, self.bound)
-        if score > -inf and (not self.trace or self.trace[-1][1:] != (score, bound)):
-            self.trace.append((self.seconds, score, bound))
-        if self.on_event is not None:
-            self.on_event(
-                Event(
-                    self.seconds, score, bound, self.nodes + more,
-                    self.incumbent.parents, self.incumbent.values,
-                )
-            )  # fmt: skip
+    def _state(self) -> Event:
+        found = self.incumbent
+        bound, nodes = max(found.score, self.bound), self.nodes + self._more
+        seconds = self.control.seconds
+        return Event(seconds, found.score, bound, nodes, found.parents, found.values)
 
     def _clause(self, parents: Parents, extras: Sequence[Constraint]) -> Clause | None:
         """Return the shortest clause of the constraints that a network violates."""
@@ -410,7 +391,7 @@ class Partition:
             return
         self._priced = True
         bare = self._table.problem
-        multipliers = cluster_multipliers(bare, self._pause)
+        multipliers = cluster_multipliers(bare, self.control)
         self._table = CandidateTable.of(bare, multipliers)
         keep = np.ones(bare.n_candidates, np.bool_)
         loss = np.sort(self._table.loss(keep))
@@ -443,7 +424,7 @@ class Partition:
         except NoPrice:
             return
         if price:
-            multipliers = cluster_multipliers(self._table.part(everything, price), self._pause)
+            multipliers = cluster_multipliers(self._table.part(everything, price), self.control)
             self._table = self._table.priced(multipliers, price, limit)
 
     def _branch(self, node: Node, cases: Sequence[Case], start: Parents) -> None:
@@ -466,20 +447,8 @@ class Partition:
             self._push(child)
 
 
-class NothingWanted(OutOfTime):
-    """Raised inside a solver when its bound shows that nothing wanted is left."""
-
-    def __init__(self, bound: float) -> None:
-        super().__init__()
-        self.bound = bound
-
-
 class NoPrice(Exception):  # noqa: N818  (a signal, as below)
     """Raised when a problem at some price per arc was not solved."""
-
-
-class OutOfChances(Exception):  # noqa: N818  (a signal between our own functions, not an error)
-    """Raised when a solver that proves nothing has found something, and tried long enough."""
 
 
 def _spread(problem: Problem) -> float:

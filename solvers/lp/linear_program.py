@@ -12,10 +12,8 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.interrupts import stopped_by_interrupt
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import SolverError
-
-from ..progress import Pause, no_pause
 
 Starts = NDArray[np.int64]
 """Where each stretch of a concatenation begins, and where the last one ends."""
@@ -77,24 +75,26 @@ class LinearProgram:
         self._highs.changeColsBounds(k, columns.astype(np.int32), np.zeros(k), upper)
 
     def solve(
-        self, *, dual: bool, pause: Pause = no_pause
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the optimum, the columns' values and the rows' duals.
+        self, *, dual: bool, control: SearchControl = UNLIMITED
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return the optimum, the columns' values and the rows' duals; ``None`` when it is over.
 
         Parameters
         ----------
         dual
             Whether to begin with the dual simplex method (after rows were added) or the primal one.
-        pause
-            Called now and then; what it raises ends the simplex method and passes through.
+        control
+            Ends the simplex method.
         """
         highs = self._highs
         highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX if dual else PRIMAL_SIMPLEX)
-        _run(highs, pause)
         optimal = _engine.HighsModelStatus.kOptimal
+        if _ended_early(highs, control):
+            return None
         if highs.getModelStatus() != optimal:
             highs.clearSolver()  # the basis may be what it stumbles over
-            _run(highs, pause)
+            if _ended_early(highs, control):
+                return None
         status = highs.getModelStatus()
         if status != optimal:
             told = highs.modelStatusToString(status)
@@ -104,30 +104,31 @@ class LinearProgram:
         return float(highs.getObjectiveValue()), values, duals
 
 
-def _run(highs: Any, pause: Pause) -> None:
-    """Solve; raise what a pause raised, or Ctrl-C, once the solver has ended in good order.
+def _ended_early(highs: Any, control: SearchControl) -> bool:
+    """Solve; tell whether the control ended that. What a listener raises is raised afterwards.
 
-    Its callback runs at each iteration, and must not raise itself.
+    The solver calls back at each iteration; an exception must not leave that call.
     """
     failures: list[BaseException] = []
-    told = monotonic()
+    looked, is_over = monotonic(), False
 
     def look(kind: Any, message: str, state: Any, answer: Any, data: Any) -> None:
-        nonlocal told
-        if not failures and monotonic() - told >= PAUSE:
-            told = monotonic()
+        nonlocal looked, is_over
+        if not is_over and monotonic() - looked >= PAUSE:
+            looked = monotonic()
             try:
-                pause()
+                is_over = not control.goes_on()
             except BaseException as failure:
                 failures.append(failure)
-        answer.user_interrupt = bool(failures)
+                is_over = True
+        answer.user_interrupt = is_over
 
     highs.setCallback(look, None)
     highs.startCallback(_engine.cb.HighsCallbackType.kCallbackSimplexInterrupt)
-    with stopped_by_interrupt(lambda: failures.append(KeyboardInterrupt())):
-        highs.run()
+    highs.run()
     if failures:
         raise failures[0]
+    return is_over
 
 
 def _ones(

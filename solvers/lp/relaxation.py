@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 
 from ..components import Candidates, families_without_choices
 from ..problem import offsets
-from ..progress import Pause, no_pause
 from .linear_program import LinearProgram
 from .multipliers import Multipliers
 
@@ -138,13 +138,12 @@ class Relaxation:
         upper = np.where(allowed[self._candidates[changed]], np.inf, 0.0)
         self._lp.bound_columns(self.families.n_variables + np.flatnonzero(changed), upper)
 
-    def solve(self, pause: Pause = no_pause) -> Relaxed:
+    def solve(self, control: SearchControl = UNLIMITED) -> Relaxed | None:
         """Solve the linear program, with further columns until no allowed candidate improves it.
 
-        What ``pause`` raises now and then passes through.
+        Return ``None`` when the control ends that.
         """
-        while True:
-            relaxed = self._solve_columns(pause)
+        while (relaxed := self._solve_columns(control)) is not None:
             f = self.families
             adjusted = relaxed.multipliers.adjusted_families(f)
             entering = priced_in(
@@ -160,10 +159,14 @@ class Relaxation:
                 best = np.maximum.reduceat(np.where(self.allowed, adjusted, -np.inf), f.first[:-1])
                 return replace(relaxed, bound=relaxed.multipliers.total_of(best))
             self._enter(entering)
+        return None
 
-    def _solve_columns(self, pause: Pause) -> Relaxed:
+    def _solve_columns(self, control: SearchControl) -> Relaxed | None:
         n = self.families.n_variables
-        objective, values, duals = self._lp.solve(dual=not self._grown, pause=pause)
+        solved = self._lp.solve(dual=not self._grown, control=control)
+        if solved is None:
+            return None
+        objective, values, duals = solved
         self._grown = False
         x = np.zeros(len(self.allowed))
         x[self._candidates] = np.maximum(values[n:], 0.0)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
+
 from ..components import Candidates, Families, families_without_choices, split
 from ..problem import Problem
-from ..progress import Pause, no_pause
 from .clusters import Counted, Support, take_support
 from .dual_bounds import greedy_multipliers
 from .multipliers import Multipliers
@@ -89,7 +90,7 @@ def solve_root(
     chosen: NDArray[np.int64] | None = None,
     clusters: Counted | None = None,
     enough: float = -np.inf,
-    pause: Pause = no_pause,
+    control: SearchControl = UNLIMITED,
     on_bound: OnBound = no_listener,
     rounds: int = MOST_ROUNDS,
 ) -> Root:
@@ -107,8 +108,8 @@ def solve_root(
         Clusters to begin with, besides those of a quick dual ascent.
     enough
         Stop as soon as the bound is at most this; at the incumbent's score it stops anyway.
-    pause
-        Called now and then; what it raises passes through.
+    control
+        Ends the rounds; the bound is valid all the same.
     on_bound
         Called with each bound that is lower than all before, and its multipliers.
     rounds
@@ -116,15 +117,15 @@ def solve_root(
     """
     families = families_without_choices(component)
     start = Counted.none(families.n_variables) if clusters is None else clusters
-    planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent, pause, rounds)
+    planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent, control, rounds)
     enough = max(enough, incumbent)
-    while planes.bound > enough and planes.step():
-        pause()
+    while planes.bound > enough and control.goes_on() and planes.step():
+        pass
     return planes.root()
 
 
 def cluster_multipliers(
-    problem: Problem, pause: Pause = no_pause, enough: float = -np.inf
+    problem: Problem, control: SearchControl = UNLIMITED, enough: float = -np.inf
 ) -> Multipliers:
     """Return the multipliers of the linear relaxation of a problem without constraints.
 
@@ -132,8 +133,8 @@ def cluster_multipliers(
     ----------
     problem
         The problem; its choices are left out of account.
-    pause
-        Called now and then, and what it raises passes through.
+    control
+        Ends the search for multipliers; those so far are valid.
     enough
         Stop when the bound is at most this.
     """
@@ -147,7 +148,7 @@ def cluster_multipliers(
         if component.n_variables == 1:
             continue
         others = bound - component.relaxation
-        root = solve_root(component, enough=enough - others, pause=pause)
+        root = solve_root(component, enough=enough - others, control=control)
         bound = others + root.bound
         found.append(root.multipliers.widened(component.variables, problem.n_variables))
     return Multipliers(
@@ -168,11 +169,11 @@ class CuttingPlanes:
         start: Counted,
         on_bound: OnBound,
         incumbent: float = -np.inf,
-        pause: Pause = no_pause,
+        control: SearchControl = UNLIMITED,
         rounds: int = MOST_ROUNDS,
     ) -> None:
         self.families = families
-        self.pause = pause
+        self.control = control
         self.rounds = rounds
         self.incumbent = incumbent
         self.on_bound = on_bound
@@ -196,7 +197,10 @@ class CuttingPlanes:
 
     def step(self) -> bool:
         """Solve the relaxation and cut its solution off; tell whether that could be done."""
-        relaxed = self.relaxed = self.relaxation.solve(self.pause)
+        relaxed = self.relaxation.solve(self.control)
+        if relaxed is None:
+            return False
+        self.relaxed = relaxed
         self._note(relaxed)
         if self._is_stuck():
             return False
@@ -249,18 +253,17 @@ class CuttingPlanes:
             if not len(deep):
                 self.inner = between
             found = Counted.join(found, Counted.of(deep))
-        self.pause()
+        self.control.look()
         found = Counted.join(found, counted_clusters(support, n, MOST_CUTS, walk=False))
-        if len(found) < FEW:
-            self.pause()
+        if len(found) < FEW and self.control.goes_on():
             more = violated_clusters(support, n, MOST_CUTS, self.rng)
-            self.pause()
+            self.control.look()
             found = Counted.join(
                 found, Counted.of(more), counted_clusters(support, n, MOST_CUTS, walk=True)
             )
-        if not len(found) and self.programs < MOST_PROGRAMS:
+        if not len(found) and self.programs < MOST_PROGRAMS and not self.control.is_over:
             self.programs += 1
-            found = Counted.of(search_clusters(support, n, self.pause))
+            found = Counted.of(search_clusters(support, n, self.control))
         return found
 
     def _support(self, x: NDArray[np.float64]) -> Support:

@@ -26,10 +26,9 @@ from pyscipopt import Eventhdlr, Model, quicksum
 from pyscipopt.scip import PY_SCIP_EVENTTYPE as EVENT
 from pyscipopt.scip import PY_SCIP_PARAMEMPHASIS as EMPHASIS
 
-from exactlearn._runtime.interrupts import stopped_by_interrupt
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 
-from ..progress import Pause, no_pause
 from .closures import disjoint_clusters, members_of
 from .clusters import (
     LEAST,
@@ -398,11 +397,11 @@ def family_seeds(
     return seeds[:n_seeds]
 
 
-class Pausing(Eventhdlr):
-    """Pauses at each linear program; what a pause raises, or Ctrl-C, ends SCIP and is kept."""
+class Ending(Eventhdlr):
+    """Looks at the clock after each linear program; what a listener raises is kept for later."""
 
-    def __init__(self, pause: Pause) -> None:
-        self.pause = pause
+    def __init__(self, control: SearchControl) -> None:
+        self.control = control
         self.failure: BaseException | None = None
 
     def eventinit(self) -> None:
@@ -410,22 +409,21 @@ class Pausing(Eventhdlr):
         self.model.catchEvent(EVENT.LPSOLVED, self)
 
     def eventexec(self, event: object) -> None:
-        """Pause."""
+        """End SCIP when the search is over."""
         try:
-            self.pause()
+            goes_on = self.control.goes_on()
         except BaseException as failure:
-            self.stop(failure)
-
-    def stop(self, failure: BaseException) -> None:
-        """End SCIP."""
-        self.failure = failure
-        self.model.interruptSolve()
+            self.failure, goes_on = failure, False
+        if not goes_on:
+            self.model.interruptSolve()
 
 
-def search_clusters(support: Support, n: int, pause: Pause = no_pause) -> NDArray[np.bool_]:
+def search_clusters(
+    support: Support, n: int, control: SearchControl = UNLIMITED
+) -> NDArray[np.bool_]:
     """Return the violated clusters that an integer program finds, shape (found, n).
 
-    What ``pause`` raises now and then passes through.
+    Those found so far when the control ends the search.
     """
     model = Model("cluster")
     model.hideOutput()
@@ -443,12 +441,11 @@ def search_clusters(support: Support, n: int, pause: Pause = no_pause) -> NDArra
             model.addCons(y <= quicksum(member[p] for p in parents))
     model.addCons(quicksum(member) >= 2)
     model.setObjlimit(1.0 - LEAST)
-    pausing = Pausing(pause)
-    model.includeEventhdlr(pausing, "pausing", "pauses at each linear program")
-    with stopped_by_interrupt(lambda: pausing.stop(KeyboardInterrupt())):
-        model.optimize()
-    if pausing.failure is not None:
-        raise pausing.failure
+    ending = Ending(control)
+    model.includeEventhdlr(ending, "ending", "looks at the clock after each linear program")
+    model.optimize()
+    if ending.failure is not None:
+        raise ending.failure
     found = [[model.getSolVal(solution, m) > 0.5 for m in member] for solution in model.getSols()]
     clusters = np.array(found, np.bool_).reshape(-1, n)
     return clusters[violations(*support, clusters) > LEAST]

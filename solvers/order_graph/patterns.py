@@ -17,14 +17,13 @@ candidate that X in C may take has fewer than k parents in C. So we leave these 
 leaves few candidates that are not dominated, and add afterwards what they shift.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from threading import Event
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import kernel
 
 from ..components import undominated
@@ -99,10 +98,6 @@ def exchange(tie: NDArray[np.float64], group: NDArray[np.int64], groups: int) ->
         group[one], group[other] = b, a
 
 
-class _Stopped(Exception):  # noqa: N818  (a signal between our own functions, not an error)
-    """Raised in the threads that compute tables when nobody wants them any more."""
-
-
 class Patterns(NamedTuple):
     """The tables of consecutive groups.
 
@@ -127,9 +122,9 @@ def no_patterns(n: int) -> Patterns:
 
 
 def patterns_of(
-    numbered: Numbered, keep: NDArray[np.bool_], sizes: NDArray[np.int64], pause: Callable[[], None]
-) -> Patterns:
-    """Compute the tables of groups of consecutive variables.
+    numbered: Numbered, keep: NDArray[np.bool_], sizes: NDArray[np.int64], control: SearchControl
+) -> Patterns | None:
+    """Compute the tables of groups of consecutive variables; ``None`` when the control ends that.
 
     Parameters
     ----------
@@ -139,31 +134,27 @@ def patterns_of(
         Candidates that need to be considered, shape (m,).
     sizes
         Variables in each group.
-    pause
-        Called between blocks of work; may raise to stop.
+    control
+        Ends the computation between blocks of work.
     """
     shifts = offsets(sizes)
     starts = offsets(1 << sizes)
     values = np.zeros(starts[-1])
-    stop = Event()
-
-    def go_on() -> None:
-        if stop.is_set():
-            raise _Stopped
-
+    aside = control.aside()
     with ThreadPoolExecutor() as pool:
         filled = [
-            pool.submit(_fill, values[a:b], numbered, keep, int(shift), int(size), go_on)
+            pool.submit(_fill, values[a:b], numbered, keep, int(shift), int(size), aside)
             for a, b, shift, size in zip(starts[:-1], starts[1:], shifts[:-1], sizes, strict=True)
         ]
         try:
-            while wait(filled, PATIENCE).not_done:
-                pause()
-        except BaseException:
-            stop.set()
-            raise
+            while wait(filled, PATIENCE).not_done and control.goes_on():
+                pass
+        finally:
+            aside.stop()
     for done in filled:
         done.result()
+    if control.is_over:
+        return None
     return Patterns(values, starts[:-1], shifts)
 
 
@@ -173,7 +164,7 @@ def _fill(
     keep: NDArray[np.bool_],
     shift: int,
     size: int,
-    pause: Callable[[], None],
+    control: SearchControl,
 ) -> None:
     group = np.uint64(len(table) - 1) << np.uint64(shift)
     inside = numbered.members & ~group == 0
@@ -186,8 +177,9 @@ def _fill(
     masks = np.hstack([(graph.parents & group)[:, None], graph.few])
     graph = crossing.graph(costs, ours[undominated(graph.first, masks)])
     for start in range(0, len(table), BLOCK):
+        if control.is_over:
+            return
         fill_patterns(graph, table, shift, start, min(start + BLOCK, len(table)))
-        pause()
     least = np.full(numbered.component.n_variables, np.inf)
     np.minimum.at(least, numbered.child, numbered.adjusted)
     counts, values = within.multipliers.counts, within.multipliers.values
@@ -255,9 +247,11 @@ def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float)
 
 
 def useful_candidates(
-    patterns: Patterns, graph: OrderGraph, goal: float, pause: Callable[[], None]
-) -> NDArray[np.bool_]:
+    patterns: Patterns, graph: OrderGraph, goal: float, control: SearchControl
+) -> NDArray[np.bool_] | None:
     """Tell which candidates may be on a path that costs less than a goal, shape (m,).
+
+    Return ``None`` when the control ends that.
 
     Parameters
     ----------
@@ -267,8 +261,8 @@ def useful_candidates(
         The candidates, sorted by reduced cost within each variable, and all rows.
     goal
         The cost to stay below.
-    pause
-        Called between blocks of work; may raise to stop.
+    control
+        Ends the computation between blocks of work.
     """
     useful = np.zeros(len(graph.losses), np.bool_)
     ends = np.append(patterns.starts[1:], len(patterns.values))
@@ -279,9 +273,10 @@ def useful_candidates(
         forward[0] = 0.0
         limit = goal - (total - float(table[-1]))
         for start in range(0, len(table), BLOCK):
+            if not control.goes_on():
+                return None
             stop = min(start + BLOCK, len(table))
             pass_through(graph, table, forward, useful, shift, limit, start, stop)
-            pause()
     return useful
 
 

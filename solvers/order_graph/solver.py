@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 
 from exactlearn.errors import OptionError, TooLargeError
 
-from ..component_solver import SolverOptions
+from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
 from ..lp.multipliers import Multipliers
-from ..progress import Progress
-from ..result import Status
 from .bounds import Scratch, propagate, quick_bound, scratch_for
 from .patterns import (
     coupling,
@@ -64,12 +62,6 @@ BEGINNING = 1 << 12
 ROUNDING = 1e-10
 """Relative error of a cost, which is a sum of up to some hundred numbers."""
 
-DEFAULT = SolverOptions()
-
-
-class _GivenUp(Exception):  # noqa: N818  (a signal between our own functions, not an error)
-    """Raised when there are more states than a limit allows; its text says so."""
-
 
 def refuse_unsuitable(component: Component) -> None:
     """Raise when a component has choices or too many variables for the order graph.
@@ -93,32 +85,21 @@ def refuse_unsuitable(component: Component) -> None:
         )
 
 
-def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT) -> Status:
-    """Solve the component number ``k`` of the progress, which holds incumbent and bound.
+def solve_component(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Outcome:
+    """Solve a component by searches with rising thresholds.
 
-    Without multipliers the search is the classical one with the simple heuristic. Memory for states
-    is 4 GiB by default.
-
-    Returns
-    -------
-    Status
-        ``optimal``; ``infeasible`` when every selection has a cycle; ``feasible`` when a
-        limit was reached, with the bound so far in the progress.
+    Without multipliers among the options the search is the classical one with the simple heuristic.
+    Memory for states is 4 GiB by default.
 
     Raises
     ------
-    OutOfTime
-        At the time limit, as all solvers that watch no clock of their own.
     OptionError, TooLargeError
         When the component has choices, or more than 64 variables.
     """
-    refuse_unsuitable(progress.components[k])
-    try:
-        return _Sweeps(progress, k, options).run(options.absolute_gap)
-    except _GivenUp as stop:
-        if options.explain:
-            progress.note(str(stop))
-        return "feasible"
+    refuse_unsuitable(component)
+    return _Sweeps(component, control).run()
 
 
 @dataclass(frozen=True)
@@ -132,9 +113,8 @@ class _Swept:
 class _Sweeps:
     """Searches of one component with rising thresholds."""
 
-    def __init__(self, progress: Progress, k: int, options: SolverOptions) -> None:
-        self.progress, self.k = progress, k
-        self.component = component = progress.components[k]
+    def __init__(self, component: Component, control: ComponentControl) -> None:
+        self.component, self.control, options = component, control, control.options
         n, kept = component.n_variables, options.kept
         self.rows = (options.multipliers or Multipliers.none(n)).positive()
         self.memory = MEMORY if options.memory_limit is None else options.memory_limit
@@ -156,16 +136,15 @@ class _Sweeps:
     @property
     def gap(self) -> float:
         """How far the incumbent lies below the Lagrangian bound."""
-        component = self.component
-        if self.progress.scores[self.k] == -inf:
+        known = self.control.incumbent
+        if known is None:
             return inf
-        chosen = self.progress.selected[self.k]
-        return float(losses_of(component)[chosen].sum()) - self.priced.loss
+        return float(losses_of(self.component)[known.chosen].sum()) - self.priced.loss
 
-    def run(self, absolute_gap: float) -> Status:
-        """Search until the gap is at most the absolute_gap."""
+    def run(self) -> Outcome:
+        """Search until the gap is at most the absolute gap."""
         self._prove(0.0)
-        goal = self.gap - absolute_gap
+        goal = self.gap - self.control.options.absolute_gap
         tolerance = ROUNDING * (1.0 + abs(self.priced.loss))
         first_share = self.parameters.first_share
         threshold = first_share * goal if goal < inf else max(1.0, 0.01 * self.priced.loss)
@@ -173,18 +152,19 @@ class _Sweeps:
         while goal > tolerance:
             threshold = min(threshold, goal - tolerance)
             swept = self._sweep(threshold)
+            if swept is None:
+                return self.control.outcome(proven=False, nodes=self.nodes)
             if swept.chosen is not None:
-                self.progress.improve(self.k, swept.chosen)
+                self.control.improve(swept.chosen)
                 break
             if threshold == inf:
-                return "infeasible"
+                return self.control.infeasible(self.nodes)
             self._prove(threshold)
             if threshold >= goal - tolerance:
                 break
             threshold, before = self._next(threshold, swept.expanded, before, goal)
-        closed = max(self.progress.scores[self.k], self._score_at(min(goal, self.gap)))
-        self.progress.prove(self.k, closed, self.nodes)
-        return "optimal"
+        bound = self._score_at(min(goal, self.gap))
+        return self.control.outcome(proven=True, bound=bound, nodes=self.nodes)
 
     def _score_at(self, cost: float) -> float:
         return self.component.relaxation - self.priced.loss - cost
@@ -193,7 +173,7 @@ class _Sweeps:
         """Take it as proven that no selection costs less."""
         bound = self._score_at(cost)
         bound += ROUNDING * (1.0 + abs(bound))
-        self.progress.prove(self.k, bound, self.nodes, closed=False)
+        self.control.prove(bound, self.nodes)
 
     def _next(
         self, threshold: float, expanded: int, before: tuple[float, int] | None, goal: float
@@ -209,10 +189,10 @@ class _Sweeps:
             following = inf if goal == inf else goal
         return following, (threshold, max(1, expanded))
 
-    def _sweep(self, threshold: float) -> _Swept:
-        """Search all paths below the threshold."""
-        if self.nodes > self.parameters.easy and not len(self.patterns.starts):
-            self._build_patterns()
+    def _sweep(self, threshold: float) -> _Swept | None:
+        """Search all paths below the threshold; ``None`` when a limit ends that."""
+        if self.nodes > self.parameters.easy and not self.light and not self._build_patterns():
+            return None
         useful = self.keep & (self.priced.reduced < threshold)
         if len(np.unique(self.component.child[useful])) < self.component.n_variables:
             return _Swept(1, None)
@@ -221,8 +201,7 @@ class _Sweeps:
         graph = self.numbered.graph(costs, keep)
         scratch = scratch_for(graph)
         table = new_table(self.component.n_variables, BEGINNING, threshold)
-        while True:
-            self.progress.pause()
+        while self.control.goes_on():
             expanded = int(table.at[EXPANDED])
             ascents = 0 if self.light else self.parameters.ascents
             why = expand(graph, self.patterns, scratch, table, ascents, WORK)
@@ -230,12 +209,20 @@ class _Sweeps:
             if self.nodes > self.parameters.easy and not self.light:
                 return self._sweep(threshold)  # with patterns, which leave far fewer states
             if self.nodes > self.most_states:
-                raise _GivenUp(f"{self.nodes} states of the order graph did not suffice")
+                self._give_up(f"{self.nodes} states of the order graph did not suffice")
+                return None
             if why == FULL:
-                table = self._grown(table)
+                if not self._fits(table):
+                    return None
+                table = grown(table, 2 * len(table.placed))
             elif why != WORKED:
-                break
-        return _Swept(int(table.at[EXPANDED]), self._selection(graph, scratch, table, keep))
+                chosen = self._selection(graph, scratch, table, keep)
+                return _Swept(int(table.at[EXPANDED]), chosen)
+        return None
+
+    def _give_up(self, why: str) -> None:
+        if self.control.options.explain:
+            self.control.note(why)
 
     def _order(self, useful: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the candidates as the search wants them.
@@ -252,15 +239,16 @@ class _Sweeps:
         listed = np.flatnonzero(np.arange(len(useful)) <= last[self.component.child])
         return listed[np.lexsort((listed, child[listed]))]
 
-    def _grown(self, table: Table) -> Table:
-        capacity = 2 * len(table.placed)
-        if table_bytes(capacity) + table_bytes(len(table.placed)) > self.memory:
-            raise _GivenUp(
-                f"{table.at[COUNT]} states of the order graph take "
-                f"{table_bytes(len(table.placed)) / 2**20:.0f} MiB, and their next share would "
-                f"exceed the memory limit of {self.memory / 2**20:.0f} MiB"
+    def _fits(self, table: Table) -> bool:
+        """Tell whether a table of twice the size fits into the memory beside this one."""
+        now, following = table_bytes(len(table.placed)), table_bytes(2 * len(table.placed))
+        fits = now + following <= self.memory
+        if not fits:
+            self._give_up(
+                f"{table.at[COUNT]} states of the order graph take {now / 2**20:.0f} MiB, and "
+                f"their next share would exceed the memory limit of {self.memory / 2**20:.0f} MiB"
             )
-        return grown(table, capacity)
+        return fits
 
     def _selection(
         self, graph: OrderGraph, scratch: Scratch, table: Table, keep: NDArray[np.int64]
@@ -288,7 +276,8 @@ class _Sweeps:
             state, following = int(table.before[state]), int(placed)
         return np.sort(keep[chosen])  # the candidates stand in the order of our variables
 
-    def _build_patterns(self) -> None:
+    def _build_patterns(self) -> bool:
+        """Build the pattern databases; tell whether there was time for them."""
         n = self.component.n_variables
         groups = -(-n // self.parameters.group)
         sizes = np.full(groups, n // groups, np.int64)
@@ -297,9 +286,14 @@ class _Sweeps:
         self.position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
         self.numbered = Numbered.of(self.component, self.rows, self.position)
         self.keep &= self.priced.reduced < self.gap
-        self.patterns = patterns_of(self.numbered, self.keep, sizes, self.progress.pause)
+        patterns = patterns_of(self.numbered, self.keep, sizes, self.control)
+        if patterns is None:
+            return False
+        self.patterns = patterns
         before = np.flatnonzero(self.keep)
         rank = np.lexsort((self.priced.reduced[before], self.numbered.child[before]))
         graph = self.numbered.graph(self.priced.reduced, before[rank])
-        useful = useful_candidates(self.patterns, graph, self.gap, self.progress.pause)
-        self.keep[before[rank]] = useful
+        useful = useful_candidates(patterns, graph, self.gap, self.control)
+        if useful is not None:
+            self.keep[before[rank]] = useful
+        return useful is not None

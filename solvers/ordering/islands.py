@@ -11,20 +11,16 @@ An island whose search stalls begins anew from a random order. How many islands 
 depend on the number of threads, and rounds are bounded by counts: neither does the answer.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from math import inf
-from threading import Event
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 
 from ..components import Component
-from ..progress import OutOfTime
 from .climb import order_anew
 from .decoding import LEAST, Lists, list_candidates, place_by_weight, positions_along, score_of
 from .iterated_local_search import copy_of, iterated_local_search, take_over
@@ -72,22 +68,15 @@ class Island:
         self.stalled = 0
 
     def search(
-        self, budget: int, best: NDArray[np.int64] | None, is_late: Callable[[], bool]
+        self, budget: int, best: NDArray[np.int64] | None, control: SearchControl
     ) -> "Island":
         """Search on for a round, after a look at the best selection if there is one."""
-
-        def pause() -> None:
-            if is_late():
-                raise OutOfTime
-
         if best is not None and self.chosen.min() >= 0:
             recombine(self.lists, self.order, self.values, self.chosen, best, self.rng)
-        with suppress(OutOfTime):
-            iterated_local_search(
-                self.lists, self.order, self.values, self.chosen, budget, UNLIMITED,
-                self.temperature,
-                self.rng, pause,
-            )  # fmt: skip
+        iterated_local_search(
+            self.lists, self.order, self.values, self.chosen, budget, UNLIMITED,
+            self.temperature, self.rng, control,
+        )  # fmt: skip
         complete = self.chosen.min() >= 0
         score = float(self.lists.scores[self.chosen].sum()) if complete else -np.inf
         gained = score > self.score + 1e-9 * abs(score)
@@ -103,7 +92,7 @@ def rounds(
     seed: int,
     threads: int,
     budget: int = ROUND,
-    until: float = inf,
+    control: SearchControl,
 ) -> Iterator[tuple[Found | None, int]]:
     """Yield the best selection after each round, without end, with the budget of the round.
 
@@ -119,8 +108,8 @@ def rounds(
         How many islands are searched at a time; the outcome does not depend on it.
     budget
         Candidates that an island looks at in a round.
-    until
-        When a round is broken off, by the monotonic clock.
+    control
+        Breaks off a round.
     """
     lists = list_candidates(component)
     options = len(component.options)
@@ -135,17 +124,13 @@ def rounds(
         best_score = component.total(start[0])
         islands[0].values = start[1].copy()
         islands[0].begin(order_of(lists, start[0], start[1], islands[0].rng))
-    pool, stopped = ThreadPoolExecutor(threads), Event()
-
-    def is_late() -> bool:
-        return stopped.is_set() or monotonic() >= until
-
+    pool, aside = ThreadPoolExecutor(threads), control.aside()
     number = 0
     try:
         while True:
             number += 1
             guide = best[0] if best is not None and number % RECOMBINATION == 0 else None
-            running = [pool.submit(island.search, budget, guide, is_late) for island in islands]
+            running = [pool.submit(island.search, budget, guide, aside) for island in islands]
             for future in running:
                 island = future.result()
                 if island.score > best_score:
@@ -155,7 +140,7 @@ def rounds(
                 if island.stalled >= STALL_LIMIT:
                     island.begin(island.rng.permutation(component.n_variables))
     finally:
-        stopped.set()
+        aside.stop()
         pool.shutdown(cancel_futures=True)
 
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 
-from ..progress import Pause, no_pause
 from .climb import Queue, choose_and_push, climb, empty_queue, force, order_anew, push_all
 from .decoding import LEAST, Lists, choose_along, latest_need, positions_along, total_of
 from .moves import Plan, State, empty_plan, flip, needs_node
@@ -68,23 +68,21 @@ def iterated_local_search(
     perturbations: int,
     temperature: float,
     rng: np.random.Generator,
-    pause: Pause = no_pause,
+    control: SearchControl = UNLIMITED,
 ) -> int:
     """Climb from an order and values, then from perturbed copies; leave the best in place.
 
     ``temperature`` is that in the beginning, in nats. Returns the number of candidates and arcs
-    looked at. What ``pause`` raises between two blocks of work passes through, and the best so far
-    is left in place all the same.
+    looked at. The control ends the search between two blocks of work.
     """
     search = begin_search(lists, order, values, chosen, rng)
-    try:
-        while not continue_search(
-            lists, search, budget, perturbations, temperature, int(search.work[0]) + BLOCK, rng
-        ):
-            pause()
-    finally:
-        best = search.state if search.perturbations[0] < 0 else search.top
-        order[:], values[:], chosen[:] = best.order, best.values, best.chosen
+    while not continue_search(
+        lists, search, budget, perturbations, temperature, int(search.work[0]) + BLOCK, rng
+    ):
+        if not control.goes_on():
+            break
+    best = search.state if search.perturbations[0] < 0 else search.top
+    order[:], values[:], chosen[:] = best.order, best.values, best.chosen
     return int(search.work[0])
 
 

@@ -11,19 +11,18 @@ the cutting planes. A component with choices keeps the sum of its best scores.
 
 from functools import cached_property
 from math import inf
-from threading import Event, Thread
+from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import n_threads
 
-from ..component_solver import SolverOptions
+from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
 from ..lp.multipliers import Multipliers
 from ..lp.root import MOST_ROUNDS, solve_root
-from ..progress import OutOfTime, Pause, Progress, no_pause
-from ..result import ROUNDING, Status
 from .decoding import Lists, list_candidates, place_by_weight
 from .islands import ISLANDS, ROUND, TEMPERATURE, rounds
 from .iterated_local_search import iterated_local_search
@@ -39,9 +38,6 @@ RELAXED = 1_000_000
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""
-
-
-DEFAULT = SolverOptions()
 
 
 class OrderSearch:
@@ -70,7 +66,7 @@ class OrderSearch:
         values: NDArray[np.int64],
         budget: int,
         perturbations: int,
-        pause: Pause = no_pause,
+        control: SearchControl = UNLIMITED,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Return the best selection found and its choice values, or ``None`` if there is none.
 
@@ -82,12 +78,12 @@ class OrderSearch:
             About how many candidates to look at.
         perturbations
             How often at most to continue from a perturbed copy of the best order.
-        pause
-            Called between blocks of work; what it raises passes through.
+        control
+            Ends the search between blocks of work.
         """
         values = values.copy()
         chosen = np.full(self.component.n_variables, -1, np.int64)
-        self.climb(order.copy(), values, chosen, budget, perturbations, pause)
+        self.climb(order.copy(), values, chosen, budget, perturbations, control)
         return None if chosen.min() < 0 else (chosen, values)
 
     def climb(
@@ -97,14 +93,14 @@ class OrderSearch:
         chosen: NDArray[np.int64],
         budget: int,
         perturbations: int,
-        pause: Pause = no_pause,
+        control: SearchControl = UNLIMITED,
     ) -> None:
-        """Search as :meth:`improve`, in place: the best so far is there whatever ``pause`` raises.
+        """Search as :meth:`improve`, in place.
 
         A variable without a candidate along the order has the number -1.
         """
         iterated_local_search(
-            self.lists, order, values, chosen, budget, perturbations, TEMPERATURE, self.rng, pause
+            self.lists, order, values, chosen, budget, perturbations, TEMPERATURE, self.rng, control
         )
 
     def greedy_order(
@@ -125,6 +121,8 @@ class Bounding:
         Score of a selection: the bound need not fall below it.
     relaxations
         How many linear programs to solve at most.
+    control
+        The control of the search.
 
     Attributes
     ----------
@@ -132,13 +130,15 @@ class Bounding:
         The lowest so far.
     """
 
-    def __init__(self, component: Component, score: float, relaxations: int) -> None:
+    def __init__(
+        self, component: Component, score: float, relaxations: int, control: SearchControl
+    ) -> None:
         self.component = component
         self.score = score
         self.rounds = relaxations
         self.bound = component.relaxation
         self.failure: BaseException | None = None
-        self._stopped = Event()
+        self._control = control.aside()
         # no daemon: a linear program that is still being solved when Python ends would abort it
         self._thread = Thread(target=self._run)
         if not len(component.choices):
@@ -146,7 +146,7 @@ class Bounding:
 
     def stop(self) -> None:
         """Stop soon."""
-        self._stopped.set()
+        self._control.stop()
 
     def wait(self, seconds: float) -> bool:
         """Wait some seconds for the last bound; tell whether it has come."""
@@ -161,103 +161,73 @@ class Bounding:
             solve_root(
                 self.component,
                 self.score,
-                pause=self._pause,
+                control=self._control,
                 on_bound=self._take,
                 rounds=min(MOST_ROUNDS, self.rounds),
             )
-        except OutOfTime:
-            return
         except BaseException as failure:  # raised again by the thread that waits
             self.failure = failure
-
-    def _pause(self) -> None:
-        if self._stopped.is_set():
-            raise OutOfTime
 
     def _take(self, bound: float, multipliers: Multipliers) -> None:
         self.bound = min(self.bound, bound)
 
 
-def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT) -> Status:
-    """Search component ``k`` of the progress, which takes incumbents and bounds.
+def solve_component(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Outcome:
+    """Search a component; the outcome is proven when the bound meets the score.
 
-    With a time limit, the component gets a share of what is left of it, by its number of
-    candidates; without one, the iteration budget is in proportion to the component unless given.
-    One of the threads is for the bound; the selections found do not depend on their number, unless
-    the time limit cuts them short.
-
-    Returns
-    -------
-    Status
-        ``optimal`` when the bound meets the score, otherwise ``feasible``.
-
-    Raises
-    ------
-    OutOfTime
-        At the time limit.
+    Without a time limit, the iteration budget is in proportion to the component unless given. One
+    of the threads is for the bound; the selections found do not depend on their number, unless the
+    time limit cuts them short.
     """
-    component = progress.components[k]
-    relaxations = LEAST_BUDGET if progress.left < inf else RELAXED // component.n_candidates
-    bounding = Bounding(component, progress.scores[k], max(5, relaxations))
+    relaxations = LEAST_BUDGET if control.left < inf else RELAXED // component.n_candidates
+    bounding = Bounding(component, control.score, max(5, relaxations), control)
     try:
-        _search(progress, k, bounding, options)
-        return "optimal" if progress.closed[k] else "feasible"
+        _search(component, incumbent, control, bounding)
+        return control.outcome(proven=control.is_proven)
     finally:
         bounding.stop()
 
 
-def _search(progress: Progress, k: int, bounding: Bounding, options: SolverOptions) -> None:
-    component, last = progress.components[k], _last_moment(progress, k)
-    limited = progress.left < inf  # else when a bound arrives must not decide the answer
-    budget, absolute_gap = options.iteration_budget, options.absolute_gap
+def _search(
+    component: Component,
+    incumbent: Selection | None,
+    control: ComponentControl,
+    bounding: Bounding,
+) -> None:
+    limited = control.left < inf  # else when a bound arrives must not decide the answer
+    options = control.options
+    budget = options.iteration_budget
     if budget is None:
         wanted = max(LEAST_BUDGET, BUDGET * component.n_candidates)
         budget = 2**62 if limited else wanted
     spent = 0
-    start, each = progress.incumbent(k), min(ROUND, budget // ISLANDS)
-    threads = max(1, n_threads(options.threads) - 1)
     searches = rounds(
         component,
-        start=start,
+        start=incumbent,
         seed=options.seed,
-        threads=threads,
-        budget=each,
-        until=progress.deadline,
+        threads=max(1, n_threads(options.threads) - 1),
+        budget=min(ROUND, budget // ISLANDS),
+        control=control,
     )
     for found, work in searches:
         if found is not None:
-            progress.improve(k, *found)
-        _take_bound(progress, k, bounding, absolute_gap)
-        progress.pause()
+            control.improve(*found)
+        _take_bound(control, bounding)
         spent += work
-        is_best = progress.scores[k] + absolute_gap >= component.relaxation
-        if is_best or spent >= budget or progress.left <= last:
+        is_best = control.score + options.absolute_gap >= component.relaxation
+        if is_best or spent >= budget or not control.goes_on():
             break
-        if limited and progress.closed[k]:
+        if limited and control.is_proven:
             break
-    while not progress.closed[k] and progress.left > last:
-        done = bounding.wait(min(STEP, progress.left))
-        _take_bound(progress, k, bounding, absolute_gap)
-        progress.pause()
+    while not control.is_proven and control.goes_on():
+        done = bounding.wait(min(STEP, control.left))
+        _take_bound(control, bounding)
         if done:
             break
 
 
-def _last_moment(progress: Progress, k: int) -> float:
-    """Return how many seconds must be left for the components after this one."""
-    if progress.left == inf:
-        return -inf
-    sizes = [c.n_candidates if c.n_variables > 1 else 0 for c in progress.components]
-    open_sizes = [
-        size
-        for size, closed, number in zip(sizes, progress.closed, range(len(sizes)), strict=True)
-        if number > k and not closed
-    ]
-    return progress.left * sum(open_sizes) / max(1, sum(open_sizes) + sizes[k])
-
-
-def _take_bound(progress: Progress, k: int, bounding: Bounding, absolute_gap: float) -> None:
-    bounding.score = progress.scores[k]
-    score = progress.scores[k]
-    closed = bounding.bound <= score + max(absolute_gap, ROUNDING * max(1.0, abs(score)))
-    progress.prove(k, bounding.bound, closed=closed)
+def _take_bound(control: ComponentControl, bounding: Bounding) -> None:
+    bounding.score = control.score
+    control.prove(bounding.bound)

@@ -125,7 +125,7 @@ class Acyclicity(Conshdlr):
         found = self._violated(support, n)
         if not len(found) and self._program_is_due(x):
             self.programs += 1
-            found = Counted.of(search_clusters(support, n, self.master.pause))
+            found = Counted.of(search_clusters(support, n, self.master.control))
         if not len(found):
             return {"result": RESULT.DIDNOTFIND}
         self.pool.add(found)

@@ -20,31 +20,20 @@ from pyscipopt import Heur, Variable
 from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
-from exactlearn._runtime.interrupts import stopped_by_interrupt
 from exactlearn.errors import SolverError
 
-from ..component_solver import SolverOptions
+from ..component_solver import ComponentControl, Outcome, Selection
+from ..components import Component
 from ..lp.clusters import Counted, Support, take_support
 from ..ordering.solver import OrderSearch
-from ..progress import Progress
-from ..result import Status
 from .branching import ArcBranching
 from .model import add_literal_rows, add_pair_rows, add_variables, new_model
 from .separation import Acyclicity
 
 T = TypeVar("T")
 
-DEFAULT = SolverOptions()
-
-STATUSES: dict[str, Status] = {
-    "optimal": "optimal",
-    "gaplimit": "optimal",
-    "infeasible": "infeasible",
-    "timelimit": "feasible",
-    "userinterrupt": "interrupted",
-    "terminate": "interrupted",
-}
-"""What SCIP's ways to stop mean here."""
+LIMITS = ("timelimit", "userinterrupt", "terminate")
+"""SCIP's ways to stop before a proof."""
 
 BUDGET = 200
 """Candidates looked at after each rounding, for each candidate of the problem."""
@@ -54,26 +43,21 @@ class Master:
     """The integer program of one component, with what its callbacks share."""
 
     def __init__(
-        self,
-        progress: Progress,
-        k: int,
-        absolute_gap: float,
-        seed: int,
-        clusters: Counted | None = None,
+        self, component: Component, incumbent: Selection | None, control: ComponentControl
     ) -> None:
-        self.component = component = progress.components[k]
-        self.k = k
-        self.progress = progress
+        self.component, self.control, options = component, control, control.options
+        seed = options.seed
         self.failure: BaseException | None = None
         self.losses = component.scores[component.first[component.child]] - component.scores
         self.cutoff = np.inf
         self.model = new_model(component, self.losses, seed)
-        self.model.setParam("limits/absgap", absolute_gap)
+        self.model.setParam("limits/absgap", options.absolute_gap)
         self.x, self.z = add_variables(self.model, component, self.losses)
         add_literal_rows(self.model, component, self.x, self.z)
         add_pair_rows(self.model, component, self.x)
-        known = Counted.none(component.n_variables) if clusters is None else clusters
-        self.acyclicity = Acyclicity(self, known, seed)
+        known = options.multipliers
+        clusters = Counted.none(component.n_variables) if known is None else known.counted
+        self.acyclicity = Acyclicity(self, clusters, seed)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
             enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=1, eagerfreq=-1,
@@ -88,16 +72,13 @@ class Master:
             Rounding(self, np.random.default_rng(seed)), "acyclicrounding", "rounds to a DAG", "D",
             priority=10**6, freq=1, timingmask=TIMING.DURINGLPLOOP | TIMING.AFTERLPNODE,
         )  # fmt: skip
-        self._begin_with_incumbent(absolute_gap)
+        if incumbent is not None:
+            self._begin_with(incumbent, options.absolute_gap)
 
-    def _begin_with_incumbent(self, absolute_gap: float) -> None:
-        """Look only for selections that beat the incumbent by more than the absolute_gap."""
-        incumbent = self.progress.incumbent(self.k)
-        if incumbent is None:
-            return
+    def _begin_with(self, incumbent: Selection, absolute_gap: float) -> None:
+        """Look only for selections that beat the incumbent by more than the absolute gap."""
         if absolute_gap > 0.0:
-            loss = self.component.relaxation - self.progress.scores[self.k]
-            self.cutoff = loss - absolute_gap
+            self.cutoff = self.component.relaxation - self.control.score - absolute_gap
             self.model.setObjlimit(self.cutoff)
         else:
             self._add_solution(*incumbent)
@@ -116,25 +97,21 @@ class Master:
             return otherwise
         try:
             self.listen()
+            if not self.control.goes_on():
+                self.model.interruptSolve()
+                return otherwise
             return callback()
         except BaseException as failure:
             self.failure = failure
             self.model.interruptSolve()
             return otherwise
 
-    def pause(self) -> None:
-        """Pause inside of a callback; Ctrl-C ends what it is at, too."""
-        if self.failure is not None:
-            raise self.failure
-        self.progress.pause()
-
     def listen(self) -> None:
         """Take over SCIP's bound and, if it found one by itself, its better selection."""
         self._take_bound()
-        ours = self.component.relaxation - self.progress.scores[self.k]
+        ours = self.component.relaxation - self.control.score
         if self.model.getNSols() and self.model.getPrimalbound() < ours - 1e-9 * max(1.0, ours):
             self._take_best()
-        self.progress.look()
 
     def _bound(self, loss: float) -> float:
         """Turn a lower bound on the loss into an upper bound on the score, rounded up."""
@@ -175,65 +152,59 @@ class Master:
 
     def offer(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
         """Offer a selection to the listener and to SCIP; tell whether it is better."""
-        if not self.progress.improve(self.k, chosen, values):
+        if not self.control.improve(chosen, values):
             return False
         return self._add_solution(chosen, values)
 
-    def optimise(self) -> Status:
-        """Solve; the incumbent and the bound go to the progress."""
-        if self.progress.left < 1e20:
-            self.model.setParam("limits/time", self.progress.left)
-        with stopped_by_interrupt(self._stop):
-            self.model.optimize()
+    def optimise(self) -> Outcome:
+        """Solve; incumbents and bounds go to the control on the way."""
+        if self.control.left < 1e20:
+            self.model.setParam("limits/time", self.control.left)
+        self.model.optimize()
         if self.model.getNSols():
             self._take_best()
+        self._take_bound()
         if self.failure is not None:
-            self._take_bound()
             raise self.failure
-        told = self.model.getStatus()
-        if told not in STATUSES:
-            raise SolverError(
-                f"SCIP stopped with the status {told!r} on a component of "
-                f"{self.component.n_variables} variables and {self.component.n_candidates} "
-                "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
-            )
-        if told == "infeasible" and self.progress.incumbent(self.k) is not None:
-            told = "gaplimit"  # nothing beats the incumbent by more than the absolute_gap
-        if told == "optimal":
-            self.progress.prove(self.k, self.progress.scores[self.k], self.model.getNTotalNodes())
-        else:
-            self._take_bound(closed=told == "gaplimit")
-        return STATUSES[told]
+        control, nodes = self.control, self.model.getNTotalNodes()
+        status = self.model.getStatus()
+        if status == "infeasible" and control.incumbent is None:
+            return control.infeasible(nodes)
+        if status == "optimal":
+            return control.outcome(proven=True, bound=control.score, nodes=nodes)
+        if status in ("gaplimit", "infeasible"):  # nothing is better by more than the absolute gap
+            return control.outcome(proven=True, nodes=nodes)
+        if status in LIMITS:
+            return control.outcome(proven=False, nodes=nodes)
+        raise SolverError(
+            f"SCIP stopped with the status {status!r} on a component of "
+            f"{self.component.n_variables} variables and {self.component.n_candidates} "
+            "candidates; expected an optimum or a limit: use solver='dynamic' if it is small"
+        )
 
-    def _stop(self) -> None:
-        """End SCIP at Ctrl-C: raised inside a callback's wrapper, the exception would be lost."""
-        self.failure = KeyboardInterrupt()
-        self.model.interruptSolve()
-
-    def _take_bound(self, *, closed: bool = False) -> None:
+    def _take_bound(self) -> None:
         bound = self._bound(min(self.model.getDualbound(), self.cutoff))
-        self.progress.prove(self.k, bound, self.model.getNTotalNodes(), closed=closed)
+        self.control.prove(bound, self.model.getNTotalNodes())
 
     def _take_best(self) -> None:
         """Read SCIP's best solution; its score is recomputed from the candidates."""
         x, z = self.solution(self.model.getBestSol())
         first = self.component.first
         chosen = np.array([a + int(np.argmax(x[a:b])) for a, b in pairwise(first)], np.int64)
-        self.progress.improve(self.k, chosen, round_choices(z, self.component.option_first))
+        self.control.improve(chosen, round_choices(z, self.component.option_first))
 
 
-def solve_component(progress: Progress, k: int, options: SolverOptions = DEFAULT) -> Status:
-    """Solve the component number ``k`` of the progress, which holds incumbent and bound.
-
-    The linear program begins with the cluster inequalities of the multipliers, if there are any.
+def solve_component(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Outcome:
+    """Solve a component; cluster inequalities among the multipliers are there from the beginning.
 
     Raises
     ------
     SolverError
         When SCIP stops for another reason than an optimum or a limit.
     """
-    clusters = None if options.multipliers is None else options.multipliers.counted
-    return Master(progress, k, options.absolute_gap, options.seed, clusters).optimise()
+    return Master(component, incumbent, control).optimise()
 
 
 class Rounding(Heur):

@@ -91,15 +91,15 @@ def test_no_time_at_all_still_gives_a_solution_and_a_bound(method):
 
 def test_a_first_solution_has_a_grace_and_climbs_a_share_of_the_limit():
     late = Incumbent(time_limit=10.0)
-    late.started -= 10.0
+    late.deadline -= 10.0
     assert not late.is_over
-    late.started -= GRACE
+    late.deadline -= GRACE
     assert late.is_over
-    early = Incumbent(time_limit=10.0, parents=())
-    early.started -= 5.0
+    early = Incumbent(time_limit=10.0)
+    early.parents = ()
     with early.hurried(0.6):
         assert not early.is_over
-        early.started -= 3.5
+        early._hurried_until -= 6.5
         assert early.is_over
     assert not early.is_over
 

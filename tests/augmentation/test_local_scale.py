@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.augmentation import FamilyRules, augment
-from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
+from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution, total_score
 from exactlearn.augmentation.local_search import move_search as move_search
 from exactlearn.augmentation.local_search import neighbourhood
 from exactlearn.augmentation.local_search.coordinate_ascent import in_order
@@ -25,7 +25,7 @@ from exactlearn.augmentation.local_search.set_families import envelope, listed_f
 from exactlearn.augmentation.local_search.tabulation import table_cells
 from exactlearn.augmentation.local_search.threshold_query import WEIGHTS, refuting_weight, tightened
 from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
-from exactlearn.augmentation.task import LimitReachedError, Task
+from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset
@@ -36,6 +36,7 @@ from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score
 from exactlearn.solvers import solve
 from exactlearn.solvers.lp.root import cluster_multipliers
 from tests.augmentation_oracle import best_per_completion, random_table
+from tests.interrupts import press_ctrl_c
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
 
@@ -222,7 +223,7 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
     def stop(search, *args):
         begun.append(search)
         if len(begun) > looks:
-            raise LimitReachedError("feasible")
+            raise LimitReachedError
         return promising(search, *args)
 
     def prove(*args):  # once nothing is found without proof
@@ -253,7 +254,7 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
 
 def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatch):
     def stop(*args):
-        raise LimitReachedError("feasible")
+        raise LimitReachedError
 
     loosen(monkeypatch)
     monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", stop)
@@ -478,7 +479,7 @@ def test_an_interrupt_or_a_limit_keeps_the_best_solution(starts):
     def interrupt(event):
         seen.append(event.score)
         if len(seen) >= 2 and event.parents is not None:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     result = augment(data, BDeu(), method="t-local", starts=starts, on_event=interrupt)
     assert result.status == "interrupted"

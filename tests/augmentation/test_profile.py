@@ -10,12 +10,14 @@ from exactlearn.__main__ import main
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation import exact as exact_methods
 from exactlearn.augmentation import profile as profiling
+from exactlearn.augmentation.incumbent import LimitReachedError
 from exactlearn.augmentation.profile import Known, profile
 from exactlearn.errors import OptionError
 from exactlearn.formats.table import write_dataset
 from exactlearn.scoring.scores import BDeu
 from tests.augmentation_oracle import best_per_completion, random_table
 from tests.command_line import run_json
+from tests.interrupts import press_ctrl_c
 
 SCORE = BDeu(1.0)
 
@@ -98,8 +100,14 @@ def test_a_start_is_where_climbs_begin(method):
     assert again.score == pytest.approx(best.score)
 
 
-def interrupted(*_, **__):
-    raise KeyboardInterrupt
+def interrupted(*arguments, **options):
+    press_ctrl_c()
+    return augment(*arguments, **options)
+
+
+def interrupted_climb(*_):
+    press_ctrl_c()
+    raise LimitReachedError
 
 
 @pytest.fixture
@@ -120,11 +128,11 @@ def test_an_interrupted_profile_keeps_the_best_solution(small, tmp_path, monkeyp
     assert json.loads(kept.read_text()) == record
 
 
-def test_an_interrupt_before_any_solution_is_one(monkeypatch):
-    monkeypatch.setattr(exact_methods, "best_climb", interrupted)
+def test_an_interrupt_before_any_solution_leaves_the_sparsest(monkeypatch):
+    monkeypatch.setattr(exact_methods, "best_climb", interrupted_climb)
     data = random_table(np.random.default_rng(3), 3, 10, 3, 2)
     found = augment(data, SCORE)
-    assert (found.status, found.parents, len(found.values)) == ("interrupted", None, 0)
+    assert (found.status, found.parents) == ("interrupted", ((),) * 3)
 
 
 def test_it_is_told_that_there_is_little_to_complete(small):

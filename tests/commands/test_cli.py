@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import COMMANDS, main
+from exactlearn.augmentation.incumbent import LimitReachedError
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
-from exactlearn.augmentation.task import LimitReachedError
 from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
@@ -80,7 +80,7 @@ class TestOverview:
         assert self.imported_by("--help") == (
             "['click', 'exactlearn']",
             "['exactlearn', 'exactlearn.__main__', 'exactlearn._runtime', "
-            "'exactlearn._runtime.interrupts', 'exactlearn.commands', "
+            "'exactlearn._runtime.control', 'exactlearn.commands', "
             "'exactlearn.errors']",
         )
 
@@ -217,7 +217,7 @@ class TestAugment:
 
     def test_a_stopped_proof_tells_what_it_leaves_open(self, tables, monkeypatch):
         def stop(*args):
-            raise LimitReachedError("feasible")
+            raise LimitReachedError
 
         monkeypatch.setattr(Neighbourhood, "_proven", stop)
         words = ("augment", tables / "holes.csv", "--method", "t-local", "--starts", 1)

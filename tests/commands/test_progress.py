@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from exactlearn._runtime.control import Event
 from exactlearn.commands import progress
 from exactlearn.commands.progress import Incumbent, ProgressDisplay
 from exactlearn.errors import OptionError
 from exactlearn.reporting.report import number, percent, strict
-from exactlearn.solvers.result import Event
 
 NOTHING = Event(0.0, -inf, 5.0, 0, None)
 

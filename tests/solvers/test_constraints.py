@@ -31,6 +31,7 @@ from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.select import SOLVERS
 from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
+from tests.interrupts import press_ctrl_c
 from tests.solvers.test_solvers import random_problem, with_choices
 
 EXACT = [solver for solver in SOLVERS if solver != "ordering"]
@@ -341,7 +342,7 @@ def test_interruption_keeps_the_best_so_far() -> None:
 
     def interrupt(event: object) -> None:
         if event.parents is not None:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     result = solve(large(constraints), on_event=interrupt)
     assert result.status == "interrupted"

@@ -23,6 +23,7 @@ from exactlearn.solvers.enumeration.networks import (
     enumerate_networks,
 )
 from tests.constraint_oracle import networks, random_constraint
+from tests.interrupts import press_ctrl_c
 from tests.solvers.test_solvers import random_problem, with_choices
 
 
@@ -156,7 +157,7 @@ def test_interruption_keeps_what_was_found() -> None:
     def interrupt(event: object) -> None:
         heard.append(event)
         if len(heard) > 40:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     found = enumerate_networks(problem, k=30, on_event=interrupt)
     assert found.status == "interrupted"
@@ -172,7 +173,7 @@ def test_what_is_known_is_listed_before_anything_is_proven(
 
     def interrupt(event: object) -> None:
         if event.parents is not None:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     found = enumerate_(problem, k=3, on_event=interrupt)
     assert (found.status, found.complete) == ("interrupted", False)

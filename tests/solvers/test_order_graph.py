@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, dynamic
@@ -36,8 +37,9 @@ from exactlearn.solvers.order_graph.patterns import (
 )
 from exactlearn.solvers.order_graph.rows import Numbered, price
 from exactlearn.solvers.order_graph.solver import solve_component
-from exactlearn.solvers.progress import OutOfTime, Progress
+from exactlearn.solvers.progress import Progress
 from tests.brute_force import best_selection, is_acyclic
+from tests.solvers.one_component import solved as solved_by
 
 
 def random_problem(seed, n, *, most_parents=2, density=1.0):
@@ -78,11 +80,11 @@ def selections(component):
 def solved(problem, multipliers=None, **options):
     """Solve every component; return the progress."""
     components = split(problem)
-    progress = Progress(problem, components, None, None)
+    progress = Progress(problem, components, SearchControl())
     for k in range(len(components)):
         given = multipliers(components[k]) if multipliers else None
         chosen = SolverOptions(multipliers=given, **options)
-        assert solve_component(progress, k, chosen) == "optimal"
+        assert solved_by(solve_component, progress, k, chosen) == "optimal"
     return progress
 
 
@@ -114,14 +116,14 @@ def test_it_agrees_with_dynamic_programming(seed, easy):
     problem = random_problem(seed, n, density=density)
     parameters = OrderGraphParameters(easy=easy, group=4)
     for component in split(problem):
-        chosen = dynamic.best_selection(component, lambda: None)
-        progress = Progress(problem, [component], None, None)
+        chosen = dynamic.best_selection(component)
+        progress = Progress(problem, [component], SearchControl())
         if seed % 4 == 1:  # some begin with the optimum
             progress.improve(0, chosen)
         rng = np.random.default_rng(seed)
         multipliers = random_multipliers(rng, component.n_variables) if seed % 5 else None
         options = SolverOptions(multipliers=multipliers, order_graph=parameters)
-        assert solve_component(progress, 0, options) == "optimal"
+        assert solved_by(solve_component, progress, 0, options) == "optimal"
         assert progress.scores[0] == pytest.approx(component.total(chosen), abs=1e-9)
 
 
@@ -184,14 +186,14 @@ def test_no_state_is_pruned_or_narrowed_wrongly(seed):
     step = step_costs(component, rows, priced)
     numbered = Numbered.of(component, rows, np.arange(n))
     everything = np.ones(component.n_candidates, np.bool_)
-    some = patterns_of(numbered, everything, np.array([n // 2, n - n // 2]), lambda: None)
+    some = patterns_of(numbered, everything, np.array([n // 2, n - n // 2]), UNLIMITED)
     by_cost = np.lexsort((priced.reduced, component.child))
     by_score = np.arange(component.n_candidates)
     for keep, rule, patterns in (
         (by_cost, propagate, no_patterns(n)),
         (by_cost, propagate, some),
         (by_score, quick_bound, some),
-        (by_score, quick_bound, patterns_of(numbered, everything, np.array([n]), lambda: None)),
+        (by_score, quick_bound, patterns_of(numbered, everything, np.array([n]), UNLIMITED)),
     ):
         graph = numbered.graph(priced.reduced, keep)
         scratch = scratch_for(graph)
@@ -228,8 +230,8 @@ def test_patterns_are_exact_within_one_group_and_add_up_to_a_bound(seed):
     everything = np.ones(component.n_candidates, np.bool_)
     position = rng.permutation(n)
     numbered = Numbered.of(component, rows, position)
-    whole = patterns_of(numbered, everything, np.array([n]), lambda: None)
-    parts = patterns_of(numbered, everything, np.array([1, n - 1]), lambda: None)
+    whole = patterns_of(numbered, everything, np.array([n]), UNLIMITED)
+    parts = patterns_of(numbered, everything, np.array([1, n - 1]), UNLIMITED)
     for placed in range(1 << n):
         best = cheapest_completion(component, rows, placed, step)
         rest = np.uint64(sum(1 << int(position[v]) for v in range(n) if not placed >> v & 1))
@@ -263,15 +265,15 @@ def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
 def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monkeypatch, easy):
     problem = random_problem(3, 14, most_parents=3)
     (component,) = split(problem)
-    best = component.total(dynamic.best_selection(component, lambda: None))
+    best = component.total(dynamic.best_selection(component))
     monkeypatch.setattr(order_graph, "BEGINNING", 64)
     monkeypatch.setattr(order_graph, "WORK", 50)
     parameters = OrderGraphParameters(easy=easy, group=5)
     stopped = 0
     for memory in (3000, 10_000, 30_000, 10**6, 10**9):
-        progress = Progress(problem, [component], None, None)
+        progress = Progress(problem, [component], SearchControl())
         options = SolverOptions(memory_limit=memory, explain=True, order_graph=parameters)
-        status = solve_component(progress, 0, options)
+        status = solved_by(solve_component, progress, 0, options)
         if status == "optimal":
             assert progress.scores[0] == pytest.approx(best)
         else:
@@ -285,21 +287,23 @@ def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monke
 def test_the_time_limit_stops_it():
     problem = random_problem(3, 18, most_parents=3)
     (component,) = split(problem)
-    progress = Progress(problem, [component], 0.0, None)
-    with pytest.raises(OutOfTime):
-        solve_component(progress, 0)
+    progress = Progress(problem, [component], SearchControl(0.0))
+    assert solved_by(solve_component, progress, 0) == "feasible"
     assert progress.bounds[0] <= component.relaxation + 1e-6
 
 
 def test_an_absolute_gap_ends_it_early():
     problem = random_problem(5, 12)
     (component,) = split(problem)
-    chosen = dynamic.best_selection(component, lambda: None)
+    chosen = dynamic.best_selection(component)
     best = component.total(chosen)
     for absolute_gap in (0.5, 2.0, 100.0):
-        progress = Progress(problem, [component], None, None)
+        progress = Progress(problem, [component], SearchControl())
         progress.improve(0, chosen)
-        assert solve_component(progress, 0, SolverOptions(absolute_gap=absolute_gap)) == "optimal"
+        assert (
+            solved_by(solve_component, progress, 0, SolverOptions(absolute_gap=absolute_gap))
+            == "optimal"
+        )
         assert best - 1e-9 <= progress.bounds[0] <= best + absolute_gap + 1e-9
 
 
@@ -315,24 +319,24 @@ def test_candidates_that_are_not_kept_are_not_chosen():
     (component,) = split(problem)
     keep = np.ones(component.n_candidates, np.bool_)
     keep[component.first[:-1]] = False
-    progress = Progress(problem, [component], None, None)
-    solve_component(progress, 0, SolverOptions(kept=keep))
+    progress = Progress(problem, [component], SearchControl())
+    solved_by(solve_component, progress, 0, SolverOptions(kept=keep))
     assert keep[progress.selected[0]].all()
 
 
 def test_a_component_without_acyclic_selection_is_infeasible():
     problem = Problem.from_candidates(["a", "b"], [{(1,): -1.0}, {(0,): -2.0}])
-    progress = Progress(problem, split(problem), None, None)
-    assert solve_component(progress, 0) == "infeasible"
+    progress = Progress(problem, split(problem), SearchControl())
+    assert solved_by(solve_component, progress, 0) == "infeasible"
 
 
 def test_unsuitable_components_are_refused():
     names = [f"x{i}" for i in range(65)]
     ring = [{(): -1.0, ((i + 1) % 65,): 0.0} for i in range(65)]
     problem = Problem.from_candidates(names, ring)
-    progress = Progress(problem, split(problem), None, None)
+    progress = Progress(problem, split(problem), SearchControl())
     with pytest.raises(TooLargeError, match="at most 64 variables"):
-        solve_component(progress, 0)
+        solved_by(solve_component, progress, 0)
 
 
 def test_it_solves_sixty_four_variables():
@@ -361,7 +365,7 @@ def relaxed_problem(seed):
     """Return a problem, its largest component, the best selection and the root's multipliers."""
     problem = random_problem(seed, 12, most_parents=2, density=0.5)
     component = max(split(problem), key=lambda c: c.n_variables)
-    best = dynamic.best_selection(component, lambda: None)
+    best = dynamic.best_selection(component)
     return problem, component, best, solve_root(component, component.total(best)).multipliers
 
 
@@ -372,9 +376,9 @@ def test_it_improves_a_selection_that_is_nearly_the_best(seed, easy):
     problem, component, best, multipliers = relaxed_problem(seed)
     options = SolverOptions(multipliers=multipliers, order_graph=parameters)
     for least in (0.01, 1.0):
-        progress = Progress(problem, [component], None, None)
+        progress = Progress(problem, [component], SearchControl())
         progress.improve(0, worse_selection(component, best, least))
-        assert solve_component(progress, 0, options) == "optimal"
+        assert solved_by(solve_component, progress, 0, options) == "optimal"
         assert progress.scores[0] == pytest.approx(component.total(best), abs=1e-9)
         assert progress.bounds[0] == pytest.approx(component.total(best), abs=1e-7)
 
@@ -388,7 +392,7 @@ def test_the_candidates_of_all_good_selections_are_useful(seed):
     priced = price(component, rows)
     numbered = Numbered.of(component, rows, rng.permutation(n))
     everything = np.ones(component.n_candidates, np.bool_)
-    patterns = patterns_of(numbered, everything, np.array([n // 2, n - n // 2]), lambda: None)
+    patterns = patterns_of(numbered, everything, np.array([n // 2, n - n // 2]), UNLIMITED)
     order = np.lexsort((priced.reduced, numbered.child))
     graph = numbered.graph(priced.reduced, order)
     costs = {
@@ -397,7 +401,7 @@ def test_the_candidates_of_all_good_selections_are_useful(seed):
     }
     goal = sorted(costs.values())[min(20, len(costs) - 1)]
     useful = np.zeros(component.n_candidates, np.bool_)
-    useful[order] = useful_candidates(patterns, graph, goal, lambda: None)
+    useful[order] = useful_candidates(patterns, graph, goal, UNLIMITED)
     needed = {c for selection, cost in costs.items() if cost < goal - 1e-9 for c in selection}
     assert useful[list(needed)].all()
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
@@ -41,8 +42,10 @@ from exactlearn.solvers.ordering.moves import (
     empty_plan,
 )
 from exactlearn.solvers.ordering.solver import OrderSearch, solve_component
-from exactlearn.solvers.progress import OutOfTime, Progress
+from exactlearn.solvers.progress import Progress
 from tests.brute_force import best_selection
+from tests.interrupts import Looks
+from tests.solvers.one_component import solved
 from tests.solvers.test_solvers import random_problem, with_choices
 
 NO_VALUES = np.zeros(0, np.int64)
@@ -258,11 +261,11 @@ def test_greedy_order_rounds_an_integral_solution() -> None:
 
 def ordered(problem: Problem, budget: int, **options: int) -> tuple[Progress, list[str]]:
     """Solve all components by local search alone."""
-    progress = Progress(problem, split(problem), None, None)
+    progress = Progress(problem, split(problem), SearchControl())
     told = []
     for k in range(len(progress.components)):
         chosen = SolverOptions(iteration_budget=budget, **options)
-        told.append(solve_component(progress, k, chosen))
+        told.append(solved(solve_component, progress, k, chosen))
     return progress, told
 
 
@@ -308,7 +311,9 @@ def test_same_seed_same_answer_on_any_number_of_threads() -> None:
     component = max(split(problem), key=lambda c: c.n_variables)
     told = []
     for threads in (1, 2, 2):
-        search = rounds(component, start=None, seed=3, threads=threads, budget=10**5)
+        search = rounds(
+            component, start=None, seed=3, threads=threads, budget=10**5, control=UNLIMITED
+        )
         found = [next(search)[0] for _ in range(9)]
         search.close()
         told.append([None if f is None else f[0].tolist() for f in found])
@@ -324,7 +329,7 @@ def test_rounds_begin_with_what_is_known() -> None:
     assert found is not None
     order = order_of(search.lists, found[0], NO_VALUES, np.random.default_rng(1))
     assert component.scores[along(component, order.tolist(), [])].sum() >= component.total(found[0])
-    again = rounds(component, start=found, seed=0, threads=1, budget=10**5)
+    again = rounds(component, start=found, seed=0, threads=1, budget=10**5, control=UNLIMITED)
     best, work = next(again)
     again.close()
     assert best is not None
@@ -335,7 +340,9 @@ def test_rounds_begin_with_what_is_known() -> None:
 def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_search, "BLOCK", 50)
     component = one_component(6, 12)
-    search = rounds(component, start=None, seed=0, threads=2, budget=10**15, until=0.0)
+    search = rounds(
+        component, start=None, seed=0, threads=2, budget=10**15, control=SearchControl(0.0)
+    )
     found, _ = next(search)  # which would take years
     search.close()
     assert found is None or component.total(found[0]) <= component.relaxation
@@ -363,39 +370,38 @@ def test_the_best_so_far_is_kept_at_a_pause(pauses: int, monkeypatch: pytest.Mon
     order = search.greedy_order(NO_VALUES, np.zeros(component.n_candidates))
     chosen = np.array(along(component, order.tolist(), []))
     begun = component.total(chosen)
-    left = iter(range(pauses))
-
-    def pause() -> None:
-        if next(left, None) is None:
-            raise OutOfTime
-
-    with pytest.raises(OutOfTime):
-        search.climb(order, NO_VALUES.copy(), chosen, 10**9, 10**9, pause)
+    search.climb(order, NO_VALUES.copy(), chosen, 10**9, 10**9, Looks(pauses))
     assert chosen.tolist() == along(component, order.tolist(), [])
     assert component.total(chosen) >= begun
 
 
 def test_time_limit_keeps_incumbent_and_bound() -> None:
     problem = random_problem(np.random.default_rng(1), 60, kept=0.6)
-    progress = Progress(problem, split(problem), 0.5, None)
-    with pytest.raises(OutOfTime):
-        solve_component(progress, 0)
+    progress = Progress(problem, split(problem), SearchControl(0.5))
+    assert solved(solve_component, progress, 0) == "feasible"
     assert -np.inf < progress.score < progress.bound < np.inf
     assert progress.parents is not None
     topological_order(progress.parents)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_interrupt_keeps_the_incumbent(error: type[BaseException]) -> None:
+def test_what_a_listener_raises_leaves_the_incumbent() -> None:
     problem = random_problem(np.random.default_rng(1), 50, kept=0.6)
 
     def listener(event: object) -> None:
         if progress.scores[0] > -np.inf:
-            raise error
+            raise ZeroDivisionError
 
-    progress = Progress(problem, split(problem), None, listener)
-    with pytest.raises(error):
-        solve_component(progress, 0)
+    progress = Progress(problem, split(problem), SearchControl(on_event=listener))
+    with pytest.raises(ZeroDivisionError):
+        solved(solve_component, progress, 0)
+    assert progress.parents is not None
+
+
+def test_a_stop_keeps_the_incumbent() -> None:
+    problem = random_problem(np.random.default_rng(1), 50, kept=0.6)
+    control = SearchControl(on_event=lambda event: control.stop())
+    progress = Progress(problem, split(problem), control)
+    assert solved(solve_component, progress, 0) == "interrupted"
     assert progress.parents is not None
 
 

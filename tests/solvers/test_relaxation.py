@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from exactlearn._runtime import control
+from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import OptionError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem
@@ -19,8 +21,8 @@ from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers, satisfied
 from exactlearn.solvers.lp.relaxation import Relaxation
 from exactlearn.solvers.lp.root import CuttingPlanes, no_listener, solve_root
-from exactlearn.solvers.progress import OutOfTime
 from tests.brute_force import best_selection
+from tests.interrupts import Looks
 
 
 @st.composite
@@ -62,20 +64,21 @@ def plain_optimum(problem, clusters, counts, allowed=None):
     return -solved.fun if solved.success else -np.inf
 
 
-def test_a_pause_ends_the_simplex_method_in_good_order(monkeypatch):
+def test_a_control_ends_the_simplex_method_in_good_order(monkeypatch):
     monkeypatch.setattr(linear_program, "PAUSE", 0.0)
     program = LinearProgram()
     program.add_rows(np.full(9, -np.inf), np.ones(9), np.zeros(10, np.int64), np.zeros(0, np.int64))
     pairs = list(combinations(range(9), 2))
     starts = np.arange(0, 2 * len(pairs) + 1, 2)
     program.add_columns(np.arange(1.0, len(pairs) + 1), starts, np.array(pairs).ravel())
-    for error in (OutOfTime, KeyboardInterrupt, ZeroDivisionError):
+    assert program.solve(dual=False, control=Looks(0)) is None
 
-        def fail(error=error):
-            raise error
+    def fail(event):
+        raise ZeroDivisionError
 
-        with pytest.raises(error):
-            program.solve(dual=False, pause=fail)
+    monkeypatch.setattr(control, "STEADY", 0.0)
+    with pytest.raises(ZeroDivisionError):
+        program.solve(dual=False, control=SearchControl(on_event=fail))
     optimum, values, _ = program.solve(dual=False)
     assert values @ np.arange(1.0, len(pairs) + 1) == pytest.approx(optimum)
     assert optimum == pytest.approx(98.0)
@@ -192,16 +195,12 @@ def test_choices_are_refused():
     assert solve_root(reading.without_literals()).bound == pytest.approx(1.0)
 
 
-def test_what_pause_raises_passes_through_after_bounds_were_told(data_dir):
+def test_bounds_are_told_before_the_search_ends(data_dir):
     component = max(
         split(read_jkl(data_dir / "bnsl" / "insurance-5000.jkl.gz")), key=lambda c: c.n_variables
     )
     told = []
-
-    def stop():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        solve_root(component, pause=stop, on_bound=lambda bound, _: told.append(bound))
+    stopped = solve_root(component, control=Looks(0), on_bound=lambda bound, _: told.append(bound))
+    assert told[-1] == stopped.bound
     assert len(told) >= 1
     assert told[-1] >= solve_root(component).bound

@@ -6,8 +6,9 @@ from math import inf
 import numpy as np
 import pytest
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers.component_solver import SolverOptions
+from exactlearn.solvers.component_solver import ComponentControl, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
@@ -16,6 +17,7 @@ from exactlearn.solvers.scip.branching import ArcBranching
 from exactlearn.solvers.scip.separation import ClusterPool, closing_candidates
 from exactlearn.solvers.scip.solver import Master, solve_component
 from tests.brute_force import is_acyclic
+from tests.solvers.one_component import solved
 from tests.solvers.test_solvers import random_problem
 
 
@@ -25,12 +27,12 @@ def largest_piece(rng: np.random.Generator, n: int, **options: object) -> Progre
         problem = random_problem(rng, n, most_parents=2, **options)  # type: ignore[arg-type]
         components = split(problem)
         if len(components) == 1 and components[0].n_variables == n:
-            return Progress(problem, components, None, None)
+            return Progress(problem, components, SearchControl())
 
 
 def optimum(progress: Progress) -> float:
     component = progress.components[0]
-    chosen = dynamic.best_selection(component, lambda: None)
+    chosen = dynamic.best_selection(component)
     return -inf if chosen is None else component.total(chosen)
 
 
@@ -47,6 +49,17 @@ def poor_incumbent(rng: np.random.Generator, progress: Progress) -> None:
     ]
     if min(chosen) >= 0:
         progress.improve(0, np.array(chosen))
+
+
+def master_of(progress: Progress, seed: int = 0, **options: object) -> Master:
+    """Return the integer program of the only component."""
+    control = ComponentControl(progress, 0, SolverOptions(seed=seed, **options))  # type: ignore[arg-type]
+    return Master(progress.components[0], control.incumbent, control)
+
+
+def with_counts(clusters: Counted) -> Multipliers:
+    """Return clusters with multipliers of zero."""
+    return Multipliers(clusters.clusters, np.zeros(len(clusters)), clusters.counts)
 
 
 def random_clusters(rng: np.random.Generator, n: int) -> Counted:
@@ -69,9 +82,9 @@ def test_bounds_are_valid_within_any_absolute_gap(ties: bool) -> None:
         clusters = random_clusters(rng, n) if round_ % 2 else None
         multipliers = None
         if clusters is not None:
-            multipliers = Multipliers(clusters.clusters, np.zeros(len(clusters)), clusters.counts)
+            multipliers = with_counts(clusters)
         options = SolverOptions(absolute_gap=absolute_gap, seed=round_, multipliers=multipliers)
-        status = solve_component(progress, 0, options)
+        status = solved(solve_component, progress, 0, options)
         assert status == "optimal"
         assert progress.closed[0]
         score, bound = progress.scores[0], progress.bounds[0]
@@ -93,7 +106,7 @@ def test_the_solution_is_read_as_scip_tells_it(monkeypatch: pytest.MonkeyPatch) 
         return x, z
 
     monkeypatch.setattr(Master, "relaxed", relaxed)
-    assert solve_component(progress, 0) == "optimal"
+    assert solved(solve_component, progress, 0) == "optimal"
     assert compared
     assert progress.scores[0] == pytest.approx(optimum(progress), abs=1e-9)
 
@@ -104,9 +117,9 @@ def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
         ["a", "b", "c"],
         [{(): -4.0, (1,): -1.0}, {(): -3.0, (2,): -1.0}, {(): -5.0, (0,): -1.0}],
     )
-    progress = Progress(problem, split(problem), None, None)
-    master = Master(progress, 0, 0.0, 0, Counted.of(np.ones((1, 3), np.bool_)))
-    assert master.optimise() == "optimal"
+    progress = Progress(problem, split(problem), SearchControl())
+    master = master_of(progress, multipliers=with_counts(Counted.of(np.ones((1, 3), np.bool_))))
+    assert master.optimise().proven
     assert progress.scores[0] == -5.0
     assert len(master.acyclicity.pool) == 1
 
@@ -118,7 +131,7 @@ def test_a_pool_holds_each_cluster_once_and_tells_the_violated_ones() -> None:
     pool.add(some)
     assert len(pool) == len(Counted.join(some))
     progress = largest_piece(rng, 7)
-    master = Master(progress, 0, 0.0, 0)
+    master = master_of(progress, 0)
     x = rng.random(progress.components[0].n_candidates)
     x /= np.add.reduceat(x, progress.components[0].first[:-1])[progress.components[0].child]
     violated = pool.violated(master.support(x), 100)
@@ -174,7 +187,7 @@ def test_every_selection_is_on_one_side_of_a_branch() -> None:
     for _ in range(30):
         progress = largest_piece(rng, 4, kept=0.5)
         component = progress.components[0]
-        rule = ArcBranching(Master(progress, 0, 0.0, 0))
+        rule = ArcBranching(master_of(progress, 0))
         allowed = rng.random(component.n_candidates) < 0.8
         parent, child = rng.permutation(4)[:2]
         without, with_arc = rule._sides(int(parent), int(child), allowed)
@@ -191,11 +204,11 @@ def test_branching_on_arcs_finds_the_optimum() -> None:
     nodes = 0
     for seed in range(6):
         progress = largest_piece(rng, 12, kept=0.5)
-        master = Master(progress, 0, 0.0, seed)
+        master = master_of(progress, seed)
         for name in ("zerohalf", "clique"):
             master.model.setParam(f"separating/{name}/freq", -1)
         master.model.setParam("separating/maxroundsroot", 2)
-        assert master.optimise() == "optimal"
+        assert master.optimise().proven
         nodes += master.model.getNTotalNodes()
         assert progress.scores[0] == pytest.approx(optimum(progress), abs=1e-9)
     assert nodes > 12

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import Event
 from exactlearn.errors import CheckError, OptionError, TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, solve
-from exactlearn.solvers.result import Event
 from tests.brute_force import best_selection
 
 PLAIN = ("scip", "order-graph", "dynamic", "auto")

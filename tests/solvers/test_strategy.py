@@ -5,12 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exactlearn.solvers import Problem, dynamic, solve, strategy
-from exactlearn.solvers.component_solver import ComponentSolver, SolverOptions
-from exactlearn.solvers.components import split
+from exactlearn.solvers import Problem, solve, strategy
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.progress import Progress
-from exactlearn.solvers.result import Status
 from tests.solvers.test_solvers import random_problem
 
 
@@ -76,35 +72,6 @@ def test_a_part_inherits_its_share_of_the_clusters() -> None:
     assert (within.counts <= within.clusters.sum(axis=1)).all()
     problem = random_problem(rng, 3)
     assert within.bound(problem) >= solve(problem, solver="dynamic").score - 1e-9
-
-
-def test_each_component_solver_proves_or_bounds_what_dynamic_programming_finds() -> None:
-    problem = hard_problem(np.random.default_rng(6), 8)
-    best = solve(problem, solver="dynamic").score
-    for name, solver in strategy.COMPONENT_SOLVERS.items():
-        progress = Progress(problem, split(problem), None, None)
-        for k in range(len(progress.components)):
-            status = solver.solve(progress, k, SolverOptions())
-            assert status == "optimal" or name == "ordering"
-        assert progress.bound >= best - 1e-9
-        assert progress.score <= best + 1e-9
-        assert name == "ordering" or progress.score == pytest.approx(best, abs=1e-9)
-
-
-def test_a_component_solver_is_one_entry_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = []
-
-    def first_of_all(progress: Progress, k: int, options: SolverOptions) -> Status:
-        taken.append(progress.components[k].n_variables)
-        return dynamic.solve_component(progress, k, options)
-
-    monkeypatch.setitem(strategy.COMPONENT_SOLVERS, "mine", ComponentSolver(solve=first_of_all))
-    problem = hard_problem(np.random.default_rng(6), 14)
-    found = solve(problem, solver="mine")
-    assert taken
-    assert found.status == "optimal"
-    assert found.solver == "mine"
-    assert found.score == pytest.approx(solve(problem, solver="dynamic").score)
 
 
 @pytest.mark.parametrize(

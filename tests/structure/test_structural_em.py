@@ -20,6 +20,7 @@ from exactlearn.structure.expansion import expand
 from exactlearn.structure.structural_em import structural_em
 from tests.augmentation_oracle import all_dags, random_table
 from tests.bayesnet.test_completing import row_posterior, table_with_holes
+from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint, random_network
 
 SEEDS = range(12)
@@ -177,7 +178,7 @@ def test_limits_keep_the_best_network(variant):
     def interrupt(event):
         events.append(event)
         if event.parents is not None:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     found = structural_em(table, BDeu(), variant=variant, on_event=interrupt)
     assert found.status == "interrupted"

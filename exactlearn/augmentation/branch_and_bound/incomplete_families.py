@@ -1,6 +1,6 @@
 """All families of an incomplete table, with bounds on their scores under any completion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,13 +11,13 @@ from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
 from exactlearn.augmentation.families import ScoreIncrements, parent_sets, tabulate_increments
+from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families
 from exactlearn.solvers.components import Families
 from exactlearn.solvers.lp.clusters import Support
 from exactlearn.solvers.problem import Problem, offsets
-from exactlearn.solvers.progress import Pause, no_pause
 
 MAX_FAMILIES = 5_000_000
 """Most families that are bounded."""
@@ -41,18 +41,18 @@ class IncompleteFamilies:
         Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
     increments
         Their score increments.
-    pause
-        Called between blocks of bounds; what it raises passes through.
+    control
+        Paused between blocks of bounds.
     """
 
     names: tuple[str, ...]
     child: NDArray[np.int32]
     members: NDArray[np.int32]
     increments: ScoreIncrements
-    pause: Pause = no_pause
+    control: Incumbent = field(default_factory=Incumbent)
 
     @classmethod
-    def of(cls, task: Task, pause: Pause = no_pause) -> "IncompleteFamilies":
+    def of(cls, task: Task, control: Incumbent | None = None) -> "IncompleteFamilies":
         """List the families of a task whose table has weights.
 
         Raises
@@ -77,7 +77,7 @@ class IncompleteFamilies:
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         compiled = task.score.compiled(float(weights.sum()))
         increments = tabulate_increments(compiled, sizes, dataset.cardinalities[children], weights)
-        return cls(dataset.names, children, members, increments, pause)
+        return cls(dataset.names, children, members, increments, control or Incumbent())
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)
@@ -121,7 +121,7 @@ class IncompleteFamilies:
         g = self.increments
         increments = ScoreIncrements(g.kind, g.a, g.b, g.tables, g.rows[keep])
         return IncompleteFamilies(
-            self.names, self.child[keep], self.members[keep], increments, self.pause
+            self.names, self.child[keep], self.members[keep], increments, self.control
         )
 
     @cached_property
@@ -184,7 +184,7 @@ class IncompleteFamilies:
         found = [np.zeros(0)]
         for bounds in in_order(work, -(-len(which) // size), lambda: None, threads):
             found.append(bounds)
-            self.pause()
+            self.control.pause()
         return np.concatenate(found)
 
     def _looks(self, cells: MissingCells, most_nodes: int) -> int:

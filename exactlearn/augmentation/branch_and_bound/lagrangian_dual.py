@@ -32,6 +32,7 @@ from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster, Solved
+from exactlearn.augmentation.incumbent import LimitReachedError
 from exactlearn.solvers.lp.multipliers import Meeting, Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates
 
@@ -107,7 +108,9 @@ def solve_dual(
     trace = [best]
     while True:
         pause(best)
-        solved = master.solve(relaxation.families.pause)
+        solved = master.solve(relaxation.families.control)
+        if solved is None:
+            raise LimitReachedError
         entered = False
         closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_REDUCED_COST))
         weight = SMOOTHING * max(0.0, closed)
@@ -234,7 +237,7 @@ class SubgradientMethod:
         tops = relaxation.families.tops(adjusted.scores)
         completions = tuple(relaxation.best_completion(number) for number in tops.tolist())
         slopes = self._slopes(completions)
-        relaxation.families.pause()
+        relaxation.families.control.pause()
         self._child.move(slopes.child, size * self._scale)
         self._sink.move(slopes.sink, size * self._scale)
         self._weights.move(clusters.counts - master.met(tops).sum(axis=1), size)

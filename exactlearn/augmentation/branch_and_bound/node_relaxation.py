@@ -253,7 +253,7 @@ class NodeRelaxation:
 
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
-        self.families.pause()
+        self.families.control.pause()
         child, members = int(self.families.child[number]), self.families.members[number]
         return LocalCompletion(
             number,

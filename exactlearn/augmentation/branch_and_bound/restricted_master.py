@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.augmentation.branch_and_bound.incomplete_families import IncompleteFamilies
 from exactlearn.augmentation.branch_and_bound.multipliers import (
     CellMultipliers,
@@ -28,7 +29,6 @@ from exactlearn.solvers.lp.clusters import Counted, Support
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.separation import FEW, counted_clusters, violated_clusters
-from exactlearn.solvers.progress import Pause, no_pause
 
 Link = tuple[int, int, int]
 """A variable, or a set of others, a missing cell and a state."""
@@ -338,13 +338,16 @@ class RestrictedMaster:
         for number in self.anchor:
             self.add(relaxation.completion_with(number, common))
 
-    def solve(self, pause: Pause = no_pause) -> Solved:
+    def solve(self, control: SearchControl = UNLIMITED) -> Solved | None:
         """Return an optimum over the local completions that are allowed.
 
-        What ``pause`` raises now and then passes through.
+        ``None`` when the control ends the search for it.
         """
         # fewer steps than the primal simplex takes, though columns enter
-        optimum, values, duals = self._lp.solve(dual=True, pause=pause)
+        solved = self._lp.solve(dual=True, control=control)
+        if solved is None:
+            return None
+        optimum, values, duals = solved
         n, h, most = self._shape
         cell_multipliers = CellMultipliers(
             self._duals(n, self._links, duals),

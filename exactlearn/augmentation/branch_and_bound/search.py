@@ -30,14 +30,11 @@ from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
-from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
+from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, SolutionPool
 from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.local_search.hill_climber import climb, is_tabulated
 from exactlearn.augmentation.task import (
-    LimitReachedError,
     Task,
-    between_blocks,
-    pause,
     require_proof,
 )
 from exactlearn.solvers.enumeration.networks import enumerate_networks
@@ -97,7 +94,7 @@ def branch(task: Task, pool: SolutionPool) -> None:
     while queue and -queue[0][0] > pool.target:
         priority, _, node, multipliers = heappop(queue)
         incumbent.prove(-priority)
-        dual = solve_dual(master, node, multipliers, pool.target, lambda _: pause(incumbent))
+        dual = solve_dual(master, node, multipliers, pool.target, lambda _: incumbent.pause())
         if dual.bound <= pool.target:
             incumbent.nodes += 1
             continue
@@ -130,7 +127,7 @@ def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: Dual
 
 def _prove(incumbent: Incumbent, bound: float) -> None:
     incumbent.prove(bound)
-    pause(incumbent)
+    incumbent.pause()
 
 
 def _list_networks(
@@ -149,7 +146,7 @@ def _list_networks(
     for network in found.networks:
         pool.take(task.solution(network.parents, node.cells.filled))
     if not found.complete:
-        raise LimitReachedError("interrupted" if found.status == "interrupted" else "feasible")
+        raise LimitReachedError
 
 
 def _root(
@@ -157,14 +154,14 @@ def _root(
 ) -> tuple[NodeRelaxation, RestrictedMaster, Multipliers, float]:
     """Return the root relaxation, its restricted master, multipliers and bound."""
     incumbent = pool.incumbent
-    families = IncompleteFamilies.of(task, between_blocks(incumbent))
+    families = IncompleteFamilies.of(task, incumbent)
     relaxation = NodeRelaxation.of(
         families, MissingCells.of(task.dataset), FIRST_NODE_BUDGET, incumbent.prove_families
     )
     relaxation.most_nodes = NODE_BUDGET
     relaxation.fresh[:] = False
     problem = families.problem(relaxation.upper)
-    multipliers = cluster_multipliers(problem, lambda: pause(incumbent))
+    multipliers = cluster_multipliers(problem, incumbent)
     incumbent.prove(multipliers.bound(problem))
     master = _master(families, relaxation, incumbent)
     master.add_clusters(multipliers.counted)
@@ -223,7 +220,7 @@ def _choose(
     incumbent, families = pool.incumbent, node.families
     nodes, at_once = incumbent.nodes + 1, AT_ONCE
     while True:
-        pause(incumbent)
+        incumbent.pause()
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside
         assert result.parents is not None

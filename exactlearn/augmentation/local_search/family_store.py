@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.families import FamilyRules
+from exactlearn.augmentation.incumbent import Pause, no_pause
 from exactlearn.augmentation.local_search.coordinate_ascent import in_order, sweep
 from exactlearn.augmentation.local_search.set_families import (
     SetFamilies,
@@ -34,7 +35,6 @@ from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers import Problem
-from exactlearn.solvers.progress import Pause, no_pause
 
 MOST_FAMILIES = 2**22
 """Families beyond which not all are looked at."""

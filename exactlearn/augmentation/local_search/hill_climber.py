@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.threads import n_threads
-from exactlearn.augmentation.incumbent import Incumbent, Solution, Unproven
+from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
@@ -27,7 +27,7 @@ from exactlearn.augmentation.starts import (
     mode_completion,
     starting_completions,
 )
-from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
+from exactlearn.augmentation.task import Task
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.scores import score_family
@@ -69,13 +69,10 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     provable = is_tabulated(task)
     try:
         incumbent.confirm(best_climb(task, incumbent, starts, t))
-    except LimitReachedError as limit:
+    except LimitReachedError:
         offer_sparsest(task, incumbent)
-        status, unproven = limit.status, incumbent.unproven
-        message = _left("stopped", unproven)
-    except KeyboardInterrupt:
-        status, unproven = "interrupted", incumbent.unproven
-        message = _left("interrupted", unproven)
+        status, unproven = incumbent.status, incumbent.unproven
+        message = _left(incumbent.ending, unproven)
     if status == "t-local" and not provable:
         status, message = "heuristic", LOCAL_IN_THE_GRAPH
     elif status == "t-local" and t >= len(task.dataset.missing_cells):
@@ -124,10 +121,12 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             for ended_climb in ended:
                 ended_climb.result()  # what it raised, before others are told to stop
             return max((climbed[c.result()] for c in climbs), key=lambda solution: solution.score)
+        except LimitReachedError:  # the others hear of it by themselves
+            pool.shutdown(cancel_futures=True)
+            raise
         except BaseException:
             incumbent.stop()
             pool.shutdown(cancel_futures=True)
-            incumbent.resume()
             raise
 
 
@@ -141,11 +140,12 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     """Fill in each variable's most frequent state, then learn the best DAG: the baseline."""
     values = mode_completion(task.dataset)
     try:
-        families = task.families(values, pause=between_blocks(incumbent))
+        families = task.families(values, pause=incumbent.pause)
         result = task.solve(families, incumbent)
-    except LimitReachedError as limit:
+    except LimitReachedError:
         offer_sparsest(task, incumbent)
-        return Augmentation.of(incumbent, limit.status, "mode", message="stopped before any search")
+        message = f"{incumbent.ending} before any search"
+        return Augmentation.of(incumbent, incumbent.status, "mode", message=message)
     assert result.parents is not None
     incumbent.offer(task.solution(result.parents, values))
     status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status
@@ -190,9 +190,7 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | 
     LimitReachedError
         When the time is up first.
     """
-    store = FamilyStore.of_all(
-        task.dataset, values, task.score, task.rules, between_blocks(incumbent)
-    )
+    store = FamilyStore.of_all(task.dataset, values, task.score, task.rules, incumbent.pause)
     near = Neighbourhood(task, incumbent, store)
     solution: Solution | None = None
     while True:
@@ -217,13 +215,11 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
     budget = Budget(tables=max(TABLES // n, TABLES_EACH * n))
     solution: Solution | None = None
     while True:
-        problem = task.families(values, budget=budget, pause=between_blocks(incumbent))
+        problem = task.families(values, budget=budget, pause=incumbent.pause)
         if solution is not None:
             problem = _also(problem, task, solution)
-        store = FamilyStore.of_listed(
-            task.dataset, values, task.score, problem, between_blocks(incumbent)
-        )
-        pause(incumbent)
+        store = FamilyStore.of_listed(task.dataset, values, task.score, problem, incumbent.pause)
+        incumbent.pause()
         found = _rise_once(task, incumbent, store, solution, problem)
         if solution is not None and found.score <= solution.target:
             return max(found, solution, key=lambda p: p.score)
@@ -238,8 +234,8 @@ def _rise(
 ) -> Solution:
     """Alternate good DAGs and cells of a store until that brings nothing more."""
     while True:
-        pause(incumbent)
-        problem = task.families(store.values, pause=between_blocks(incumbent))
+        incumbent.pause()
+        problem = task.families(store.values, pause=incumbent.pause)
         found = _rise_once(task, incumbent, store, solution, problem)
         if solution is not None and found.score <= solution.target:
             if found.score < solution.score:
@@ -268,14 +264,15 @@ def _rise_once(
         budget=budget,
         perturbations=perturbations,
         seed=task.seed,
-        pause=between_blocks(incumbent),
+        control=incumbent,
     )
+    incumbent.pause()
     found = task.solution(parents, store.values)
     incumbent.offer(found)
     for dag in store.ascend(parents):
         found = task.solution(dag, store.values)
         incumbent.offer(found)
-        pause(incumbent)
+        incumbent.pause()
     return found
 
 

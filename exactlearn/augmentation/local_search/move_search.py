@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.incumbent import Incumbent, Solution
+from exactlearn._runtime.control import SearchControl
+from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution
 from exactlearn.augmentation.local_search.family_store import FamilyStore
 from exactlearn.augmentation.local_search.set_families import rewarded, selection_problem
 from exactlearn.augmentation.local_search.threshold_query import (
@@ -26,10 +27,9 @@ from exactlearn.augmentation.local_search.threshold_query import (
     undominated,
 )
 from exactlearn.augmentation.starts import Dag
-from exactlearn.augmentation.task import LimitReachedError, Task, pause
+from exactlearn.augmentation.task import Task
 from exactlearn.solvers.components import WORD, bit_sets
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
-from exactlearn.solvers.progress import OutOfTime
 from exactlearn.solvers.threshold_query import best_above
 
 
@@ -248,7 +248,7 @@ class MoveSearch:
         scores, beyond = self.after(group), 0.0
         several = len(group) > 1 or len(group[0].last) > 1
         while True:
-            pause(self.incumbent)
+            self.incumbent.pause()
             weight = self._weight(scores, beyond) if prove else 1.0
             query = self.promising(scores, weight, prove)
             if query is None:
@@ -301,22 +301,21 @@ class MoveSearch:
         """
         if prove and not query.is_open:
             return None
-        try:
-            outcome = best_above(
-                query.problem,
-                query.target,
-                query.multipliers,
-                self.solution.parents,
-                prove=prove,
-                time_limit=self.incumbent.remaining,
-                seed=self.task.seed,
-                on_event=lambda event: self.incumbent.tick(event.nodes),
-            )
-        except OutOfTime:
-            raise LimitReachedError("feasible") from None
+        incumbent = self.incumbent
+        outcome = best_above(
+            query.problem,
+            query.target,
+            query.multipliers,
+            self.solution.parents,
+            prove=prove,
+            seed=self.task.seed,
+            control=SearchControl(
+                on_event=lambda event: incumbent.tick(event.nodes), outer=incumbent
+            ),
+        )
         self.incumbent.count_nodes(outcome.nodes)
         if prove and outcome.parents is None and not outcome.proven:
-            raise LimitReachedError("interrupted")
+            raise LimitReachedError
         return outcome.parents
 
     def promising(

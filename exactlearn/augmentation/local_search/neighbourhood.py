@@ -19,7 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution
+from exactlearn.augmentation.incumbent import (
+    Incumbent,
+    Ledger,
+    LimitReachedError,
+    Solution,
+    no_pause,
+)
 from exactlearn.augmentation.local_search.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.local_search.move_search import (
     Group,
@@ -32,12 +38,11 @@ from exactlearn.augmentation.local_search.move_search import (
     prefixes,
 )
 from exactlearn.augmentation.local_search.pruning import prune_groups
-from exactlearn.augmentation.task import LimitReachedError, Task, between_blocks, pause
+from exactlearn.augmentation.task import Task
 from exactlearn.solvers.components import families_without_choices
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import CuttingPlanes, no_listener
-from exactlearn.solvers.progress import no_pause
 
 ROUNDS, MOST_ROUNDS = 100, 400
 """Rounds of cutting planes for the first completion, and for one around which there is proof."""
@@ -111,7 +116,7 @@ class Neighbourhood:
         self.incumbent.examine(ledger)
         try:
             return self._found(solution, halve=False) or self._proven(solution, singles, ledger)
-        except (LimitReachedError, KeyboardInterrupt):
+        except LimitReachedError:
             if self.root is not None and singles and ledger.unseen == ledger.total:
                 search = self._search(solution)
                 ledger.dag = solution.target + search.gap
@@ -160,7 +165,7 @@ class Neighbourhood:
 
     def _relax(self, solution: Solution, rounds: int) -> None:
         """Bound the DAGs for the solution's completion by rounds of cutting planes."""
-        problem = self.task.families(solution.values, pause=between_blocks(self.incumbent))
+        problem = self.task.families(solution.values, pause=self.incumbent.pause)
         problem = problem.select(problem.allowed)
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
@@ -170,11 +175,11 @@ class Neighbourhood:
             start,
             no_listener,
             solution.target,
-            between_blocks(self.incumbent),
+            self.incumbent,
         )
         bounds = [np.inf]
         while planes.bound > solution.target and len(bounds) <= rounds:
-            pause(self.incumbent)
+            self.incumbent.pause()
             if not planes.step():
                 break
             bounds.append(planes.bound)
@@ -192,7 +197,7 @@ class Neighbourhood:
         families = np.zeros(len(search.rewards), np.bool_)
         found: list[_Reached] = []
         for fixed, last in prefixes(singles, size - 1):
-            pause(self.incumbent)
+            self.incumbent.pause()
             with self.store.changed(fixed):
                 reached, close = _bounded(search, Moves(fixed, last), ledger)
             if len(reached.tops):

@@ -20,9 +20,9 @@ from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.augmentation.families import term
+from exactlearn.augmentation.incumbent import Pause, no_pause
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.scores import BAYESIAN, Score
-from exactlearn.solvers.progress import Pause, no_pause
 
 MOST_TERMS = 2**24
 """Tabulated terms, 8 bytes each, beyond which all are evaluated when needed."""

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
-from exactlearn._runtime.interrupts import terminated_as_interrupted
+from exactlearn._runtime.control import Event, SearchControl, terminated_as_interrupted
 from exactlearn.commands import query
 
 
@@ -71,7 +71,7 @@ class TestTermination:
 STUCK = """
 import sys
 from pathlib import Path
-from exactlearn._runtime import interrupts
+from exactlearn._runtime import control
 from exactlearn._runtime.kernel import kernel
 
 @kernel
@@ -81,8 +81,8 @@ def mixed(steps):
         number = (number ^ step) * 25214903917 + 11
     return number
 
-interrupts.UNFINISHED.add(Path(sys.argv[1]))
-with interrupts.terminated_as_interrupted(), interrupts.ended_by_signal():
+control.UNFINISHED.add(Path(sys.argv[1]))
+with control.terminated_as_interrupted(), control.ended_by_signal():
     mixed(1)
     print("ready", flush=True)
     mixed(1 << 40)
@@ -103,3 +103,87 @@ def test_a_signal_ends_what_a_kernel_keeps_from_hearing_it(tmp_path):
     assert run.returncode == 130
     assert told == "Interrupted.\n"
     assert not unfinished.exists()
+
+
+class TestSearchControl:
+    def test_ctrl_c_stops_and_a_second_one_raises(self):
+        with SearchControl().running() as control:
+            signal.raise_signal(signal.SIGINT)
+            assert control.is_over
+            assert control.status == "interrupted"
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_sigterm_stops_as_ctrl_c_does(self):
+        with terminated_as_interrupted(), SearchControl().running() as control:
+            signal.raise_signal(signal.SIGTERM)
+            assert control.is_stopped
+
+    def test_sigterm_stops_where_ctrl_c_is_ignored(self):
+        usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with terminated_as_interrupted(), SearchControl().running() as control:
+                signal.raise_signal(signal.SIGTERM)
+                assert control.is_stopped
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+    def test_another_handler_stays(self):
+        heard = []
+        usual = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+        try:
+            with SearchControl().running() as control:
+                signal.raise_signal(signal.SIGINT)
+                assert not control.is_stopped
+        finally:
+            signal.signal(signal.SIGINT, usual)
+        assert heard == [signal.SIGINT]
+
+    def test_what_runs_inside_stops_with_what_runs_outside(self):
+        with SearchControl(60.0).running() as outside, SearchControl().running() as inside:
+            part = inside.part(0.5)
+            assert inside.remaining is None  # only the wish to stop is passed on
+            signal.raise_signal(signal.SIGINT)
+            assert outside.is_stopped
+            assert inside.is_stopped
+            assert part.is_stopped
+        assert not SearchControl().is_stopped
+
+    def test_a_part_may_end_alone_but_no_later(self):
+        control = SearchControl(60.0)
+        part = control.part(0.5)
+        assert 29.0 < part.left <= 30.0
+        assert SearchControl(100.0, outer=control).left <= 60.0
+        part.stop()
+        assert part.is_over
+        assert not control.is_over
+
+    def test_no_signal_is_touched_in_another_thread(self):
+        found = []
+
+        def run():
+            with SearchControl().running() as control:
+                found.append((signal.getsignal(signal.SIGINT), control.is_stopped))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        assert found == [(signal.default_int_handler, False)]
+
+    def test_a_limit_is_no_interrupt(self):
+        control = SearchControl(0.0)
+        assert control.is_over
+        assert control.status == "feasible"
+
+    def test_improvements_are_traced_once_and_reported_by_the_outer_control(self):
+        heard = []
+        outer = SearchControl(on_event=heard.append)
+        part = outer.part(1.0)
+        part.state = lambda: Event(0.5, -3.0, -1.0, 7, ((),))
+        part.record()
+        part.record()
+        assert part.trace == [(0.5, -3.0, -1.0)]
+        assert [event.nodes for event in heard] == [7, 7]
+        part.aside().record()
+        assert len(heard) == 2

@@ -1,0 +1,294 @@
+"""The control of a running search: its clock, the wish to stop it, and what it reports.
+
+Every long computation looks at :attr:`SearchControl.is_over` between two blocks of work, and
+returns what it has when the search is over. While a control runs, Ctrl-C sets its wish to stop, and
+SIGTERM does, too; a second Ctrl-C raises :class:`KeyboardInterrupt`. No other module touches
+signals.
+"""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+from typing import Literal, NamedTuple, Self
+
+from exactlearn.errors import ExitStatus
+
+STEADY = 0.4
+"""Seconds after which the listener hears of a search again even when nothing improves."""
+
+UNFINISHED: set[Path] = set()
+"""Files that are being written, which a process that ends at once removes."""
+
+GRACE = 0.7
+"""Seconds that a command without anything to keep gets to end by itself after a signal."""
+
+
+class Event(NamedTuple):
+    """What a running search reports: whenever the score or the bound improves, and now and then.
+
+    Attributes
+    ----------
+    seconds
+        Wall time since the start.
+    score, bound
+        The best score found and the best bound proven so far.
+    nodes
+        Nodes of the search tree processed so far.
+    parents, values
+        The best selection so far (``None`` before the first) and its choices.
+    """
+
+    seconds: float
+    score: float
+    bound: float
+    nodes: int
+    parents: tuple[tuple[int, ...], ...] | None
+    values: tuple[int, ...] = ()
+
+
+OnEvent = Callable[[Event], None]
+
+
+class SearchControl:
+    """The clock, the wish to stop and the reports of a long computation.
+
+    Once a search is over, it stays over. Several threads may look at one control.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds from now, or ``None``.
+    on_event
+        Called with an :class:`Event` at each improvement and at a steady rate; without it, the
+        control that this one stands under reports.
+    outer
+        The control of the search that this one is a part of: it ends no later. A control that runs
+        while another one does is stopped with that one.
+
+    Attributes
+    ----------
+    begun, deadline
+        Start and end, by the monotonic clock.
+    state
+        Returns the state of the search, to be reported.
+    trace
+        Improvements over time as ``(seconds, score, bound)``.
+
+    Examples
+    --------
+    >>> control = SearchControl(time_limit=60.0)
+    >>> control.is_over
+    False
+    >>> control.stop()
+    >>> control.is_over, control.status
+    (True, 'interrupted')
+    """
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        on_event: OnEvent | None = None,
+        *,
+        outer: "SearchControl | None" = None,
+    ) -> None:
+        self.begun = monotonic()
+        own = inf if time_limit is None else self.begun + time_limit
+        self.deadline: float = own if outer is None else min(own, outer.deadline)
+        self.on_event = on_event
+        self.outer = outer
+        self.state: Callable[[], Event] = lambda: Event(self.seconds, -inf, inf, 0, None)
+        self.trace: list[tuple[float, float, float]] = []
+        self._told = self.begun
+        self._is_stopped = False
+        self._enclosing: SearchControl | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the start."""
+        return monotonic() - self.begun
+
+    @property
+    def left(self) -> float:
+        """Seconds until the time limit, never negative; infinite without one."""
+        return max(0.0, self.deadline - monotonic())
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the time limit, never negative; ``None`` without one."""
+        return None if self.deadline == inf else self.left
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the search is to stop before its time is up."""
+        above = (self.outer, self._enclosing)
+        return self._is_stopped or any(c is not None and c.is_stopped for c in above)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the search is to end now: the time is up, or it was stopped."""
+        return self.is_stopped or monotonic() >= self.deadline
+
+    @property
+    def status(self) -> Literal["feasible", "interrupted"]:
+        """Status of a search that is over before its proof: ``interrupted`` when it was stopped."""
+        return "interrupted" if self.is_stopped else "feasible"
+
+    def stop(self) -> None:
+        """Stop the search, in all threads, at their next look at the clock."""
+        self._is_stopped = True
+
+    def part(self, share: float) -> "SearchControl":
+        """Return the control of a part of the search, which may take a share of the time left."""
+        return SearchControl(share * self.left, outer=self)
+
+    def aside(self) -> "SearchControl":
+        """Return the control of a part of the search in another thread, which reports nothing."""
+        return SearchControl(on_event=lambda event: None, outer=self)
+
+    def is_due(self, pause: float) -> bool:
+        """Return whether the listener has not heard of the search for some seconds."""
+        return monotonic() - self._told >= pause
+
+    def record(self) -> None:
+        """Report the state, and keep it in the trace if it is new."""
+        event = self.state()
+        if event.score > -inf and (not self.trace or self.trace[-1][1:] != event[1:3]):
+            self.trace.append(event[:3])
+        self._tell(event)
+
+    def tell(self) -> None:
+        """Report the state."""
+        self._tell(self.state())
+
+    def look(self) -> None:
+        """Let the listener hear of the search now and then; called between blocks of work."""
+        if self.on_event is None and self.outer is not None:
+            self.outer.look()
+        elif self.is_due(STEADY):
+            self.tell()
+
+    def goes_on(self) -> bool:
+        """Report now and then; return whether the search is to go on: between blocks of work."""
+        self.look()
+        return not self.is_over
+
+    def _tell(self, event: Event) -> None:
+        self._told = monotonic()
+        if self.on_event is not None:
+            self.on_event(event)
+        elif self.outer is not None:
+            self.outer._tell(event)
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Let Ctrl-C stop the search in the block instead of raising; a second one raises.
+
+        Where another handler than Python's own is set, and in other threads than the main one, no
+        handler is set.
+        """
+        self._enclosing = enclosing = _running.get()
+        token = _running.set(self)
+        try:
+            if enclosing is None and _takes_interrupts():
+                signal.signal(signal.SIGINT, self._take_interrupt)
+                try:
+                    yield self
+                finally:
+                    signal.signal(signal.SIGINT, signal.default_int_handler)
+            else:
+                yield self
+        finally:
+            _running.reset(token)
+
+    def _take_interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.is_stopped:
+            raise KeyboardInterrupt
+        self.stop()
+
+
+_running: ContextVar[SearchControl | None] = ContextVar("running", default=None)
+"""The control that runs in this thread."""
+
+UNLIMITED = SearchControl()
+"""The control of a computation that nothing ends."""
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _takes_interrupts() -> bool:
+    return _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM, once, do what Ctrl-C does, so that the incumbent is kept.
+
+    A second one ends the process. Where another handler, or none at all, is wanted, and in other
+    threads than the main one, nothing changes.
+    """
+    if not _is_main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        on_interrupt = signal.getsignal(signal.SIGINT)
+        if callable(on_interrupt):
+            on_interrupt(signal.SIGINT, frame)
+        elif (control := _running.get()) is not None:  # a background job, which ignores Ctrl-C
+            control.stop()
+        else:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the process within a second, with the status of an interrupt.
+
+    Python hears a signal only when a compiled kernel has returned, which may take much longer. A
+    thread of its own hears it at once, and ends the process where nothing else does. Only for what
+    has no result to keep; in other threads than the main one, nothing changes.
+    """
+    if not _is_main_thread():
+        yield
+        return
+    ended = threading.Event()
+    hear, tell = socket.socketpair()
+    tell.setblocking(False)
+    before = signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_end_after_signal, args=(hear, ended), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        signal.set_wakeup_fd(before)
+        tell.close()
+        watcher.join()
+        hear.close()
+
+
+def _end_after_signal(hear: socket.socket, ended: threading.Event) -> None:
+    """Wait for a signal's number; then end the process unless that happens by itself."""
+    while number := hear.recv(1):
+        if number[0] in (signal.SIGINT, signal.SIGTERM) and not ended.wait(GRACE):
+            for file in list(UNFINISHED):
+                file.unlink(missing_ok=True)
+            os.write(2, b"Interrupted.\n")
+            os._exit(ExitStatus.INTERRUPTED)
