@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import is_interrupted
 from exactlearn.errors import CheckError
 
 FALL = 1e-9
@@ -47,7 +48,7 @@ def ascend(
     least_gain: float,
     on_iteration: Callable[[State], None] | None = None,
 ) -> tuple[list[State], bool]:
-    """Step until a step gains too little, or the steps run out.
+    """Step until a step gains too little, the steps run out, or the running search is stopped.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def ascend(
     converged = False
     if on_iteration:
         on_iteration(state)
-    while not converged and states[-1].iteration < iterations:
+    while not converged and states[-1].iteration < iterations and not is_interrupted():
         states.append(step(states[-1]))
         converged = _gain(states[-2], states[-1]) <= least_gain
         if on_iteration:
@@ -93,10 +94,15 @@ def best_ascent(
     on_iteration: Callable[[State], None] | None = None,
 ) -> tuple[list[State], bool]:
     """Ascend from each start as :func:`ascend`; return the ascent of the best objective."""
-    ascents = (
-        ascend(start, step, iterations=iterations, least_gain=least_gain, on_iteration=on_iteration)
-        for start in starts
-    )
+    ascents = []
+    for start in starts:
+        ascents.append(
+            ascend(
+                start, step, iterations=iterations, least_gain=least_gain, on_iteration=on_iteration
+            )
+        )
+        if is_interrupted():
+            break
     return max(ascents, key=lambda ascent: ascent[0][-1].objective)
 
 

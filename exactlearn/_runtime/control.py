@@ -137,6 +137,12 @@ class SearchControl:
         return self.is_stopped or monotonic() >= self.deadline
 
     @property
+    def outermost(self) -> "SearchControl":
+        """The control of the whole search that this one is a part of, or runs within."""
+        above = self.outer or self._enclosing
+        return self if above is None else above.outermost
+
+    @property
     def status(self) -> Literal["feasible", "interrupted"]:
         """Status of a search that is over before its proof: ``interrupted`` when it was stopped."""
         return "interrupted" if self.is_stopped else "feasible"
@@ -217,6 +223,13 @@ class SearchControl:
 _running: ContextVar[SearchControl | None] = ContextVar("running", default=None)
 """The control that runs in this thread."""
 
+
+def is_interrupted() -> bool:
+    """Return whether the search that runs in this thread is to stop."""
+    running = _running.get()
+    return running is not None and running.is_stopped
+
+
 UNLIMITED = SearchControl()
 """The control of a computation that nothing ends."""
 
@@ -246,7 +259,7 @@ def terminated_as_interrupted() -> Iterator[None]:
         if callable(on_interrupt):
             on_interrupt(signal.SIGINT, frame)
         elif (control := _running.get()) is not None:  # a background job, which ignores Ctrl-C
-            control.stop()
+            control.outermost.stop()
         else:
             raise KeyboardInterrupt
 

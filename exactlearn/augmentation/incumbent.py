@@ -262,11 +262,18 @@ class Incumbent(SearchControl):
 
     def tick(self, nodes: int) -> None:
         """Report that a solver inside is at a number of nodes beyond those counted."""
-        self._tell(self._event(nodes))
-
-    def _tell(self, event: Event) -> None:
         with self._lock:
-            super()._tell(event)
+            self._tell(self._event(nodes))
+
+    def record(self) -> None:
+        """Report the state, and keep it in the trace if it is new."""
+        with self._lock:
+            super().record()
+
+    def tell(self) -> None:
+        """Report the state."""
+        with self._lock:
+            super().tell()
 
     def _event(self, nodes: int = 0) -> Event:
         values = () if self.parents is None else tuple(self.values.tolist())

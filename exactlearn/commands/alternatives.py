@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.pipeline import incomplete_options, load
@@ -174,17 +174,13 @@ def alternatives_record(
     del options["starts"]
     options["on_event"] = on_event
     record: dict[str, Any] = {}
-    try:
+    k = wanted.best or wanted.best_completions
+    with SearchControl().running() as control:
         if wanted.profile:
-            record["profile_status"] = "interrupted"
             record |= _profiled(data, found, options)
-        k = wanted.best or wanted.best_completions
-        if k is not None and record.get("profile_status") != "interrupted":
-            record["best_status"] = "interrupted"
+        if k is not None and not control.is_stopped:
             del options["t"]
             record |= _ranked(wanted, data, found, k, options)
-    except KeyboardInterrupt:
-        pass
     return record
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.ascent import EMResult, EMState, best_so_far
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, fit_em, network_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
@@ -98,11 +99,6 @@ def with_progress(
         Returns the model with some parameters.
     path
         Where the model is written, if anywhere.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At an interrupt before the first state.
     """
     states: list[EMState] = []
     with output.progress_display("EM") as display:
@@ -119,14 +115,11 @@ def with_progress(
                 f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             )
 
-        try:
+        with SearchControl().running() as control:
             result = run(report)
-        except KeyboardInterrupt:
-            if not states:
-                raise
-            best = best_so_far(states)
-            output.note(f"Interrupted: the parameters are those of iteration {best[-1].iteration}")
-            return EMResult.of(model(best[-1].parameters), best), False
+    if control.is_stopped:
+        output.note(f"Interrupted: the parameters are those of iteration {result.iterations}")
+        return result, False
     if result.symmetric:
         output.note(
             f"No row tells the states of {', '.join(result.symmetric)} apart, so EM also started "

@@ -1,6 +1,6 @@
 """The steps of the declared pipeline that learn: table, score, constraints, network."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
@@ -224,21 +224,20 @@ def scored_problem(
 ) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
     begun, limit = monotonic(), search.time_limit
-    interrupts: list[None] = []
-    problem = learning_problem(
-        dataset,
-        criterion,
-        search,
-        every=every,
-        scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
-        on_interrupt=lambda: interrupts.append(None),
-    )
-    interrupted = bool(interrupts)
-    if interrupted:
+    with SearchControl().running() as control:
+        problem = learning_problem(
+            dataset,
+            criterion,
+            search,
+            every=every,
+            scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
+            control=control,
+        )
+    if control.is_stopped:
         search = replace(search, time_limit=AFTER_INTERRUPT)
     elif limit is not None:
         search = replace(search, time_limit=max(0.0, limit - (monotonic() - begun)))
-    return Scored(problem=problem, search=search, limit=limit, interrupted=interrupted)
+    return Scored(problem=problem, search=search, limit=limit, interrupted=control.is_stopped)
 
 
 def learning_problem(
@@ -248,7 +247,7 @@ def learning_problem(
     *,
     every: bool = False,
     scoring_limit: float | None = None,
-    on_interrupt: Callable[[], None] | None = None,
+    control: SearchControl = UNLIMITED,
 ) -> Problem:
     """Return the candidate parent sets of complete data with the declared constraints.
 
@@ -258,9 +257,8 @@ def learning_problem(
         What is declared.
     every
         Keep parent sets that are never part of a best network, for other networks than that.
-    scoring_limit, on_interrupt
-        Seconds after which scoring stops, and what is called when Ctrl-C stops it, as in
-        :func:`candidate_parent_sets`.
+    scoring_limit, control
+        What stops the scoring, as in :func:`candidate_parent_sets`.
 
     Raises
     ------
@@ -291,7 +289,7 @@ def learning_problem(
         forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
         prune=prune,
         time_limit=scoring_limit,
-        on_interrupt=on_interrupt,
+        control=control,
     )
     return replace(problem, **found)
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import n_threads
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
@@ -46,7 +47,7 @@ def candidate_parent_sets(
     threads: int | None = None,
     on_progress: Progress | None = None,
     time_limit: float | None = None,
-    on_interrupt: Callable[[], None] | None = None,
+    control: SearchControl = UNLIMITED,
 ) -> Problem:
     """Score the parent sets of every variable and keep those that could be optimal.
 
@@ -74,8 +75,8 @@ def candidate_parent_sets(
     time_limit
         Seconds after which scoring stops with the candidates so far; each variable has at least
         its smallest allowed parent set. The problem then says in ``stopped`` how far it came.
-    on_interrupt
-        Called at Ctrl-C, where scoring then stops as at the limit; without it Ctrl-C raises.
+    control
+        Stops the scoring as the limit does, but at once.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def candidate_parent_sets(
     [(1,), ()]
     """
     constraints = frozenset(required), frozenset(forbidden)
-    stop = _Stop(inf if time_limit is None else monotonic() + time_limit, on_interrupt)
+    stop = _Stop(inf if time_limit is None else monotonic() + time_limit, control)
     if budget is not None:
         if not prune:
             raise OptionError(
@@ -130,27 +131,22 @@ class _Stop(NamedTuple):
     """When scoring ends although there is more to score."""
 
     deadline: float
-    on_interrupt: Callable[[], None] | None
+    control: SearchControl
 
     def collect(
         self, pieces: Generator[Piece, None, None], is_enough: Callable[[], bool]
     ) -> tuple[list[Piece], bool]:
-        """Return the pieces that come before the deadline or Ctrl-C, and whether that is all.
+        """Return the pieces that come before the scoring ends, and whether that is all.
 
-        At the deadline there must be enough; Ctrl-C ends it at once.
+        At the deadline there must be enough; a stop ends the scoring at once.
         """
         found: list[Piece] = []
-        try:
-            with closing(pieces):
-                while monotonic() < self.deadline or not is_enough():
-                    piece = next(pieces, None)
-                    if piece is None:
-                        return found, True
-                    found.append(piece)
-        except KeyboardInterrupt:
-            if self.on_interrupt is None:
-                raise
-            self.on_interrupt()
+        with closing(pieces):
+            while not self.control.is_stopped and (monotonic() < self.deadline or not is_enough()):
+                piece = next(pieces, None)
+                if piece is None:
+                    return found, True
+                found.append(piece)
         return found, False
 
 

@@ -124,7 +124,9 @@ class TestSearchControl:
         usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             with terminated_as_interrupted(), SearchControl().running() as control:
-                signal.raise_signal(signal.SIGTERM)
+                with SearchControl().running() as inside:
+                    signal.raise_signal(signal.SIGTERM)
+                    assert inside.is_stopped
                 assert control.is_stopped
         finally:
             signal.signal(signal.SIGINT, usual)

@@ -37,6 +37,7 @@ from tests.command_line import (
     wait_for,
     write_hard_scores,
 )
+from tests.interrupts import press_ctrl_c
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +312,7 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
 def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
     def stop_at_the_second(display, told):
         if told.startswith("iteration 2"):
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     start, whole, half = (tmp_path / f"{name}.{kind}" for name in ("start", "whole", "half"))
     if kind == "bif":

@@ -34,6 +34,7 @@ from tests.command_line import (
     wait_for,
     write_hard_scores,
 )
+from tests.interrupts import press_ctrl_c
 
 SCORES = """# three variables, the best two of them in a cycle
 3
@@ -388,7 +389,7 @@ class TestScoringIsStopped:
     def test_by_ctrl_c(self, monkeypatch, more):
         def score(joined, *arguments):
             if joined.sets.shape[1] == 3:
-                raise KeyboardInterrupt
+                press_ctrl_c()
             real(joined, *arguments)
 
         real = candidate_enumeration.score_sets

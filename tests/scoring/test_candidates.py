@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring import candidate_enumeration, candidates
 from exactlearn.scoring.candidate_enumeration import Enumeration
@@ -265,17 +266,14 @@ def test_scoring_ends_at_a_limit_with_a_set_for_each_variable(budget):
     assert problem.is_feasible
 
 
-def test_ctrl_c_ends_scoring_with_the_candidates_so_far():
-    def interrupt(done, total):
+def test_a_stop_ends_scoring_with_the_candidates_so_far():
+    def stop(done, total):
         if done > 5:
-            raise KeyboardInterrupt
+            control.stop()
 
-    heard = []
+    control = SearchControl()
     data = dependent_data(3, n=5)
-    problem = candidate_parent_sets(
-        data, BIC(), on_progress=interrupt, on_interrupt=lambda: heard.append(True)
-    )
-    assert heard == [True]
+    problem = candidate_parent_sets(data, BIC(), on_progress=stop, control=control)
     assert problem.stopped
     assert all(() in table for table in tables(problem))
 
