@@ -42,5 +42,5 @@ signature               Numbers of the residuals of all families     families
 Out-flow, in-flow and expected counts are numbered as in PDG-SEM, sizes and scores as in THESIS. In
 a complete row exactly one node of each variable is reached, so the row's probability is the product
 of the parameters of these nodes at the row's states, and the out-flows of the roots multiply to the
-probability of the evidence.
+probability of the evidence. Theorems, with their proofs and tests: docs/theory/decision_graphs.md.
 """

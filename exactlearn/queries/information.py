@@ -2,15 +2,12 @@
 
 A decision graph's log-probability is a sum over the nodes that a row reaches (PDG-SEM, equation
 1), so an expectation of it needs only how often each node is reached. Two graphs over the same
-forest are followed together: their divergence is the sum, over pairs of nodes that some row
-reaches together, of how often it does so times the divergence of the two local distributions.
-
-Over different forests the expectation is computed by elimination. Which node of each variable a row
-reaches is a function of its parent variable's node and state (PDG-SEM, Definition 2.1). So the
-nodes that a row reaches in two graphs form, with its states, a Bayesian network, in which the
-expected log-probability of the second graph is a sum of marginals: one further variable a node,
-whose probability of a "yes" is the share that the logarithm of the reached parameter has of the
-smallest one.
+forest are followed together, by the pairs of nodes that some row reaches together. Over different
+forests the nodes that a row reaches in two graphs form, with its states, a Bayesian network, in
+which the expected log-probability of the second graph is computed by elimination (theorem
+*Divergence of two graphs*, docs/theory/decision_graphs.md): one further variable a node, whose
+probability of a "yes" is the share that the logarithm of the reached parameter has of the smallest
+one.
 """
 
 from collections.abc import Sequence

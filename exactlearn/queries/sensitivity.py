@@ -1,10 +1,11 @@
 """How a posterior probability depends on the parameters of a decision graph.
 
-A row reaches at most one node of a variable, so the probability of anything is linear in the
-parameters of a node. When one of them becomes t and the others of the node keep their proportions,
-a posterior probability is therefore a quotient of two linear functions of t (van der Gaag and
-Kjaerulff 2000 show it for networks); their values at t = 0 and t = 1 determine them. The slopes for
-all parameters at once come from expected counts with and without the target (PDG-SEM, equation 21).
+When one parameter of a node becomes t and the others keep their proportions, a posterior
+probability is a quotient of two linear functions of t (theorem *Sensitivity*,
+docs/theory/decision_graphs.md;
+van der Gaag and Kjaerulff 2000 show it for networks); their values at t = 0 and t = 1 determine
+them. The slopes for all parameters at once come from expected counts with and without the target
+(PDG-SEM, equation 21).
 """
 
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ from exactlearn.pdg.compile import forest_starts
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network
 from exactlearn.pdg.compile.expansion import Descent, Expansion
-from exactlearn.pdg.compile.forest_moves import Tree, long_move
+from exactlearn.pdg.compile.forest_moves import Tree
 from exactlearn.pdg.compile.forest_starts import Builder, least_cells, starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
@@ -84,25 +84,6 @@ def test_moves_lead_to_forests_of_the_network_and_can_be_undone(seed, n):
         if rng.random() < 0.5:
             tree.restore(undo)
             assert before == (tree.parents, tree.children, tree.inside)
-
-
-def test_long_moves_lead_to_forests_of_the_network_and_leave_the_root_where_it_must_be():
-    rng = np.random.default_rng(8)
-    network = coarse_network(rng, 7)
-    adjacency = moral_graph(network.parents)
-    part = max(components(adjacency), key=len)
-    forest = variable_forest(adjacency, part)
-    root = forest.order[0]
-    roots, above = set(), set()
-    for _ in range(60):
-        for kept in (-1, root):
-            other = long_move(adjacency, forest, rng, kept)
-            again = forest_over(adjacency, other.parents, part)
-            assert {*again.order} == {*part}
-            assert kept in (-1, other.order[0])
-            (roots if kept < 0 else above).add(other.parents)
-    assert len(roots) > 3
-    assert len(above) > 1
 
 
 def test_no_two_nodes_of_a_variable_are_the_same_function(data_dir):

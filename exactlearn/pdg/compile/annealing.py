@@ -3,11 +3,11 @@
 Every move changes one set of variables (`exactlearn.pdg.compile.forest_moves`), whose number of
 nodes is kept or computed on its own (`exactlearn.pdg.compile.conditioning`): the search minimises
 exactly the size of the graph that is built in the end. Some steps are several moves in a row,
-accepted or undone together, to come across places where single moves only make things worse.
+accepted or undone together, to leave local optima of single moves.
 
-What a subtree costs depends on nothing above it. So each arrangement of a set that some chain met,
-a top variable and the smaller sets below it, can be used in any forest that holds the set; a
-dynamic program over all arrangements met finds the smallest forest they make.
+Each arrangement of a set that some chain met, a top variable and the smaller sets below it, can be
+used in any forest that holds the set; a dynamic program over all arrangements met finds the
+smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs.md).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,12 +6,11 @@ the Kullback-Leibler divergence of the merged graph from the original one grows 
 
     sum over the two of reach * KL(own distribution || mean)         (THESIS, 4.47 and 4.48)
 
-and these losses add up to the exact divergence, whatever was merged before: the divergence is the
-reach-weighted sum over all original nodes, and a mean of means is the mean. Merged children make
-parents alike, so the sequence goes on towards one node per variable. The next merge is always the
-one with the smallest loss per cell of effective size that it saves. Reach is the probability of a
-node under the graph, or the share of a data set's records (THESIS, Algorithm 4.18; the loss is
-then that of the log-likelihood per record at its maximum).
+whatever was merged before (theorem *Losses of merges add up*, docs/theory/decision_graphs.md).
+Merged children give parents equal successors, so the sequence goes on towards one node per
+variable. The next merge is always the one with the smallest loss per cell of effective size that it
+saves. Reach is the probability of a node under the graph, or the share of a data set's records
+(THESIS, Algorithm 4.18; the loss is then that of the log-likelihood per record at its maximum).
 """
 
 from dataclasses import dataclass

@@ -5,9 +5,9 @@ configuration above S holds, for each family that reaches across the border of S
 residual (`exactlearn.pdg.compile.residuals`). Conditioning on the top variable gives each signature
 a weight for each state, and the signatures of the sets below.
 
-In the smallest graph the top variable has one node for each conditional distribution of S that the
-variables above can cause. That number depends on nothing but S: it can be kept when the rest of the
-forest changes, and so can the table that maps the signatures of S to these nodes.
+The number of nodes of the top variable in the smallest graph depends on S alone (theorem *Nodes of
+a set*, docs/theory/decision_graphs.md): it is kept when the rest of the forest changes, with the
+table that maps the signatures of S to these nodes.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Moves from one forest of variables to another: three local ones, and long moves.
+"""Moves from one forest of variables to another.
 
-A forest is described by the sets that its variables form with all below them. Three local moves
+A forest is described by the sets that its variables form with all below them. Three moves
 lead from any forest to any other, each by a single new set, so that the size of the decision graph
 changes by a difference of a few products (THESIS, 3.52):
 
@@ -8,25 +8,15 @@ changes by a difference of a few products (THESIS, 3.52):
   trees) with those of the variable's children that depend on it,
 * a variable goes, with all below it, under one of its siblings,
 * a variable that does not depend on its parent goes up beside it.
-
-Which variables stand near the root decides most about the size of a decision graph, and rotations
-bring a variable there only through forests that are much larger. A long move puts a part of a path
-above one of its ancestors at once; an annealing chain improves the rest.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from exactlearn.pdg.compile.residuals import mask_of
-from exactlearn.pdg.compile.variable_forest import VariableForest, variable_forest
 
 State = tuple[int, int, set[int], int, int]
 """A variable, its parent, children and set, and the border of the set."""
-
-LONGEST = 3
-"""Most variables that move together."""
 
 
 class Move(NamedTuple):
@@ -150,36 +140,3 @@ class Tree:
         for v, parent, children, inside, border in states:
             self.parents[v], self.children[v] = parent, children
             self.inside[v], self._border[v] = inside, border
-
-
-def long_move(
-    adjacency: Sequence[frozenset[int]],
-    forest: VariableForest,
-    rng: np.random.Generator,
-    root: int = -1,
-) -> VariableForest:
-    """Return the forest with a variable, and up to two above it, moved above an ancestor of these.
-
-    Parameters
-    ----------
-    adjacency
-        Neighbours of each variable in the moral graph.
-    forest
-        A tree.
-    root
-        Variable that must stay the root, or -1.
-    """
-    variable = forest.order[int(rng.integers(len(forest.order)))]
-    path = [variable]
-    while forest.parents[path[-1]] >= 0:
-        path.append(forest.parents[path[-1]])
-    if root >= 0:
-        path.pop()
-    length = int(rng.integers(1, LONGEST + 1))
-    group, above = path[:length], path[length:]
-    if not above:
-        return forest
-    place = above[int(rng.integers(len(above)))]
-    order = [v for v in forest.order if v not in group]
-    at = order.index(place)
-    return variable_forest(adjacency, [*order[:at], *reversed(group), *order[at:]])

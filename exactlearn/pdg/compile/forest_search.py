@@ -3,12 +3,11 @@
 The smallest of the first forests (`exactlearn.pdg.compile.forest_starts`) are improved by annealing
 chains (`exactlearn.pdg.compile.annealing`). After each round, all subtrees that the chains met are
 joined to the best forest they make, from which the next chain starts, beside one from another first
-forest and one after a long move (`exactlearn.pdg.compile.forest_moves`). All decisions depend on
-counts and the seed only, so a limit of steps always gives the same forest; a time limit or Ctrl-C
-keeps the best forest found so far.
+forest. All decisions depend on counts and the seed only, so a limit of steps always gives the same
+forest; a time limit or Ctrl-C keeps the best forest found so far.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -18,7 +17,6 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_moves import long_move
 from exactlearn.pdg.compile.forest_starts import Builder, Start, build_starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import VariableForest, forest_over
@@ -28,12 +26,6 @@ TRIANGULATION, STARTING = 0.2, 0.4
 
 OTHER_STARTS = 1
 """Chains of each later round that start from another first forest, to meet more arrangements."""
-
-LONG_MOVES = 1
-"""Chains of each later round that start a long move away from the best forest."""
-
-MOST_GROWTH = 4
-"""How many times the cells before merging may grow by a long move."""
 
 STARTS = 4
 """How many forests are improved at first."""
@@ -218,23 +210,6 @@ class ForestSearch:
                 start = fresh[(STARTS + round_ * OTHER_STARTS + k) % len(fresh)]
                 if self._in_time(start):
                     chains.append(Annealing(tables, self._adjacency, start.forest, self._root))
-            chains += self._after_long_moves(part, chains[0], tables, LONG_MOVES)
-
-    def _after_long_moves(
-        self, part: int, chain: Annealing, tables: SetTables, n: int
-    ) -> Iterator[Annealing]:
-        """Yield chains that start a long move away from the best forest of one."""
-        forest = self._forest(part, chain)
-        cardinalities = self._residuals.cardinalities
-        most = min(MAX_ANNEALED, MOST_GROWTH * forest.expanded_size(cardinalities))
-        for _ in range(n):
-            other = long_move(self._adjacency, forest, self._rng, self._root)
-            size = other.expanded_size(cardinalities)
-            if (
-                size < most
-                and monotonic() + KEEPING * self._builder.seconds(size) < self._budget.deadline
-            ):
-                yield Annealing(tables, self._adjacency, other, self._root)
 
     def _in_time(self, start: Expansion) -> bool:
         """Return whether a chain can be prepared before time is up."""

@@ -4,9 +4,8 @@ Each connected part of the network has a tree of its own (`exactlearn.pdg.compil
 Those with the smallest expanded sizes are built, as long as there is time, and the smallest graphs
 win.
 
-Before a graph is built, samples bound its cells from below. Of n samples of the configurations of a
-context, of which there are K with any probabilities, at least n (n - 1) / 2K pairs are expected to
-be equal (the birthday problem), so few equal pairs show that there are many configurations.
+Before a graph is built, samples bound its cells from below: few equal pairs of sampled signatures
+show that there are many signatures (theorem *Few equal samples*, docs/theory/decision_graphs.md).
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -2,9 +2,9 @@
 
 Nodes are compared from the leaves of the forest to its roots, so successors are already merged
 when their predecessors are compared. Where a state has probability zero its successor does not
-matter ("don't care"). For a fixed forest the result is the smallest graph of the distribution:
-two nodes that stay apart have different conditional distributions below them. Two numbers count as
-equal when only rounding tells them apart.
+matter ("don't care"). For a fixed forest the result is the smallest graph of the distribution
+(theorem *Smallest graph over a forest*, docs/theory/decision_graphs.md). Two numbers count as equal
+when only rounding tells them apart.
 """
 
 from collections.abc import Mapping, Sequence

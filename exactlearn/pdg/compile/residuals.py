@@ -1,13 +1,11 @@
 """What remains of a network's tables once some of their variables have got states.
 
-Conditioning a family's table on a set U of its variables leaves a table over the others, its
-residual. Residuals
-that are multiples of each other say the same about the rest, so each class of them has a number,
-and the factor between them goes where the last variable was fixed: a family's table becomes a
-small edge-valued decision diagram, for every order of its variables at once. What a set S of
-variables has to know about all others is, for each family with variables on both sides, the
-number of its residual: configurations of the context of S with the same numbers need not be told
-apart (this keeps less apart than THESIS, Algorithm 4.17, and never writes out a clique's table).
+Conditioning a family's table on some of its variables leaves a table over the others, its residual.
+Residuals that are multiples of each other say the same about the rest, so each class of them has a
+number, and the factor between them goes where the last variable was fixed: a family's table becomes
+a small edge-valued decision diagram, for every order of its variables at once. Configurations above
+a set with the same numbers for all families across its border are equivalent (theorem *Signatures*,
+docs/theory/decision_graphs.md); THESIS, Algorithm 4.17, distinguishes more of them.
 """
 
 from collections.abc import Sequence

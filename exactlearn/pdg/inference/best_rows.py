@@ -1,13 +1,10 @@
 """The most probable complete rows of a decision graph, and bounds on partial ones.
 
 Where the out-flow (PDG-SEM, equation 17) sums, `best_rows` compares: each node has a list of the k
-best configurations of its subtree, made from the lists of its successors. Of k best pairs from two
-sorted lists, pair (i, j), counted from 1, can only be one if i * j <= k.
-
-`max_sum_bounds` maximises over the states of some variables and sums over the others', in the
-order of the forest. Where the maximised variables stand above all others that is their most
-probable configuration; elsewhere a maximum is taken inside a sum, which gives an upper bound (Park
-and Darwiche 2003).
+best configurations of its subtree, made from the lists of its successors. `max_sum_bounds`
+maximises over the states of some variables and sums over the others', in the order of the forest:
+an upper bound of the most probable configuration of the former. Theorem *Best configurations*,
+docs/theory/decision_graphs.md.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,9 @@
 """Counts along the edges of a decision graph: expected counts, and those of available cases.
 
 PDG-SEM, equation 23, needs for each edge into a node the expected weight of the rows that take
-the edge and have a state at the node. Give each node one copy for each of its incoming edges: the
-distribution is the same, rows reach a copy by taking its edge, and the expected counts of the
-copies (equation 22) are those of the edges. Summed over the edges they are those of the nodes.
+the edge and have a state at the node. These are the expected counts (equation 22) of a graph with
+one copy of each node for each of its incoming edges (theorem *Counts along edges*,
+docs/theory/decision_graphs.md). Summed over the edges they are those of the nodes.
 
 A row is an available case at a node when its variable is observed and the row reaches this node of
 the variable whatever its missing cells are (PDG-SEM, section 3).

@@ -1,9 +1,9 @@
 """Better structures by counts alone: splits from the roots down, then merges from the leaves up.
 
 The counts along the edges of a graph give the gain of any grouping of these edges (PDG-SEM,
-equation 15, and equation 13 for the merges of the parts), for all variables at once: when the
-node that an edge leaves is split, the edges of its copies stay together. The counts of the new
-nodes are sums of those of edges, so merges are scored by them in turn (equations 12 and 13).
+equation 15, and equation 13 for the merges of the parts), for all variables at once, and of the
+merges that follow (equations 12 and 13): theorem *Splits and merges by counts*,
+docs/theory/decision_graphs.md.
 """
 
 from typing import NamedTuple

@@ -5,9 +5,9 @@ improves the expected score
 
     Q = (1-lambda) E[L] - lambda size        (PDG-SEM, equation 8)
 
-by splits from the roots down and merges from the leaves up, of which each change is known exactly
-from those counts (equations 13 and 15). Q never falls, so the score of the observed cells never
-falls either (Friedman 1998); both are monitored. The search ends when no split or merge gains.
+by splits from the roots down and merges from the leaves up (equations 13 and 15). Neither Q nor the
+score of the observed cells falls (theorem *Splits and merges by counts*,
+docs/theory/decision_graphs.md); both are monitored. The search ends when no split or merge gains.
 
 The forest is that of Chow and Liu from the mutual information of pairs by EM (Algorithm 2), a
 tree as in the paper or, by default, a forest that leaves out edges which do not pay for their
