@@ -49,13 +49,14 @@ def run(options: Compile, output: Output) -> None:
         added["exact_parameters"] = [str(x) for x in rational.parameters]
     if merges or frontier:
         sequence = _sequence(network, compiled.graph, options)
-        merged = sequence.merge_until(**_limits(options))
+        sequence.merge_until(**_limits(options))
         if merges:
             message = "\n".join([compiled.message, *_merges_told(compiled.graph, sequence)])
             compiled = _changed(compiled, network, sequence.merged(), options.seed, message)
             added["loss"] = sequence.loss
         if frontier is not None:
-            write_frontier(merged.followed_by(sequence.merge_until()), frontier)
+            sequence.merge_until()
+            write_frontier(sequence.frontier, frontier)
             output.wrote(frontier)
     record = compilation_record(compiled)
     if output.path is not None:

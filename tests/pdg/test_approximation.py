@@ -70,14 +70,16 @@ def test_the_cheapest_pair_per_cell_is_merged(seed, n):
 
 def test_a_budget_stops_the_sequence_and_the_frontier_is_whole(data_dir, tmp_path):
     graph = compile_network(read_bif(data_dir / "bif" / "alarm.bif.gz"), steps=500)
-    whole = MergeSequence(graph).merge_until()
+    to_the_end = MergeSequence(graph)
+    to_the_end.merge_until()
+    whole = to_the_end.frontier
     assert (np.diff(whole.effective_size) < 0).all()
     assert (np.diff(whole.loss) >= 0).all()
     assert whole.loss[0] == 0
     assert whole.effective_size[0] == graph.effective_size
     merges = MergeSequence(graph)
-    some = merges.merge_until(loss=0.01)
-    n = len(some.loss)
+    merges.merge_until(loss=0.01)
+    n = len(merges.frontier.loss)
     assert whole.loss[n - 1] == merges.loss <= 0.01 < whole.loss[n]
     small = merges.merged()
     small.check()

@@ -46,14 +46,6 @@ class Frontier:
     nodes: NDArray[np.int64]
     loss: NDArray[np.float64]
 
-    def followed_by(self, rest: "Frontier") -> "Frontier":
-        """Return this frontier with what came after its last graph, which the rest begins with."""
-        return Frontier(
-            np.concatenate((self.effective_size, rest.effective_size[1:])),
-            np.concatenate((self.nodes, rest.nodes[1:])),
-            np.concatenate((self.loss, rest.loss[1:])),
-        )
-
 
 class MergeSequence:
     """The merges of a graph, cheapest first.
@@ -93,6 +85,7 @@ class MergeSequence:
             )
         self.graph = graph
         self.loss = 0.0
+        self._points: list[tuple[int, int, float]] = []
         self.effective_size, self.nodes = graph.effective_size, graph.n_nodes
         if masses is None:
             masses = expected_counts(graph, np.full((1, graph.n_variables), -1, np.int16))
@@ -133,6 +126,7 @@ class MergeSequence:
 
     def merge(self) -> None:
         """Make the next merge, which there must be."""
+        self._points.append(self._point)
         loss = self.next_loss()[0]
         _, _, node, other, _, _ = heappop(self._queue)
         keep, gone = min(node, other), max(node, other)
@@ -150,22 +144,23 @@ class MergeSequence:
         self.nodes -= 1
         self.effective_size -= self._saved[variable]
 
-    def merge_until(self, *, loss: float = inf, rate: float = inf) -> Frontier:
-        """Merge while the total loss, and each merge's loss per cell saved, are not above limits.
-
-        Returns
-        -------
-        The frontier from the graph as it was before.
-        """
-        points = [(self.effective_size, self.nodes, self.loss)]
+    def merge_until(self, *, loss: float = inf, rate: float = inf) -> None:
+        """Merge while the total loss and each merge's loss per cell saved are within limits."""
         while True:
             one, share = self.next_loss()
             if one == inf or self.loss + one > loss or share > rate:
                 break
             self.merge()
-            points.append((self.effective_size, self.nodes, self.loss))
-        sizes, nodes, losses = zip(*points, strict=True)
+
+    @property
+    def frontier(self) -> Frontier:
+        """Sizes and losses from the original graph to that after the merges made so far."""
+        sizes, nodes, losses = zip(*self._points, self._point, strict=True)
         return Frontier(np.array(sizes), np.array(nodes), np.array(losses))
+
+    @property
+    def _point(self) -> tuple[int, int, float]:
+        return self.effective_size, self.nodes, self.loss
 
     def merged(self) -> DecisionGraph:
         """Return the graph after the merges made so far."""

@@ -142,24 +142,22 @@ def learn_hybrid(
     check_alpha(alpha)
     compiled = compile_network(network, seed=seed)
     merges = data_merges(compiled, dataset)
-    frontier = Frontier(
-        np.array([merges.effective_size]), np.array([merges.nodes]), np.array([merges.loss])
-    )
     models: list[HybridGraph] = []
+    finished = True
     try:
         for score in scores:
-            frontier = frontier.followed_by(merges.merge_until(rate=score.rate / total))
+            merges.merge_until(rate=score.rate / total)
             graph = smoothed_on(merges.merged(), dataset, alpha, seed)
             likelihood = log_likelihood(graph, dataset)
             models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
             if on_model is not None:
                 on_model(models[-1])
-        frontier = frontier.followed_by(merges.merge_until())
+        merges.merge_until()
     except KeyboardInterrupt:
         if not models:
             raise
-        return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=False)
-    return HybridGraphs(tuple(models), frontier, compiled.effective_size, finished=True)
+        finished = False
+    return HybridGraphs(tuple(models), merges.frontier, compiled.effective_size, finished)
 
 
 class SmallestHybrid(NamedTuple):
