@@ -7,7 +7,6 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
-    minimal_structure,
     populate,
     structure_of,
 )
@@ -193,10 +192,10 @@ def test_support_bounds_the_expanded_start():
     assert full.graph.node_counts.tolist() == [1, 2, 4, 8, 16, 32]
     few = populate(rows, chain(6), expanded_structure(rows, chain(6), 1, 5))
     assert few.graph.node_counts.tolist() == [1, 2, 4, 5, 5, 5]
-    one = populate(rows, chain(6), expanded_structure(rows, chain(6), 501, 100))
-    assert one.graph.n_nodes == 6
+    for support in (501, np.inf):
+        one = populate(rows, chain(6), expanded_structure(rows, chain(6), support, 100))
+        assert one.graph.n_nodes == 6
     assert forest_children(chain(6)) == one.graph.children
-    assert populate(rows, chain(6), minimal_structure(rows, chain(6))).graph.n_nodes == 6
 
 
 def test_bic_in_both_forms():

@@ -6,7 +6,7 @@ by available and by complete cases.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -248,30 +248,22 @@ def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels
     for lambda_ in request.lambdas or (None,):
         if not finished:
             break
+        options: dict[str, Any] = {
+            "forest": "tree" if request.tree else "forest",
+            "lambda_": lambda_,
+            "size": request.size,
+            "alpha": alpha,
+            "on_iteration": show,
+            "on_graph": reached,
+        }
         if request.method == "em" and start is None:
+            rounds = 0 if request.tree else ROUNDS
             found = structural_em_rounds(
-                request.dataset,
-                forest="tree" if request.tree else "forest",
-                lambda_=lambda_,
-                size=request.size,
-                alpha=alpha,
-                rounds=0 if request.tree else ROUNDS,
-                seed=request.seed,
-                on_iteration=show,
-                on_graph=reached,
+                request.dataset, rounds=rounds, seed=request.seed, **options
             )
         else:
-            found = structural_em_graph(
-                request.dataset,
-                cases=cast(Cases, request.method),
-                forest="tree" if request.tree else "forest",
-                start=start,
-                lambda_=lambda_,
-                size=request.size,
-                alpha=alpha,
-                on_iteration=show,
-                on_graph=reached,
-            )
+            cases = cast(Cases, request.method)
+            found = structural_em_graph(request.dataset, cases=cases, start=start, **options)
         models.append((found.lambda_, found.graph))
         finished = found.finished
     return LearntModels(tuple(models), finished=finished)

@@ -161,17 +161,6 @@ def occupied(
     return moved.astype(np.int32), origin
 
 
-def minimal_structure(
-    rows: CompleteRows, forest: NDArray[np.int32]
-) -> dict[int, NDArray[np.int32]]:
-    """Return the structure with one node per variable (THESIS, Algorithm 4.7)."""
-    children = forest_children(forest)
-    return {
-        v: np.zeros((1, len(rows.states[v]), len(children[v])), np.int32)
-        for v in range(len(forest))
-    }
-
-
 def structure_of(graph: DecisionGraph) -> dict[int, NDArray[np.int32]]:
     """Return a graph's successors, each node by its place within its variable."""
     structure = {}

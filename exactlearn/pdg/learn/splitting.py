@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.learn.populated_graph import CompleteRows, PopulatedGraph
-from exactlearn.pdg.model.forest import forest_order
+from exactlearn.pdg.model.forest import forest_children, forest_order
 
 
 @kernel
@@ -190,20 +190,16 @@ def expanded_structure(
     Parameters
     ----------
     support
-        Least weight of the rows of an edge with a node of its own; all others share one.
+        Least weight of the rows of an edge with a node of its own; all others share one. Infinite,
+        it gives the structure of one node per variable.
     most_nodes
         Most nodes of a variable; the edges with most rows get them.
     """
-    order = forest_order(forest)
-    cardinalities = [len(s) for s in rows.states]
-    children: dict[int, list[int]] = {v: [] for v in order}
-    for v, parent in enumerate(forest.tolist()):
-        if parent >= 0:
-            children[parent].append(v)
+    order, children = forest_order(forest), forest_children(forest)
     reached = np.zeros((len(order), len(rows.weights)), np.int64)
     structure = {}
     for v in order:
-        r, nodes = cardinalities[v], int(reached[v].max()) + 1
+        r, nodes = len(rows.states[v]), int(reached[v].max()) + 1
         edges = reached[v] * r + rows.columns[v]
         mass = np.bincount(edges, rows.weights, nodes * r)
         heads = np.zeros(nodes * r, np.int32)

@@ -16,7 +16,7 @@ parameters. The first parameters are those of the pairs, where the paper draws t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -212,54 +212,29 @@ def structural_em_graph(
     return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged, finished)
 
 
-class _Cases(Protocol):
-    """What parameters are fitted to, and what is counted."""
+class _ExpectedCases(NamedTuple):
+    """The completions of each row, by EM: all structures share one likelihood."""
 
-    ascends: bool
-    """Whether all structures share one likelihood, so that no score may fall."""
+    dataset: Dataset
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         """Return a structure with fitted parameters (Algorithm 1, line 5)."""
-        ...
-
-    def counts(self, graph: DecisionGraph) -> EdgeCounts:
-        """Return the counts of all edges, and the log-likelihood."""
-        ...
-
-    def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
-        """Return a structure with parameters smoothed by pseudo-counts."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class _ExpectedCases:
-    """The completions of each row, by EM."""
-
-    dataset: Dataset
-    codes: NDArray[np.int16]
-    weights: NDArray[np.float64]
-    ascends = True
-
-    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         return refine(graph, self.dataset, iterations=EM_ITERATIONS, alpha=0.0, starts=1).model
 
     def counts(self, graph: DecisionGraph) -> EdgeCounts:
+        """Return the counts of all edges, and the log-likelihood."""
         return expected_edge_counts(graph, self.codes, self.weights)
 
     def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
-        return refine(
-            graph, self.dataset, iterations=iterations, alpha=alpha, prior="uniform"
-        ).model
+        """Return a structure with parameters smoothed by pseudo-counts."""
+        smoothed = refine(graph, self.dataset, iterations=iterations, alpha=alpha, prior="uniform")
+        return smoothed.model
 
 
-@dataclass(frozen=True, eq=False)
-class _AvailableCases:
+class _AvailableCases(_ExpectedCases):
     """What is certain of each row; other structures have other available cases."""
-
-    dataset: Dataset
-    codes: NDArray[np.int16]
-    weights: NDArray[np.float64]
-    ascends = False
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         return self.smoothed(graph, 0, 0.0)
@@ -282,7 +257,7 @@ class _Position(NamedTuple):
 class StructuralEM:
     """The structural EM problem: ``init`` gives its first state, ``step`` the next one."""
 
-    def __init__(self, cases: _Cases, score: StructureScore) -> None:
+    def __init__(self, cases: _ExpectedCases, score: StructureScore) -> None:
         self.cases, self._score = cases, score
 
     def init(self, graph: DecisionGraph) -> _Position:
@@ -314,7 +289,7 @@ def _run(
     position: _Position | None = problem.init(start)
     while position is not None:
         states.append(position.state)
-        if problem.cases.ascends:
+        if not isinstance(problem.cases, _AvailableCases):
             _check_ascent(states)
         report(position.state)
         if position.state.iteration == iterations:

@@ -10,6 +10,7 @@ rises.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +24,6 @@ from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
     Successors,
-    minimal_structure,
     populate,
     structure_of,
 )
@@ -36,8 +36,9 @@ from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambd
 MOST_SWEEPS = 100
 """Most rounds of splits, merges and redirections from one start."""
 
-SUPPORTS, MOST_NODES = (10.0, 100.0), 256
-"""Least rows of an edge with a node of its own in the expanded starts, and most such nodes."""
+SUPPORTS, MOST_NODES = (inf, 10.0, 100.0), 256
+"""Least rows of an edge with a node of its own in the first structures, the smallest one first
+(THESIS, Algorithm 4.7), and most such nodes."""
 
 LEAST_GAIN = 1e-9
 """Smaller relative gains of the score are rounding."""
@@ -135,7 +136,9 @@ def learn_on_forest(
     rows = CompleteRows.of(dataset)
     given = checked_forest(forest, dataset)
     score = StructureScore(bic_lambda(rows.total_weight) if lambda_ is None else lambda_, size)
-    return learnt_graph(best_structure(rows, given, score), score, alpha)
+    subtrees, structures = SubtreeRows(rows, given), first_structures(rows, given)
+    best = best_improved(rows, given, score, structures, subtrees, MOST_SWEEPS)
+    return learnt_graph(improve_further(best, rows, score, subtrees), score, alpha)
 
 
 def learnt_graph(
@@ -148,23 +151,9 @@ def learnt_graph(
     return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
 
 
-def best_structure(
-    rows: CompleteRows,
-    forest: NDArray[np.int32],
-    score: StructureScore,
-    starts: Sequence[Successors] = (),
-) -> PopulatedGraph:
-    """Return the best local optimum from the smallest, the expanded and given structures."""
-    subtrees = SubtreeRows(rows, forest)
-    structures = (*first_structures(rows, forest), *starts)
-    best = best_improved(rows, forest, score, structures, subtrees, MOST_SWEEPS)
-    return improve_further(best, rows, score, subtrees)
-
-
 def first_structures(rows: CompleteRows, forest: NDArray[np.int32]) -> list[Successors]:
     """Return the smallest structure over a forest, and those with a node for each edge."""
-    expanded = [expanded_structure(rows, forest, s, MOST_NODES) for s in SUPPORTS]
-    return [minimal_structure(rows, forest), *expanded]
+    return [expanded_structure(rows, forest, support, MOST_NODES) for support in SUPPORTS]
 
 
 def best_improved(
