@@ -7,16 +7,17 @@ from typing import Any
 
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
-from exactlearn.formats.models import NETWORKS, write_model
+from exactlearn.formats.models import GRAPHS, NETWORKS, write_model
 from exactlearn.formats.scores import write_scores, written_suffixes
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
-from exactlearn.reporting.drawing import Drawing, network_drawing
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure
-from exactlearn.reporting.trace import Traced, write_trace
 from exactlearn.solvers import Problem
 
 
@@ -52,6 +53,17 @@ class Artifacts:
         """Whether missing cells were completed, so that there is a table to write."""
         return "completion" in self.record
 
+    @property
+    def network(self) -> BayesianNetwork:
+        """The network with the smoothed frequencies of the table."""
+        assert self.data is not None  # refused by writable()
+        return fit_complete(self.data, self.parents, alpha=self.smoothing)
+
+    @property
+    def drawing(self) -> Drawing:
+        """The network, drawn."""
+        return network_drawing(self.names, self.parents)
+
 
 def require_table_names(output: Output, data: Dataset) -> None:
     """Refuse a table whose names its completed table could not keep, before the search."""
@@ -61,9 +73,18 @@ def require_table_names(output: Output, data: Dataset) -> None:
         require_names(data, output.path)
 
 
-def _write_network(found: Artifacts, path: Path) -> None:
-    assert found.data is not None  # refused by writable()
-    write_model(fit_complete(found.data, found.parents, alpha=found.smoothing), path)
+Writer = Callable[[Artifacts, Path], object]
+
+
+def writers(completes: bool) -> dict[str, Writer]:
+    """Return the function that writes each suffix; ``.parquet`` is a table where there is one."""
+    return {
+        **dict.fromkeys(NETWORKS, lambda found, path: write_model(found.network, path)),
+        ".json": lambda found, path: write_json(found.record, path),
+        **dict.fromkeys(written_suffixes(), _write_scores),
+        **(dict.fromkeys(TABLES, _write_table) if completes else {}),
+        **dict.fromkeys(FIGURES, lambda found, path: write_figure(found.drawing, path)),
+    }
 
 
 def _write_table(found: Artifacts, path: Path) -> None:
@@ -71,31 +92,9 @@ def _write_table(found: Artifacts, path: Path) -> None:
     write_dataset(found.data, path)
 
 
-def _write_record(found: Artifacts, path: Path) -> None:
-    write_json(found.record, path)
-
-
-def _write_figure(found: Artifacts, path: Path) -> None:
-    write_figure(network_drawing(found.names, found.parents), path)
-
-
 def _write_scores(found: Artifacts, path: Path) -> None:
     assert found.problem is not None
     write_scores(found.problem(), path)
-
-
-Writer = Callable[[Artifacts, Path], None]
-
-
-def writers(completes: bool) -> dict[str, Writer]:
-    """Return the function that writes each suffix; ``.parquet`` is a table where there is one."""
-    return {
-        **dict.fromkeys(NETWORKS, _write_network),
-        ".json": _write_record,
-        **dict.fromkeys(written_suffixes(), _write_scores),
-        **(dict.fromkeys(TABLES, _write_table) if completes else {}),
-        **dict.fromkeys(FIGURES, _write_figure),
-    }
 
 
 def writable(output: Output, *, with_data: bool, completes: bool) -> None:
@@ -116,8 +115,8 @@ def writable(output: Output, *, with_data: bool, completes: bool) -> None:
         )
 
 
-def write_artifacts(found: Artifacts, output: Output, *, completed: bool) -> None:
-    """Write the file of the output's suffix; into a folder, network, record, table and figure."""
+def write_artifacts(found: Artifacts, output: Output) -> None:
+    """Write the file of the output's suffix; into a folder, network, record and table."""
     path = output.path
     assert path is not None
     if not is_folder(path):
@@ -125,8 +124,23 @@ def write_artifacts(found: Artifacts, output: Output, *, completed: bool) -> Non
         output.wrote(path)
         return
     write_incumbent(found, path)
-    if completed:
+    if found.completes:
         _write_table(found, path / "completed.csv")
+
+
+def write_incumbent(found: Artifacts, path: Path) -> None:
+    """Write a selection that may be improved yet; what does not depend on it is left for later."""
+    if is_folder(path):
+        path.mkdir(parents=True, exist_ok=True)
+        write_json(found.record, path / "result.json")
+        if found.data is not None:
+            write_model(found.network, path / "network.bif")
+    elif writers(found.completes)[suffix_of(path)] is not _write_scores:
+        _write(found, path)
+
+
+def _write(found: Artifacts, path: Path) -> None:
+    writers(found.completes)[suffix_of(path)](found, path)
 
 
 def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> None:
@@ -138,32 +152,30 @@ def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> No
         output.note(f"No figure {paths[0].stem}: {error}")
 
 
-def write_incumbent(found: Artifacts, path: Path) -> None:
-    """Write a selection that may be improved yet; what does not depend on it is left for later."""
-    if is_folder(path):
-        path.mkdir(parents=True, exist_ok=True)
-        _write_record(found, path / "result.json")
-        if found.data is not None:
-            _write_network(found, path / "network.bif")
-    elif writers(found.completes)[suffix_of(path)] is not _write_scores:
-        _write(found, path)
+def write_graph(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
+    """Write a decision graph, its record or its figure, as the suffix says."""
+    if suffix_of(path) in GRAPHS:
+        write_model(graph, path)
+    elif suffix_of(path) == ".json":
+        write_json(record, path)
+    else:
+        write_figure(decision_graph_drawing(graph), path)
 
 
-def _write(found: Artifacts, path: Path) -> None:
-    writers(found.completes)[suffix_of(path)](found, path)
+def write_records(write: Callable[[Path], object], path: Path | None, output: Output) -> None:
+    """Write records to the file that is wanted, a table or a figure as its suffix says."""
+    if path is not None:
+        write(path)
+        output.wrote(path)
 
 
-def write_trace_to(result: Traced, path: Path, output: Output) -> None:
-    """Write the trace of a search, and say so."""
-    write_trace(result, path)
-    output.wrote(path)
-
-
-def write_trace_in(result: Traced, folder: Path, output: Output) -> None:
-    """Write the trace of a search into a folder: the table, and the figure where it can be made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_trace(result, folder / "trace.csv")
+def write_records_in(write: Callable[[Path], object], name: str, output: Output) -> None:
+    """Write records into the output, if a folder: a table, and a figure where it can be drawn."""
+    if output.path is None or not is_folder(output.path):
+        return
+    output.path.mkdir(parents=True, exist_ok=True)
+    write(output.path / f"{name}.csv")
     try:
-        write_trace(result, folder / "trace.svg")
+        write(output.path / f"{name}.svg")
     except MissingExtraError as error:
-        output.note(f"No figure trace: {error}")
+        output.note(f"No figure {name}: {error}")

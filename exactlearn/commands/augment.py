@@ -12,7 +12,7 @@ from exactlearn.commands.alternatives import (
     starting_values,
     worst_end,
 )
-from exactlearn.commands.artifacts import Artifacts, require_table_names, writable, write_trace_to
+from exactlearn.commands.artifacts import Artifacts, require_table_names, writable, write_records
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.output import Output, require_records
 from exactlearn.commands.pipeline import arc_constraints, learn_incomplete, load, score_of
@@ -28,6 +28,7 @@ from exactlearn.reporting.report import (
     shown_cells,
     size_told,
 )
+from exactlearn.reporting.trace import write_trace
 
 
 def run(options: Augment, output: Output) -> None:
@@ -69,16 +70,13 @@ def run(options: Augment, output: Output) -> None:
     if result.parents is not None and result.status != "interrupted":
         with output.progress_display("alternatives") as display:
             more |= alternatives_record(options, data, result, display)
-    trace = options.trace
-    also = [] if trace is None else [partial(write_trace_to, result, trace, output)]
     conclude(
         output,
         data.names,
         result,
         artifacts,
-        completed=True,
         tables=_tables,
-        also=also,
+        also=[partial(write_records, partial(write_trace, result), options.trace, output)],
         ended=worst_end(result.status, more),
     )
 

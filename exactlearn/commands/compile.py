@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.control import ended_by_signal
-from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.artifacts import write_graph
 from exactlearn.commands.declarations import Compile
-from exactlearn.commands.output import Output, require_records, require_suffix, write_json
+from exactlearn.commands.output import Output, require_records, require_suffix
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError
-from exactlearn.formats.models import GRAPHS, read_network, write_model
+from exactlearn.formats.models import GRAPHS, read_network
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_error
@@ -26,9 +26,8 @@ from exactlearn.pdg.compile.rational import compile_exactly
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import rate_of
-from exactlearn.reporting.drawing import decision_graph_drawing
 from exactlearn.reporting.frontier import write_frontier
-from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.plot import FIGURES
 from exactlearn.reporting.report import compilation_record, compilation_table
 
 
@@ -60,7 +59,7 @@ def run(options: Compile, output: Output) -> None:
             output.wrote(frontier)
     record = compilation_record(compiled)
     if output.path is not None:
-        _write(compiled, added, output.path)
+        write_graph(compiled.graph, record | added, output.path)
         output.wrote(output.path)
     meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
     loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
@@ -79,7 +78,7 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
         def keep(size: int, compiled: Callable[[], Compilation]) -> None:
             until_first.close()
             if path is not None:
-                checkpoint.keep(-size, lambda: _write(compiled(), {}, path))
+                checkpoint.keep(-size, lambda: _keep(compiled(), path))
 
         return compile_and_check(
             network,
@@ -149,11 +148,5 @@ def _changed(
     )
 
 
-def _write(compiled: Compilation, added: dict[str, Any], path: Path) -> None:
-    """Write the graph, its record with what is added to it, or its figure."""
-    if suffix_of(path) in GRAPHS:
-        write_model(compiled.graph, path)
-    elif suffix_of(path) == ".json":
-        write_json(compilation_record(compiled) | added, path)
-    else:
-        write_figure(decision_graph_drawing(compiled.graph), path)
+def _keep(compiled: Compilation, path: Path) -> None:
+    write_graph(compiled.graph, compilation_record(compiled), path)

@@ -1,17 +1,14 @@
 """The k best networks or equivalence classes: enumeration, record, tables, support of the arcs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn.commands.declarations import Solve
-from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.sections import Selection
-from exactlearn.errors import MissingExtraError, OptionError
+from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import pattern
-from exactlearn.reporting.arc_support import arc_support, support_record, write_support
+from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import facts, learning_tables, named_parents, number, plain_table
 from exactlearn.solvers import Problem
 from exactlearn.solvers.enumeration.networks import (
@@ -121,19 +118,6 @@ def k_best_tables(wanted: Solve, record: Mapping[str, Any]) -> list[Any]:
     return found
 
 
-def support_writers(
-    wanted: Solve, problem: Problem, found: Enumeration, output: Output
-) -> list[Callable[[], None]]:
-    """Return functions that write the support of the arcs to the files asked for."""
-    records = support_record(problem.names, arc_support(found.networks))
-    steps: list[Callable[[], None]] = []
-    if wanted.support is not None:
-        steps.append(partial(_write, records, problem.names, wanted.support, output))
-    if output.path is not None and is_folder(output.path):
-        steps.append(partial(_write_in, records, problem.names, output.path, output))
-    return steps
-
-
 def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
     """Return the completed pattern of a network's class, and how many networks are in it."""
     found = pattern(parents)
@@ -142,22 +126,3 @@ def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dic
         "undirected": [[names[a], names[b]] for a, b in sorted(found.undirected)],
         "size": found.size,
     }
-
-
-def _write(
-    records: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path, output: Output
-) -> None:
-    write_support(records, names, path)
-    output.wrote(path)
-
-
-def _write_in(
-    records: Sequence[Mapping[str, Any]], names: Sequence[str], folder: Path, output: Output
-) -> None:
-    """Write table and figure into a folder; the figure only where it can be drawn."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_support(records, names, folder / "support.csv")
-    try:
-        write_support(records, names, folder / "support.svg")
-    except MissingExtraError as error:
-        output.note(f"No figure support: {error}")

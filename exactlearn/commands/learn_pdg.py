@@ -6,24 +6,23 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.artifacts import write_graph
 from exactlearn.commands.declarations import LearnPdg
-from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load, load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.formats.models import GRAPHS, read_network, write_model
+from exactlearn.formats.models import GRAPHS, read_network
 from exactlearn.instances import locate
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.methods import Keep, Request, keep_first, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.drawing import decision_graph_drawing
 from exactlearn.reporting.frontier import write_frontier
-from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.plot import FIGURES
 from exactlearn.reporting.records_file import RECORDS
 from exactlearn.reporting.report import facts, number, plain_table
 
@@ -79,7 +78,7 @@ def run(options: LearnPdg, output: Output) -> None:
         "models": rows,
     }
     if output.path is not None:
-        _write(found.models[best][1], record, output.path)
+        write_graph(found.models[best][1], record, output.path)
         output.wrote(output.path)
     output.answer(record, *models_tables(record))
     if not found.finished:
@@ -97,7 +96,7 @@ def _keeping(
         row = model_row(lambda_, graph, request.dataset, test)
         seconds = monotonic() - begun
         record = {"method": request.method, **row, "seconds": seconds, "finished": False}
-        _write(graph, {**record, "models": [row]}, path)
+        write_graph(graph, {**record, "models": [row]}, path)
 
     def keep(score: float, lambda_: float, smoothed: Callable[[], DecisionGraph]) -> None:
         if path is None or not checkpoint.is_due:
@@ -168,13 +167,3 @@ def models_tables(record: Mapping[str, Any]) -> list[Any]:
         tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
     )
     return [facts(**told), plain_table(columns, rows)]
-
-
-def _write(graph: DecisionGraph, record: Mapping[str, Any], path: Path) -> None:
-    """Write the graph, its record or its figure."""
-    if suffix_of(path) in GRAPHS:
-        write_model(graph, path)
-    elif suffix_of(path) == ".json":
-        write_json(record, path)
-    else:
-        write_figure(decision_graph_drawing(graph), path)

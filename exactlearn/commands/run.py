@@ -202,7 +202,7 @@ def _learn(
         leave(learned.status)
     tell_message(learned, output)
     found = artifacts(learned)
-    write_artifacts(found, output, completed=not data.is_complete)
+    write_artifacts(found, output)
     return found.parents, dict(found.record)
 
 

@@ -10,7 +10,6 @@ from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figu
 from exactlearn.commands.output import Output, is_folder
 from exactlearn.commands.progress import Incumbent, ProgressDisplay
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
-from exactlearn.reporting.drawing import network_drawing
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.solvers.result import Result
 
@@ -68,7 +67,6 @@ def conclude(
     learned: Learned,
     artifacts: Callable[[Learned], Artifacts],
     *,
-    completed: bool,
     tables: Callable[[Mapping[str, Any]], list[Any]] = learning_tables,
     also: Sequence[Callable[[], None]] = (),
     ended: str | None = None,
@@ -87,8 +85,6 @@ def conclude(
         The answer.
     artifacts
         What is written of it.
-    completed
-        Whether a folder gets the completed table.
     tables
         What is printed of the record.
     also
@@ -113,7 +109,7 @@ def conclude(
         found = artifacts(learned)
         record = dict(found.record)
         if output.path is not None:
-            writing.append(lambda: _write_all(found, output, completed))
+            writing.append(lambda: _write_all(found, output))
     failures = _failures(writing)
     output.answer(record, *tables(record))
     tell_message(learned, output)
@@ -122,12 +118,11 @@ def conclude(
     leave(ended or learned.status)
 
 
-def _write_all(found: Artifacts, output: Output, completed: bool) -> None:
+def _write_all(found: Artifacts, output: Output) -> None:
     assert output.path is not None
-    write_artifacts(found, output, completed=completed)
+    write_artifacts(found, output)
     if is_folder(output.path):
-        drawing = network_drawing(found.names, found.parents)
-        write_figures(drawing, [output.path / "network.svg"], output)
+        write_figures(found.drawing, [output.path / "network.svg"], output)
         output.wrote(output.path)
 
 

@@ -10,15 +10,14 @@ from typing import Any
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
-from exactlearn.commands.artifacts import Artifacts, writable, write_trace_in, write_trace_to
+from exactlearn.commands.artifacts import Artifacts, writable, write_records, write_records_in
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import (
     enumerated,
     k_best_record,
     k_best_tables,
-    support_writers,
 )
-from exactlearn.commands.output import Output, is_folder, require_parent, require_records
+from exactlearn.commands.output import Output, require_parent, require_records
 from exactlearn.commands.pipeline import (
     Scored,
     constraints,
@@ -33,7 +32,9 @@ from exactlearn.formats.models import read_parents
 from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import is_score_file, read_scores, score_text, written_suffixes
 from exactlearn.instances import locate
+from exactlearn.reporting.arc_support import arc_support, support_record, write_support
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
+from exactlearn.reporting.trace import write_trace
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 
@@ -88,13 +89,15 @@ def run(options: Solve, output: Output) -> None:
         result = run_shown_search(output, display, learn, artifacts)
     also = _also(result, options, output)
     for found in listed:
-        also += support_writers(options, problem, found, output)
+        support = support_record(problem.names, arc_support(found.networks))
+        write = partial(write_support, support, problem.names)
+        also.append(partial(write_records, write, options.support, output))
+        also.append(partial(write_records_in, write, "support", output))
     conclude(
         output,
         problem.names,
         result,
         artifacts,
-        completed=False,
         tables=partial(k_best_tables, options) if listed else learning_tables,
         also=also,
         ended=listed[0].status if listed else None,
@@ -119,10 +122,9 @@ def _also(result: Result, options: Solve, output: Output) -> list[Callable[[], N
     steps: list[Callable[[], None]] = []
     if options.certificate is not None:
         steps.append(partial(_write_certificate, result, options.certificate, output))
-    if options.trace is not None:
-        steps.append(partial(write_trace_to, result, options.trace, output))
-    if output.path is not None and is_folder(output.path):
-        steps.append(partial(write_trace_in, result, output.path, output))
+    write = partial(write_trace, result)
+    steps.append(partial(write_records, write, options.trace, output))
+    steps.append(partial(write_records_in, write, "trace", output))
     return steps
 
 
