@@ -6,8 +6,8 @@ solved. The proof of t-local optimality goes from cheap to dear:
 
 1. cutting planes bound the DAGs of the current completion, and their multipliers the networks after
    each move (theorem *Moves near a completion*, docs/theory/augmentation.md);
-2. the moves left are excluded in groups by their envelopes
-   (:mod:`exactlearn.augmentation.local_search.pruning`);
+2. the moves left are excluded in groups by their envelopes, or, of several cells where the
+   relaxation is tight, one after the other (:mod:`exactlearn.augmentation.local_search.pruning`);
 3. a threshold query answers what no bound excludes
    (:mod:`exactlearn.augmentation.local_search.move_search`).
 """
@@ -37,7 +37,7 @@ from exactlearn.augmentation.local_search.move_search import (
     parts_of,
     prefixes,
 )
-from exactlearn.augmentation.local_search.pruning import prune_groups
+from exactlearn.augmentation.local_search.pruning import prune_groups, prune_sequentially
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers.components import families_without_choices
 from exactlearn.solvers.lp.clusters import Counted
@@ -91,6 +91,8 @@ class Neighbourhood:
         self.root: Multipliers | None = None
         self.relaxed: Solution | None = None
         self.tight = False
+        self.others: list[Multipliers] = []
+        self.turn: dict[int, int] = {}
 
     def better(self, solution: Solution, t: int | None) -> Solution | None:
         """Return a better solution; or ``None`` when there is none, proven if there is a radius.
@@ -193,7 +195,9 @@ class Neighbourhood:
     def _at_distance(
         self, search: MoveSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
     ) -> Solution | None:
-        """Search the completions in which just so many cells differ, in groups."""
+        """Search the completions in which just so many cells differ."""
+        if self.tight and size > 1:
+            return self._one_by_one(search, singles, size, ledger)
         families = np.zeros(len(search.rewards), np.bool_)
         found: list[_Reached] = []
         for fixed, last in prefixes(singles, size - 1):
@@ -208,6 +212,25 @@ class Neighbourhood:
         # a better solution mostly follows from what is hard to bound: that comes first
         groups = _groups(search, found)[::-1]
         return prune_groups(search.near(families), groups, ledger=ledger)
+
+    def _one_by_one(
+        self, search: MoveSearch, singles: NDArray[np.int64], size: int, ledger: Ledger
+    ) -> Solution | None:
+        """Exclude one move after the other, those after the last better solution first."""
+        before = list(prefixes(singles, size - 1))
+        begin = self.turn.get(size, 0) % max(1, len(before))
+        for turn in [*range(begin, len(before)), *range(begin)]:
+            self.incumbent.pause()
+            self.turn[size], (fixed, last) = turn, before[turn]
+            with self.store.changed(fixed):
+                reached, close = _bounded(search, Moves(fixed, last), ledger)
+                if not len(reached.tops):
+                    continue
+                near, moves = search.near(close), reached.moves
+                better = prune_sequentially(near, moves, self.others, ledger)
+            if better is not None:
+                return better
+        return None
 
     def _search(self, solution: Solution) -> MoveSearch:
         assert self.root is not None
