@@ -221,7 +221,7 @@ def _drawn(cells: NDArray[np.float64], start: int, r: int, uniform: float) -> in
     level, state = uniform * total, -1
     total = 0.0
     for h in range(r):
-        # States of probability zero stay undrawn, whatever the rounding.
+        # States of probability zero are never drawn, not even by rounding.
         if cells[start + h] > 0.0 and (state < 0 or total <= level):
             state = h
         total += cells[start + h]

@@ -105,7 +105,7 @@ class NetworkEM:
         """Return the variables in whose states parameters are symmetric, and remain so under EM.
 
         They have missing cells and children, and no child depends on them, neither now nor after
-        a step: nothing tells their states apart, as those of a variable that no row observes.
+        a step: nothing distinguishes their states, as those of a variable that no row observes.
 
         Raises
         ------

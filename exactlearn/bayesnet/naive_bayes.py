@@ -33,7 +33,7 @@ ITERATIONS, TOLERANCE = 50, 1e-4
 LEAST_WEIGHT = 0.001
 """Components of less probability are left out (THESIS, section 4.4.2)."""
 
-MOST_COMPONENTS, PATIENCE = 400, 2
+MOST_COMPONENTS, STALL_LIMIT = 400, 2
 """Where growth ends, and after how many numbers of components without a better score."""
 
 _IMPOSSIBLE = -1e200
@@ -159,14 +159,14 @@ def learn_naive_bayes(
     weight = penalty / (2 + penalty) if lambda_ is None else lambda_
     if not 0 <= weight <= 1:
         raise OptionError(f"lambda {weight}: give a number from 0 to 1")
-    best, best_score, fruitless = None, -np.inf, 0
+    best, best_score, stalled = None, -np.inf, 0
     for model in naive_bayes_models(dataset, alpha=alpha, seed=seed):
         likelihood = dataset.total(model.log_likelihood_rows(dataset))
         score = (1 - weight) * likelihood - weight * model.representational_size
-        fruitless = 0 if score > best_score else fruitless + 1
+        stalled = 0 if score > best_score else stalled + 1
         if score > best_score:
             best, best_score = model, score
-        if fruitless == PATIENCE:
+        if stalled == STALL_LIMIT:
             break
     assert best is not None
     return best
@@ -267,11 +267,11 @@ class _ComponentEM:
         return _State(iteration, prior, parameters, counts, objective)
 
     def _normalised(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Divide by the sum over the states of each variable; where it is 0 all are alike."""
+        """Divide by the sum over the states of each variable; where it is 0 all are equal."""
         totals = np.repeat(np.add.reduceat(counts, self._starts), self._sizes, axis=0)
-        alike = np.repeat(1 / np.array(self._sizes), self._sizes)[:, None]
+        uniform = np.repeat(1 / np.array(self._sizes), self._sizes)[:, None]
         shares: NDArray[np.float64] = np.where(
-            totals > 0, counts / np.where(totals > 0, totals, 1.0), alike
+            totals > 0, counts / np.where(totals > 0, totals, 1.0), uniform
         )
         return shares
 

@@ -1,7 +1,7 @@
 """Completing rows by a network: posteriors, most probable and drawn states of missing cells.
 
 All by exact inference among the missing variables of each row
-(:mod:`exactlearn.bayesnet.bucket_elimination`); rows count alike whatever their weights.
+(:mod:`exactlearn.bayesnet.bucket_elimination`); weights of rows are ignored.
 
 Given the observed cells of a row, missing variables that no chain of families with missing
 variables connects are independent of each other, and depend on no observed variable outside of

@@ -71,7 +71,7 @@ def code_columns(
     discretise
         Rule of a column; ``"*"`` stands for the numeric columns with more than 20 values.
     place
-        Tells where a column or cell stands, for messages.
+        Returns where a column or cell stands, for messages.
     weights
         Weight of each row.
 
@@ -99,9 +99,9 @@ def code_columns(
     return _assemble(names, coded, len(columns[0].codes), weights)
 
 
-def check_known(what: str, asked: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
+def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Sequence[str]) -> None:
     """Raise an :class:`OptionError` when an option names an unknown column."""
-    for name in asked:
+    for name in chosen:
         if name not in names:
             raise OptionError(
                 f"{what} {name!r}, but no column has that name{did_you_mean(name, names)}"

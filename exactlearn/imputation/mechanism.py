@@ -93,7 +93,7 @@ class Mechanism:
 
 
 IGNORABLE = Mechanism({})
-"""Missing cells whose absence tells nothing of their values."""
+"""Missing cells that do not depend on their values: an ignorable mechanism."""
 
 
 def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> Mechanism:

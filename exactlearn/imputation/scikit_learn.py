@@ -148,7 +148,7 @@ def impute_forest(dataset: Dataset, how: Learning) -> Imputed:
 def _in_turns(
     dataset: Dataset, predict: Predict, time_limit: float | None, *, until_rising: bool = False
 ) -> Imputed:
-    """Predict the shares of each variable's missing cells from all others until they settle."""
+    """Predict the shares of each variable's missing cells from all others until they converge."""
     from threadpoolctl import threadpool_limits
 
     end = _end(time_limit)
@@ -200,7 +200,7 @@ def _regressed(
     from sklearn.linear_model import BayesianRidge
 
     found = np.empty((len(wanted), n_states))
-    # Two shares add up to one: the second tells both.
+    # Two shares add up to one: the second gives both.
     for state in range(1 if n_states == 2 else 0, n_states):
         ridge = BayesianRidge().fit(known, (states == state).astype(np.float64))
         found[:, state] = ridge.predict(wanted)

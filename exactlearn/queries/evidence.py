@@ -47,7 +47,7 @@ _GRAPHS: WeakKeyDictionary[BayesianNetwork, DecisionGraph] = WeakKeyDictionary()
 _N_QUERIES: WeakKeyDictionary[BayesianNetwork, int] = WeakKeyDictionary()
 
 
-class Findings(NamedTuple):
+class CodedEvidence(NamedTuple):
     """Evidence in numbers.
 
     Attributes
@@ -70,7 +70,7 @@ class Findings(NamedTuple):
         return np.concatenate(parts)
 
 
-def findings(model: Model | NaiveBayes, evidence: Evidence | None) -> Findings:
+def coded_evidence(model: Model | NaiveBayes, evidence: Evidence | None) -> CodedEvidence:
     """Return evidence in numbers.
 
     Raises
@@ -87,7 +87,7 @@ def findings(model: Model | NaiveBayes, evidence: Evidence | None) -> Findings:
             soft[variable] = _weights(model, variable, value)
         else:
             codes[variable] = model.state_index(variable, label_of(value))
-    return Findings(codes, soft)
+    return CodedEvidence(codes, soft)
 
 
 def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph, float]:
@@ -107,7 +107,7 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
     TooLargeError
         If a network's decision graph would be too large.
     """
-    found = findings(model, evidence)
+    found = coded_evidence(model, evidence)
     graph = as_graph(model)
     given, log_probability = condition(graph, found.weights(graph))
     if log_probability == -np.inf:
@@ -143,8 +143,8 @@ def _shown(value: str | float | Mapping[str, float]) -> str:
 
 
 def with_observations(
-    network: BayesianNetwork, found: Findings
-) -> tuple[BayesianNetwork, Findings]:
+    network: BayesianNetwork, found: CodedEvidence
+) -> tuple[BayesianNetwork, CodedEvidence]:
     """Return a network and hard evidence that stand for soft evidence.
 
     Each variable with soft evidence gets a child of two states, whose first is observed; its
@@ -161,7 +161,7 @@ def with_observations(
         parents=(*network.parents, *((v,) for v in variables)),
         tables=(*network.tables, *(np.column_stack((t, 1 - t)) for t in tables)),
     )
-    return extended, Findings(np.append(found.codes, np.zeros(len(variables), np.int16)), {})
+    return extended, CodedEvidence(np.append(found.codes, np.zeros(len(variables), np.int16)), {})
 
 
 def _weights(

@@ -23,12 +23,12 @@ from exactlearn.pdg.inference.flows import (
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import (
+    CodedEvidence,
     Evidence,
-    Findings,
     Model,
+    coded_evidence,
     compiled_once,
     conditional,
-    findings,
     graph_if_faster,
     refuse_evidence,
     with_observations,
@@ -95,7 +95,7 @@ def query(
     TooLargeError
         If a network is too large for both.
     """
-    found = findings(model, evidence)
+    found = coded_evidence(model, evidence)
     if targets is None:
         targets = [name for name in model.names if name not in (evidence or {})]
     wanted = [model.index(name) for name in targets]
@@ -161,7 +161,7 @@ def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.fl
 
 
 def _posterior(
-    model: Model | NaiveBayes, found: Findings, wanted: Sequence[int]
+    model: Model | NaiveBayes, found: CodedEvidence, wanted: Sequence[int]
 ) -> tuple[NDArray[np.float64], float]:
     """Return posterior marginals and the log-probability of evidence, by the cheapest way.
 
@@ -187,11 +187,11 @@ def _posterior(
 
 
 def _of_part(
-    model: BayesianNetwork, found: Findings, part: Sequence[int]
+    model: BayesianNetwork, found: CodedEvidence, part: Sequence[int]
 ) -> tuple[NDArray[np.float64], float]:
     """Return the posterior of an ancestral subset of the variables, and 0 for the others."""
     soft = {k: found.soft[v] for k, v in enumerate(part) if v in found.soft}
-    inner = Findings(found.codes[list(part)], soft)
+    inner = CodedEvidence(found.codes[list(part)], soft)
     marginals, log_probability = _posterior(subnetwork(model, part), inner, range(len(part)))
     variable = np.repeat(np.arange(model.n_variables), model.cardinalities)
     posterior = np.zeros(len(variable))
@@ -199,7 +199,7 @@ def _of_part(
     return posterior, log_probability
 
 
-def _of_graph(graph: DecisionGraph, found: Findings) -> tuple[NDArray[np.float64], float]:
+def _of_graph(graph: DecisionGraph, found: CodedEvidence) -> tuple[NDArray[np.float64], float]:
     if not found.soft:
         posterior, logs = posteriors_and_log_likelihoods(graph, found.codes[None])
         return posterior[0], float(logs[0])

@@ -19,7 +19,7 @@ from exactlearn.errors import OptionError
 from exactlearn.pdg.inference.condition import condition
 from exactlearn.pdg.inference.flows import expected_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, findings, refuse_evidence
+from exactlearn.queries.evidence import Evidence, coded_evidence, refuse_evidence
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def sensitivity(
     if not 0 <= node < graph.n_nodes:
         raise OptionError(f"no node {node}: give a number from 0 to {graph.n_nodes - 1}")
     place = graph.state_index(int(graph.variable[node]), state)
-    known = findings(graph, evidence).weights(graph)
+    known = coded_evidence(graph, evidence).weights(graph)
     together = _with_target(graph, known, target)
     first = int(graph.parameter_offsets[node])
     theta = graph.parameters[first : int(graph.parameter_offsets[node + 1])]
@@ -120,7 +120,7 @@ def slopes(
     DataError
         If the evidence has probability zero.
     """
-    known = findings(graph, evidence).weights(graph)
+    known = coded_evidence(graph, evidence).weights(graph)
     together = _with_target(graph, known, target)
     given, log_evidence = condition(graph, known)
     if log_evidence == -np.inf:

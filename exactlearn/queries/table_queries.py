@@ -1,7 +1,6 @@
 """Queries for each row of a table with missing cells, on all cores; and classification.
 
-Rows are cut into pieces of the same size whatever the number of threads, so the answers do not
-depend on it.
+Rows are cut into pieces of one size, so that answers do not depend on the number of threads.
 """
 
 from collections.abc import Callable, Sequence

@@ -35,7 +35,7 @@ EM = ("structural-em-hard", "structural-em")
 SPREAD = ("t-local", *EM)
 LABELS = (*SPREAD, "svm-rbf")
 REACH = ("mode", GENERATING)
-"""What the columns tell at least and at most: the commonest values, and the network drawn from."""
+"""Lower and upper references: the commonest values, and the network that rows are drawn from."""
 
 
 def augmentation() -> Paper:

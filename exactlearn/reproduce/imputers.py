@@ -3,8 +3,8 @@
 Beside what the papers compare. The method under test is ``averaged-mnar``: the mean posterior over
 networks that structural EM learns from bootstrap samples of the rows, with what is learned of why
 cells are missing. It was chosen on tables of other seeds, not cell by cell. Where the network is
-known that the rows were drawn from, it tells what can be reached by who does not know why cells are
-missing. Networks are learned by the defaults of
+known that the rows were drawn from, it is an upper reference for methods that do not know why cells
+are missing. Networks are learned by the defaults of
 :class:`~exactlearn.imputation.learning.Learning`, which are those of ``impute``.
 """
 

@@ -100,7 +100,7 @@ def compile_network(
     seed
         Seed of the search; the same seed and steps give the same graph.
     on_event
-        Told the effective size whenever the search finds a smaller one.
+        Called with the effective size whenever the search finds a smaller one.
 
     Raises
     ------
@@ -115,8 +115,8 @@ def compile_network(
         If ``tree`` is no clique tree of the network, or ``forest`` is no forest or leaves the
         variables of some family on different branches.
     KeyboardInterrupt
-        At Ctrl-C: whoever is given a graph only would take half a search for a whole one.
-        `compile_and_check` ends with the smallest graph so far, and says so.
+        At Ctrl-C: a graph alone does not show that its search was interrupted.
+        `compile_and_check` returns the smallest graph so far, marked as not finished.
     """
     budget = IterationBudget(steps, time_limit, seed, on_event)
     if tree is not None:
@@ -150,7 +150,7 @@ def compile_and_check(
     seed
         Seed of the search, and of the rows that are drawn for the comparison.
     on_graph
-        Told the effective size of the first graph and of each smaller one, with what compiles
+        Called with the effective size of the first graph and of each smaller one, and what compiles
         the network to it.
     """
     budget = IterationBudget(steps, time_limit, seed, on_event)

@@ -1,6 +1,6 @@
 """The smallest decision graph over a given forest, built without writing out any clique's table.
 
-Going down the forest, the configurations of a variable's context are told apart only by the
+Going down the forest, the configurations of a variable's context are distinguished only by the
 residuals of the families that reach across (`exactlearn.pdg.compile.conditioning`); going up again,
 each gets its distribution, and those with the same distribution and successors become one node
 (`exactlearn.pdg.compile.merge`). Only sums and products of numbers >= 0 and one division occur, so

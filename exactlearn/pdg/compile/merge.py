@@ -4,7 +4,7 @@ Nodes are compared from the leaves of the forest to its roots, so successors are
 when their predecessors are compared. Where a state has probability zero its successor does not
 matter ("don't care"). For a fixed forest the result is the smallest graph of the distribution
 (theorem *Smallest graph over a forest*, docs/theory/decision_graphs.md). Two numbers count as equal
-when only rounding tells them apart.
+when they differ by rounding only.
 """
 
 from collections.abc import Mapping, Sequence

@@ -39,7 +39,7 @@ class _Level(NamedTuple):
 
 
 class Residuals:
-    """The residuals of all tables of a network, made when asked for.
+    """The residuals of all tables of a network, computed when first used.
 
     Sets of variables are bit masks: bit v stands for variable v.
 

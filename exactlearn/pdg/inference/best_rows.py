@@ -149,9 +149,9 @@ def max_sum_bounds(
     codes
         State of each variable decided, -1 elsewhere, shape (rows, variables).
     compared
-        Variables asked for, shape (variables,): the best state counts, not the sum over states.
+        Variables to maximise over, shape (variables,); the others are summed out.
     result
-        Shape (rows,); exact when all variables asked for are decided.
+        Shape (rows,); exact when all variables to maximise over are decided.
     """
     flow = np.empty(len(layout.variable))
     for i in range(len(codes)):

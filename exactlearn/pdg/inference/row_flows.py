@@ -5,7 +5,7 @@ per variable. They are listed level by level, so parents come before children in
 
 The flows are sums of products over one of two semirings: (+, x) of probabilities, or (log-add, +)
 of their logarithms, several times slower, for rows whose probability is too small for a float. Only
-logarithms tell impossible rows from very improbable ones.
+logarithms distinguish impossible rows from very improbable ones.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def reach(
     Parameters
     ----------
     stamp, mark
-        ``mark[node] == stamp`` tells the nodes listed; ``stamp`` must differ from row to row.
+        ``mark[node] == stamp`` marks the nodes listed; ``stamp`` must differ from row to row.
     queue
         Receives the nodes, parents before children; the number of nodes is returned.
     """

@@ -202,7 +202,7 @@ def symmetric_variables(graph: DecisionGraph, variables: Iterable[int]) -> tuple
     """Return those variables whose states lead to other nodes, but to equal distributions.
 
     EM leaves the distributions equal where no row observes the variable, although the structure
-    could tell its states apart. Where the states lead to the same nodes it could not.
+    could distinguish its states. Where the states lead to the same nodes it could not.
 
     Parameters
     ----------
@@ -211,14 +211,14 @@ def symmetric_variables(graph: DecisionGraph, variables: Iterable[int]) -> tuple
     variables
         Numbers of the variables to look at.
     """
-    asked = set(variables)
-    if not any(len(graph.children[v]) for v in asked):
+    chosen = set(variables)
+    if not any(len(graph.children[v]) for v in chosen):
         return ()
     groups, found = np.empty(graph.n_nodes, np.int32), set()
     for v in reversed(graph.order.tolist()):
         heads = graph.successors_of(v)
         equal = groups[heads]
-        if v in asked and _same_for_all_states(equal) and not _same_for_all_states(heads):
+        if v in chosen and _same_for_all_states(equal) and not _same_for_all_states(heads):
             found.add(v)
         nodes = len(heads)
         keys = np.hstack([equal_values(graph.parameters_of(v)), equal.reshape(nodes, -1)])
@@ -228,5 +228,5 @@ def symmetric_variables(graph: DecisionGraph, variables: Iterable[int]) -> tuple
 
 
 def _same_for_all_states(entries: NDArray[np.int32]) -> bool:
-    """Tell whether entries of shape (nodes, states, children) are the same for all states."""
+    """Return whether entries of shape (nodes, states, children) are the same for all states."""
     return bool((entries == entries[:, :1]).all())
