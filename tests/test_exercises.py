@@ -10,6 +10,7 @@ import pytest
 from exactlearn.commands import COMMANDS
 from exactlearn.formats import table
 from exactlearn.imputation import methods
+from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.test_readme import run_command
 
 TEXT = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -19,7 +20,7 @@ EXERCISES = {
         r"^### (.*?)\n(.*?)(?=^##|\Z)", TEXT.partition("## Exercises")[2], re.MULTILINE | re.DOTALL
     )
 }
-REGISTRIES = (COMMANDS, table.FORMATS, methods.METHODS)
+REGISTRIES = (COMMANDS, COMPONENT_SOLVERS, table.FORMATS, methods.METHODS)
 
 
 @pytest.fixture
