@@ -7,8 +7,7 @@ import pytest
 
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.graphs.dag import topological_order
-from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers import threshold_query as above
+from exactlearn.solvers import Problem, decision, dynamic
 from exactlearn.solvers.components import families_of
 from exactlearn.solvers.lp.dual_bounds import tighten_bound
 from exactlearn.solvers.lp.multipliers import Meeting, Multipliers, satisfied
@@ -122,14 +121,14 @@ def test_a_selection_above_a_target_is_found_or_there_is_none(seed, monkeypatch)
     if seed % 3:  # these problems are so small that dynamic programming comes first
         monkeypatch.setattr(dynamic, "is_instant", lambda component: False)
     if seed % 3 == 2:
-        monkeypatch.setattr(above, "MOST_PLACED", 0)
+        monkeypatch.setattr(decision, "MOST_PLACED", 0)
     for target in (best - 2.0, best - 1e-4, best + 1e-4, best + 3.0):
-        found = above.best_above(problem, target, multipliers, start)
+        found = decision.best_above(problem, target, multipliers, start)
         assert (found.parents is None) == found.proven == (best < target)
         if found.parents is not None:
             tables = [dict(problem.candidates(i)) for i in range(problem.n_variables)]
             score = sum(t[ps] for t, ps in zip(tables, found.parents, strict=True))
             assert target < score <= best + 1e-9
             assert len(topological_order(found.parents)) == problem.n_variables
-        quick = above.best_above(problem, target, multipliers, start, prove=False)
+        quick = decision.best_above(problem, target, multipliers, start, prove=False)
         assert best > target or quick == (None, False, 0)

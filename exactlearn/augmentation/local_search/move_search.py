@@ -4,7 +4,7 @@ A group of moves is searched at once: where every family has the best score that
 it, a network scores at least what it scores after each of them, so no move of the group is worth a
 look when no network of the group's *envelope* is above the target. Multipliers of clusters, those
 of the completion's own linear relaxation, leave few families, and the order graph the few sets of
-variables that matter (:mod:`exactlearn.solvers.threshold_query`).
+variables that matter (:mod:`exactlearn.solvers.decision`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,8 @@ from exactlearn.augmentation.local_search.threshold_query import (
 from exactlearn.augmentation.starts import Dag
 from exactlearn.augmentation.task import Task
 from exactlearn.solvers.components import WORD, bit_sets
+from exactlearn.solvers.decision import best_above
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
-from exactlearn.solvers.threshold_query import best_above
 
 
 class Moves(NamedTuple):

@@ -1,9 +1,9 @@
-"""Is there a selection above a target? Asked of problems whose near relatives are known well.
+"""The decision problem whether there is a selection above a target.
 
-Multipliers of a relative (:mod:`exactlearn.solvers.lp.multipliers`) take the place of a relaxation
-of the problem's own, and the target that of an incumbent: the order graph
-(:mod:`exactlearn.solvers.order_graph.solver`) then looks at nothing below it. Where that holds too
-many states, branch and cut takes over.
+It is asked of problems whose near relatives are known well. Multipliers of a relative
+(:mod:`exactlearn.solvers.lp.multipliers`) take the place of a relaxation of the problem's own, and
+the target that of an incumbent: the order graph (:mod:`exactlearn.solvers.order_graph.solver`) then
+looks at nothing below it. Where that holds too many states, branch and cut takes over.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ EASY = 20_000
 """States after which pattern databases are built: they take a second or two."""
 
 
-class Outcome(NamedTuple):
+class Decision(NamedTuple):
     """What is known of the selections above a target.
 
     Attributes
@@ -57,7 +57,7 @@ def best_above(
     prove: bool = True,
     seed: int = 0,
     control: SearchControl | None = None,
-) -> Outcome:
+) -> Decision:
     """Search a selection that scores more than a target: any that is found quickly, or the best.
 
     Parameters
@@ -79,7 +79,7 @@ def best_above(
 
     Returns
     -------
-    Outcome
+    Decision
         What was found by the time the search was over.
     """
     components = sorted(split(problem), key=lambda component: component.n_variables)
@@ -88,12 +88,12 @@ def best_above(
     for k in range(len(components)):
         _first_selection(progress, k, position, seed)
     if progress.score > target:
-        return Outcome(progress.parents, False, 0)
+        return Decision(progress.parents, False, 0)
     if not prove:
-        return Outcome(None, False, 0)
+        return Decision(None, False, 0)
     told = [_decide(progress, k, target, multipliers, seed) for k in range(len(components))]
     found = progress.parents if progress.score > target else None
-    return Outcome(found, found is None and all(told), sum(progress.nodes))
+    return Decision(found, found is None and all(told), sum(progress.nodes))
 
 
 def _first_selection(progress: Progress, k: int, position: NDArray[np.int64], seed: int) -> None:
