@@ -17,7 +17,7 @@ from ..lp.clusters import Counted, Support, take_support
 from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxation, Relaxed
 from ..lp.root import solve_root
-from ..lp.separation import counted_clusters, violated_clusters
+from ..lp.separation import quick_clusters, separate
 from ..problem import Problem, offsets
 from .certificate import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from .checker import Problem as Lists
@@ -155,8 +155,8 @@ class Piece:
     def _cuts(self, x: NDArray[np.float64]) -> Counted:
         f, n = self.relaxation.families, len(self.variables)
         support = Support(*take_support(x, f.child, f.member_first, f.members))
-        single = violated_clusters(support, n, MOST_CUTS, self._rng)
-        return Counted.join(Counted.of(single), counted_clusters(support, n, MOST_CUTS))
+        quick = Counted.of(quick_clusters(support, n, MOST_CUTS, self._rng))
+        return separate(support, n, MOST_CUTS, self._rng, quick)
 
     def held(self, lists: Lists) -> NDArray[np.bool_]:
         """Return which candidates are in the lists, shape (m,)."""

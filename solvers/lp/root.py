@@ -21,7 +21,7 @@ from .clusters import Counted, Support, take_support
 from .dual_bounds import greedy_multipliers
 from .multipliers import Multipliers
 from .relaxation import Relaxation, Relaxed
-from .separation import FEW, counted_clusters, quick_clusters, search_clusters, violated_clusters
+from .separation import quick_clusters, search_clusters, separate
 
 MOST_CUTS = 50
 """Clusters added in one round."""
@@ -254,13 +254,8 @@ class CuttingPlanes:
                 self.inner = between
             found = Counted.join(found, Counted.of(deep))
         self.control.look()
-        found = Counted.join(found, counted_clusters(support, n, MOST_CUTS, walk=False))
-        if len(found) < FEW and self.control.goes_on():
-            more = violated_clusters(support, n, MOST_CUTS, self.rng)
-            self.control.look()
-            found = Counted.join(
-                found, Counted.of(more), counted_clusters(support, n, MOST_CUTS, walk=True)
-            )
+        found = separate(support, n, MOST_CUTS, self.rng, found)
+        self.control.look()
         if not len(found) and self.programs < MOST_PROGRAMS and not self.control.is_over:
             self.programs += 1
             found = Counted.of(search_clusters(support, n, self.control))

@@ -66,6 +66,29 @@ MOST_NODES = 300
 """Nodes of the search after which the clusters found so far have to do."""
 
 
+def separate(
+    support: Support, n: int, most: int, rng: np.random.Generator, found: Counted
+) -> Counted:
+    """Add violated clusters to those found: counted seeds, and where these are few all that is met.
+
+    Parameters
+    ----------
+    support, n
+        A fractional selection of ``n`` variables.
+    most
+        Clusters that each search adds at most.
+    rng
+        Source of randomness.
+    found
+        Violated clusters that are known, such as those of :func:`quick_clusters` or of a pool.
+    """
+    found = Counted.join(found, counted_clusters(support, n, most, walk=False))
+    if len(found) >= FEW:
+        return found
+    plain = violated_clusters(support, n, most, rng)
+    return Counted.join(found, Counted.of(plain), counted_clusters(support, n, most))
+
+
 def violated_clusters(
     support: Support, n: int, most: int, rng: np.random.Generator | None = None
 ) -> NDArray[np.bool_]:

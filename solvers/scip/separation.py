@@ -18,7 +18,7 @@ from exactlearn._runtime.kernel import kernel
 
 from ..lp.clusters import LEAST, Counted, Support, short_circuits
 from ..lp.relaxation import cluster_rows
-from ..lp.separation import FEW, counted_clusters, quick_clusters, search_clusters, slow_clusters
+from ..lp.separation import quick_clusters, search_clusters, separate
 
 if TYPE_CHECKING:
     from .solver import Master
@@ -146,12 +146,8 @@ class Acyclicity(Conshdlr):
     def _violated(self, support: Support, n: int) -> Counted:
         """Return violated clusters, first those met before."""
         known = self.pool.violated(support, MOST_CUTS)
-        plain = quick_clusters(support, n, MOST_CUTS, self.rng)
-        found = Counted.join(known, Counted.of(plain), counted_clusters(support, n, MOST_CUTS))
-        if len(found) < FEW:
-            plain = slow_clusters(support, n, plain, MOST_CUTS, self.rng)
-            found = Counted.join(found, Counted.of(plain))
-        return found
+        quick = Counted.of(quick_clusters(support, n, MOST_CUTS, self.rng))
+        return separate(support, n, MOST_CUTS, self.rng, Counted.join(known, quick))
 
     def _program_is_due(self, x: NDArray[np.float64]) -> bool:
         """Tell whether the exact search is worth its time: at the root, seldom."""
