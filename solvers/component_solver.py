@@ -54,6 +54,68 @@ class OrderGraphParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OrderingParameters:
+    """Tuning constants of the local search among orders.
+
+    Parameters
+    ----------
+    islands
+        Searches that run side by side.
+    round
+        Candidates that an island looks at in a round, about a twentieth of a second.
+    recombination
+        Rounds after which islands learn from the best one.
+    stall_limit
+        Rounds without gain after which an island begins anew.
+    temperature
+        Temperature, in nats, at which every second island begins a round.
+    budget, least_budget
+        Candidates that a search without a time limit looks at: for each candidate there is, and at
+        least.
+    relaxed
+        Candidates in all the linear programs, together, that bound a component without a time
+        limit.
+    """
+
+    islands: int = 4
+    round: int = 1_000_000
+    recombination: int = 4
+    stall_limit: int = 16
+    temperature: float = 1.0
+    budget: int = 2_000
+    least_budget: int = 40_000_000
+    relaxed: int = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class BranchingParameters:
+    """Tuning constants of branching on arcs in branch and cut.
+
+    Parameters
+    ----------
+    reliable
+        Times an arc is looked ahead before its average cost is trusted.
+    most_ahead
+        Arcs looked ahead at one node.
+    most_futile
+        Arcs looked ahead in a row that may turn out no better than the best so far.
+    iterations
+        Iterations of the linear program of each side.
+    within
+        Distance from 0 and 1 at which an arc counts as fractional.
+    least_cost
+        What a side costs at least, so that the other side still counts in the product.
+    """
+
+    reliable: int = 2
+    most_ahead: int = 8
+    most_futile: int = 3
+    iterations: int = 50
+    within: float = 1e-5
+    least_cost: float = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
 class SolverOptions:
     """What a component solver may use; each ignores what it has no use for.
 
@@ -76,8 +138,9 @@ class SolverOptions:
         Candidates that may be part of a selection better than the incumbent, shape (m,).
     explain
         Whether to note why a search ended without a proof.
-    order_graph
-        Tuning constants of the search in the order graph.
+    order_graph, ordering, branching
+        Tuning constants of the search in the order graph, of the one among orders, and of branching
+        on arcs.
     """
 
     absolute_gap: float = 0.0
@@ -89,6 +152,8 @@ class SolverOptions:
     kept: NDArray[np.bool_] | None = None
     explain: bool = False
     order_graph: OrderGraphParameters = field(default_factory=OrderGraphParameters)
+    ordering: OrderingParameters = field(default_factory=OrderingParameters)
+    branching: BranchingParameters = field(default_factory=BranchingParameters)
 
 
 class Selection(NamedTuple):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 
+from ..component_solver import OrderingParameters
 from ..components import Component
 from .climb import order_anew
 from .decoding import LEAST, Lists, list_candidates, place_by_weight, positions_along, score_of
@@ -28,21 +29,6 @@ from .moves import State
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]
 """A selection and its choice values."""
-
-ISLANDS = 4
-"""Searches that run side by side."""
-
-ROUND = 1_000_000
-"""Candidates that an island looks at in a round, about a twentieth of a second."""
-
-RECOMBINATION = 4
-"""Rounds after which islands learn from the best one."""
-
-STALL_LIMIT = 16
-"""Rounds without gain after which an island begins anew."""
-
-TEMPERATURE = 1.0
-"""Temperature, in nats, at which every second island begins a round."""
 
 UNLIMITED = 2**62
 """A number of perturbations that the budget bounds."""
@@ -91,7 +77,7 @@ def rounds(
     start: Found | None,
     seed: int,
     threads: int,
-    budget: int = ROUND,
+    parameters: OrderingParameters,
     control: SearchControl,
 ) -> Iterator[tuple[Found | None, int]]:
     """Yield the best selection after each round, without end, with the budget of the round.
@@ -106,16 +92,16 @@ def rounds(
         Seed of all islands.
     threads
         How many islands are searched at a time; the outcome does not depend on it.
-    budget
-        Candidates that an island looks at in a round.
+    parameters
+        How many islands there are, and how long a round is.
     control
         Breaks off a round.
     """
-    lists = list_candidates(component)
+    lists, budget = list_candidates(component), parameters.round
     options = len(component.options)
-    seeds = np.random.SeedSequence(seed).spawn(ISLANDS)
+    seeds = np.random.SeedSequence(seed).spawn(parameters.islands)
     islands = [
-        Island(lists, TEMPERATURE * (k % 2), np.random.default_rng(s), options)
+        Island(lists, parameters.temperature * (k % 2), np.random.default_rng(s), options)
         for k, s in enumerate(seeds)
     ]
     islands[-1].begin(place_by_weight(lists, np.zeros(len(lists.scores)), islands[-1].values))
@@ -129,15 +115,15 @@ def rounds(
     try:
         while True:
             number += 1
-            guide = best[0] if best is not None and number % RECOMBINATION == 0 else None
+            guide = best[0] if best is not None and number % parameters.recombination == 0 else None
             running = [pool.submit(island.search, budget, guide, aside) for island in islands]
             for future in running:
                 island = future.result()
                 if island.score > best_score:
                     best, best_score = (island.chosen.copy(), island.values.copy()), island.score
-            yield best, budget * ISLANDS
+            yield best, budget * parameters.islands
             for island in islands[1:]:
-                if island.stalled >= STALL_LIMIT:
+                if island.stalled >= parameters.stall_limit:
                     island.begin(island.rng.permutation(component.n_variables))
     finally:
         aside.stop()

@@ -9,6 +9,7 @@ bound is computed beside it: at first that of the quick multipliers of a dual as
 the cutting planes. A component with choices keeps the sum of its best scores.
 """
 
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from threading import Thread
@@ -19,22 +20,13 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import n_threads
 
-from ..component_solver import ComponentControl, Outcome, Selection
+from ..component_solver import ComponentControl, OrderingParameters, Outcome, Selection
 from ..components import Component
 from ..lp.multipliers import Multipliers
 from ..lp.root import MOST_ROUNDS, solve_root
 from .decoding import Lists, list_candidates, place_by_weight
-from .islands import ISLANDS, ROUND, TEMPERATURE, rounds
+from .islands import rounds
 from .iterated_local_search import iterated_local_search
-
-BUDGET = 2_000
-"""Candidates that a search without a time limit looks at, for each candidate there is."""
-
-LEAST_BUDGET = 40_000_000
-"""The same for small components."""
-
-RELAXED = 1_000_000
-"""Candidates in all the linear programs, together, that bound a component without a time limit."""
 
 STEP = 0.1
 """Seconds between two looks at the clock while only the bound is waited for."""
@@ -49,11 +41,19 @@ class OrderSearch:
         The piece of the problem to search.
     rng
         Source of randomness.
+    temperature
+        Temperature at which a search begins, in nats.
     """
 
-    def __init__(self, component: Component, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        component: Component,
+        rng: np.random.Generator,
+        temperature: float = OrderingParameters.temperature,
+    ) -> None:
         self.component = component
         self.rng = rng
+        self.temperature = temperature
 
     @cached_property
     def lists(self) -> Lists:
@@ -100,8 +100,9 @@ class OrderSearch:
         A variable without a candidate along the order has the number -1.
         """
         iterated_local_search(
-            self.lists, order, values, chosen, budget, perturbations, TEMPERATURE, self.rng, control
-        )
+            self.lists, order, values, chosen, budget, perturbations, self.temperature, self.rng,
+            control,
+        )  # fmt: skip
 
     def greedy_order(
         self, values: NDArray[np.int64], weights: NDArray[np.float64]
@@ -163,7 +164,7 @@ class Bounding:
                 self.score,
                 control=self._control,
                 on_bound=self._take,
-                rounds=min(MOST_ROUNDS, self.rounds),
+                rounds=self.rounds,
             )
         except BaseException as failure:  # raised again by the thread that waits
             self.failure = failure
@@ -181,8 +182,10 @@ def solve_component(
     of the threads is for the bound; the selections found do not depend on their number, unless the
     time limit cuts them short.
     """
-    relaxations = LEAST_BUDGET if control.left < inf else RELAXED // component.n_candidates
-    bounding = Bounding(component, control.score, max(5, relaxations), control)
+    parameters = control.options.ordering
+    relaxations = max(5, parameters.relaxed // component.n_candidates)
+    most = MOST_ROUNDS if control.left < inf else min(MOST_ROUNDS, relaxations)
+    bounding = Bounding(component, control.score, most, control)
     try:
         _search(component, incumbent, control, bounding)
         return control.outcome(proven=control.is_proven)
@@ -198,9 +201,9 @@ def _search(
 ) -> None:
     limited = control.left < inf  # else when a bound arrives must not decide the answer
     options = control.options
-    budget = options.iteration_budget
+    parameters, budget = options.ordering, options.iteration_budget
     if budget is None:
-        wanted = max(LEAST_BUDGET, BUDGET * component.n_candidates)
+        wanted = max(parameters.least_budget, parameters.budget * component.n_candidates)
         budget = 2**62 if limited else wanted
     spent = 0
     searches = rounds(
@@ -208,7 +211,7 @@ def _search(
         start=incumbent,
         seed=options.seed,
         threads=max(1, n_threads(options.threads) - 1),
-        budget=min(ROUND, budget // ISLANDS),
+        parameters=replace(parameters, round=min(parameters.round, budget // parameters.islands)),
         control=control,
     )
     for found, work in searches:

@@ -14,29 +14,13 @@ from numpy.typing import NDArray
 from pyscipopt import Branchrule
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
+from ..component_solver import BranchingParameters
 from ..components import bits_to_matrix
 from ..lp.clusters import arc_lengths
 
 if TYPE_CHECKING:
     from .solver import Master
 
-RELIABLE = 2
-"""Times an arc is looked ahead before its average cost is trusted."""
-
-MOST_AHEAD = 8
-"""Arcs looked ahead at one node."""
-
-MOST_FUTILE = 3
-"""Arcs looked ahead in a row that may turn out no better than the best so far."""
-
-ITERATIONS = 50
-"""Iterations of the linear program of each side."""
-
-WITHIN = 1e-5
-"""Distance from 0 and 1 at which an arc counts as fractional."""
-
-LEAST_COST = 1e-6
-"""What a side costs at least, so that the other side still counts in the product."""
 
 Side = NDArray[np.int64]
 """The candidates that a side excludes."""
@@ -45,9 +29,10 @@ Side = NDArray[np.int64]
 class ArcBranching(Branchrule):
     """Branches on the fractional arc that costs most on both sides."""
 
-    def __init__(self, master: "Master") -> None:
+    def __init__(self, master: "Master", parameters: BranchingParameters) -> None:
         n = master.component.n_variables
         self.master = master
+        self.parameters = parameters
         self.has_parent = bits_to_matrix(master.component.parents, n)
         self.cost = np.zeros((2, n, n))
         self.looks = np.zeros((2, n, n), np.int64)
@@ -63,7 +48,7 @@ class ArcBranching(Branchrule):
         allowed = self.master.still_allowed()
         expected = self._expected(parent, child, value)
         best, best_costs, best_product, futile, looked = 0, expected[:, 0], -np.inf, 0, 0
-        for k in np.argsort(-_product(expected), kind="stable"):
+        for k in np.argsort(-self._product(expected), kind="stable"):
             costs = expected[:, k]
             if self._is_unreliable(parent[k], child[k], looked, futile):
                 looked += 1
@@ -72,7 +57,7 @@ class ArcBranching(Branchrule):
                     return self._exclude(told, self._sides(parent[k], child[k], allowed))
                 self._learn(parent[k], child[k], value[k], told)
                 costs = told
-            product = float(_product(costs))
+            product = float(self._product(costs))
             futile = 0 if product > best_product else futile + 1
             if product > best_product:
                 best, best_costs, best_product = int(k), costs, product
@@ -84,7 +69,8 @@ class ArcBranching(Branchrule):
         """Return parents, children and values of the arcs between 0 and 1."""
         x, _ = self.master.relaxed()
         value = 1.0 - arc_lengths(*self.master.support(x), self.master.component.n_variables)
-        parent, child = np.nonzero((value > WITHIN) & (value < 1.0 - WITHIN))
+        within = self.parameters.within
+        parent, child = np.nonzero((value > within) & (value < 1.0 - within))
         return parent, child, value[parent, child]
 
     def _expected(
@@ -97,9 +83,9 @@ class ArcBranching(Branchrule):
         return unit * np.stack([value, 1.0 - value])
 
     def _is_unreliable(self, parent: int, child: int, looked: int, futile: int) -> bool:
-        if looked == MOST_AHEAD or futile >= MOST_FUTILE:
+        if looked == self.parameters.most_ahead or futile >= self.parameters.most_futile:
             return False
-        return bool(self.looks[:, parent, child].min() < RELIABLE)
+        return bool(self.looks[:, parent, child].min() < self.parameters.reliable)
 
     def _learn(self, parent: int, child: int, value: float, told: NDArray[np.float64]) -> None:
         """Take note of the cost for each unit that the arc's value changes."""
@@ -130,7 +116,7 @@ class ArcBranching(Branchrule):
             cut_off, _ = model.propagateProbing(1)
             failed = False
             if not cut_off:
-                failed, cut_off = model.solveProbingLP(ITERATIONS)
+                failed, cut_off = model.solveProbingLP(self.parameters.iterations)
             if cut_off and not failed:
                 costs[side] = np.inf
             elif not failed:
@@ -155,8 +141,8 @@ class ArcBranching(Branchrule):
                 model.chgVarUbNode(child, self.master.columns[c], 0.0)
         return {"result": RESULT.BRANCHED}
 
-
-def _product(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the product of both sides' costs."""
-    product: NDArray[np.float64] = np.multiply.reduce(np.maximum(costs, LEAST_COST), axis=0)
-    return product
+    def _product(self, costs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the product of both sides' costs."""
+        least = np.maximum(costs, self.parameters.least_cost)
+        product: NDArray[np.float64] = np.multiply.reduce(least, axis=0)
+        return product

@@ -65,7 +65,7 @@ class Master:
         )  # fmt: skip
         if not self.z:
             self.model.includeBranchrule(
-                ArcBranching(self), "arcs", "a variable has a parent or not",
+                ArcBranching(self, options.branching), "arcs", "a variable has a parent or not",
                 priority=10**6, maxdepth=-1, maxbounddist=1.0,
             )  # fmt: skip
         self.model.includeHeur(

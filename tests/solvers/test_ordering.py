@@ -12,7 +12,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
-from exactlearn.solvers.component_solver import SolverOptions
+from exactlearn.solvers.component_solver import OrderingParameters, SolverOptions
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import iterated_local_search as local_search
 from exactlearn.solvers.ordering.climb import climb, empty_queue, order_anew, push_all
@@ -27,7 +27,6 @@ from exactlearn.solvers.ordering.decoding import (
     total_of,
 )
 from exactlearn.solvers.ordering.islands import (
-    ISLANDS,
     order_of,
     parts_of_difference,
     recombine,
@@ -312,7 +311,12 @@ def test_same_seed_same_answer_on_any_number_of_threads() -> None:
     told = []
     for threads in (1, 2, 2):
         search = rounds(
-            component, start=None, seed=3, threads=threads, budget=10**5, control=UNLIMITED
+            component,
+            start=None,
+            seed=3,
+            threads=threads,
+            parameters=OrderingParameters(round=10**5),
+            control=UNLIMITED,
         )
         found = [next(search)[0] for _ in range(9)]
         search.close()
@@ -329,19 +333,31 @@ def test_rounds_begin_with_what_is_known() -> None:
     assert found is not None
     order = order_of(search.lists, found[0], NO_VALUES, np.random.default_rng(1))
     assert component.scores[along(component, order.tolist(), [])].sum() >= component.total(found[0])
-    again = rounds(component, start=found, seed=0, threads=1, budget=10**5, control=UNLIMITED)
+    again = rounds(
+        component,
+        start=found,
+        seed=0,
+        threads=1,
+        parameters=OrderingParameters(round=10**5),
+        control=UNLIMITED,
+    )
     best, work = next(again)
     again.close()
     assert best is not None
     assert component.total(best[0]) >= component.total(found[0])
-    assert work > ISLANDS
+    assert work > OrderingParameters().islands
 
 
 def test_a_round_that_is_late_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_search, "BLOCK", 50)
     component = one_component(6, 12)
     search = rounds(
-        component, start=None, seed=0, threads=2, budget=10**15, control=SearchControl(0.0)
+        component,
+        start=None,
+        seed=0,
+        threads=2,
+        parameters=OrderingParameters(round=10**15),
+        control=SearchControl(0.0),
     )
     found, _ = next(search)  # which would take years
     search.close()

@@ -8,7 +8,7 @@ import pytest
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers.component_solver import ComponentControl, SolverOptions
+from exactlearn.solvers.component_solver import BranchingParameters, ComponentControl, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
@@ -187,7 +187,7 @@ def test_every_selection_is_on_one_side_of_a_branch() -> None:
     for _ in range(30):
         progress = largest_piece(rng, 4, kept=0.5)
         component = progress.components[0]
-        rule = ArcBranching(master_of(progress, 0))
+        rule = ArcBranching(master_of(progress, 0), BranchingParameters())
         allowed = rng.random(component.n_candidates) < 0.8
         parent, child = rng.permutation(4)[:2]
         without, with_arc = rule._sides(int(parent), int(child), allowed)
