@@ -11,10 +11,12 @@ values: ``structural-em-hard``. Friedman's, ``structural-em``, is beside it.
 """
 
 from functools import partial
+from typing import Any
 
 from exactlearn.imputation.learning import Learning
-from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, Pool
+from exactlearn.reproduce.experiment import GENERATING, Draw, Experiment, Paper, Pool
 from exactlearn.reproduce.sources import (
+    Hide,
     bundled,
     car,
     draw_of,
@@ -60,16 +62,32 @@ def _pool(name: str) -> Pool:
     return Pool(name=name, published=_published(name))
 
 
+def _experiment(
+    table: str, name: str, draw: Draw, methods: tuple[str, ...], pool: Pool | None, **known: Any
+) -> Experiment:
+    """Return an experiment with its published figures, where it has any."""
+    return Experiment(
+        table=table,
+        name=name,
+        draw=draw,
+        methods=methods,
+        pool=pool,
+        published=_published(name),
+        **known,
+    )
+
+
 def _networks() -> list[Experiment]:
     """Return Table 1: two cells of each variable, 100 rows of a network."""
     pools = {name: _pool(name) for name in NETWORKS}
+    methods = ("branching", *SPREAD, *REACH)
     return [
-        Experiment(
-            table="1",
-            name=f"{name}, value {state}",
-            draw=draw_of(sampled(name), spread(f"mnar:2:{state}")),
-            methods=("branching", *SPREAD, *REACH),
-            pool=pools[name],
+        _experiment(
+            "1",
+            f"{name}, value {state}",
+            draw_of(sampled(name), spread(f"mnar:2:{state}")),
+            methods,
+            pools[name],
             network=partial(bundled, name),
         )
         for name in NETWORKS
@@ -80,51 +98,38 @@ def _networks() -> list[Experiment]:
 def _lucas() -> list[Experiment]:
     """Return Table 2: two cells of each variable, or twenty labels, of 2,000 rows."""
     cells, classes = _pool("LUCAS, spread, one value"), _pool("LUCAS, labels, one value")
-    spread_out = [
-        Experiment(
-            table="2",
-            name=f"LUCAS, spread, {which}",
-            draw=draw_of(lucas, spread(spec)),
-            methods=(*SPREAD, *REACH),
-            pool=pool,
-            published=_published(f"LUCAS, spread, {which}"),
-            network=lucas_network,
-        )
-        for which, spec, pool in (
-            ("value 0", "mnar:2:0", cells),
-            ("value 1", "mnar:2:1", cells),
-            ("any value", "mcar:2", None),
-        )
+    cases: list[tuple[str, Hide, tuple[str, ...], Pool | None]] = [
+        ("spread, value 0", spread("mnar:2:0"), SPREAD, cells),
+        ("spread, value 1", spread("mnar:2:1"), SPREAD, cells),
+        ("spread, any value", spread("mcar:2"), SPREAD, None),
+        ("labels of value 0", labels("Lung_cancer", 20, "0"), LABELS, classes),
+        ("labels of value 1", labels("Lung_cancer", 20, "1"), LABELS, classes),
+        ("labels of any value", labels("Lung_cancer", 20, None), LABELS, None),
     ]
-    return spread_out + [
-        Experiment(
-            table="2",
-            name=f"LUCAS, labels of {which}",
-            draw=draw_of(lucas, labels("Lung_cancer", 20, state)),
-            methods=(*LABELS, *REACH),
-            pool=pool,
-            published=_published(f"LUCAS, labels of {which}"),
+    return [
+        _experiment(
+            "2",
+            f"LUCAS, {which}",
+            draw_of(lucas, hidden),
+            (*methods, *REACH),
+            pool,
             network=lucas_network,
         )
-        for which, state, pool in (
-            ("value 0", "0", classes),
-            ("value 1", "1", classes),
-            ("any value", None, None),
-        )
+        for which, hidden, methods, pool in cases
     ]
 
 
 def _spect() -> list[Experiment]:
     """Return Table 3: shares of all cells of SPECT Heart."""
     pools = {share: _pool(f"SPECT, {100 * share:g} %") for share in (0.03, 0.05, 0.1)}
+    methods = (*SPREAD, "mode")
     return [
-        Experiment(
-            table="3",
-            name=f"SPECT, {100 * share:g} %, value {state}",
-            draw=draw_of(spect, spread(f"mnar:{share}:{state}")),
-            methods=(*SPREAD, "mode"),
-            published=_published(f"SPECT, {100 * share:g} %, value {state}"),
-            pool=pool,
+        _experiment(
+            "3",
+            f"{pool.name}, value {state}",
+            draw_of(spect, spread(f"mnar:{share}:{state}")),
+            methods,
+            pool,
         )
         for share, pool in pools.items()
         for state in (0, 1)
@@ -133,14 +138,10 @@ def _spect() -> list[Experiment]:
 
 def _car() -> list[Experiment]:
     """Return Table 5: a hundred labels of the car evaluation data."""
-    pool = _pool("car, labels, one value")
+    pool, methods = _pool("car, labels, one value"), (*LABELS, "mode")
     return [
-        Experiment(
-            table="5",
-            name=f"car, labels '{state}'",
-            draw=draw_of(car, labels("X6", 100, state)),
-            methods=(*LABELS, "mode"),
-            pool=pool,
+        _experiment(
+            "5", f"car, labels '{state}'", draw_of(car, labels("X6", 100, state)), methods, pool
         )
         for state in ("unacc", "acc")
     ]
