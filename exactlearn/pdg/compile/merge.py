@@ -8,12 +8,15 @@ when they differ by rounding only.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.row_table import index_rows
+
+P = TypeVar("P", np.float64, np.object_)
 
 TOLERANCE = 1e-13
 """Relative difference up to which two parameters count as equal: rounding, nothing more."""
@@ -78,9 +81,9 @@ def merge_signatures(
 def prune_unreached(
     order: Sequence[int],
     children: Sequence[Sequence[int]],
-    parameters: Mapping[int, NDArray[np.float64]],
+    parameters: Mapping[int, NDArray[P]],
     successors: Mapping[int, NDArray[np.int32]],
-) -> tuple[dict[int, NDArray[np.float64]], dict[int, NDArray[np.int32]]]:
+) -> tuple[dict[int, NDArray[P]], dict[int, NDArray[np.int32]]]:
     """Remove the nodes that no row of positive probability reaches.
 
     Successors at zero parameters are set to the first node that remains.
@@ -93,7 +96,7 @@ def prune_unreached(
         Forest children of each variable.
     parameters, successors
         For each variable, shapes (nodes, states) and (nodes, states, children), a node given by
-        its place among the nodes of its variable.
+        its place among the nodes of its variable. Parameters are numbers of any kind.
     """
     kept = {v: np.zeros(len(parameters[v]), np.bool_) for v in order}
     for variable in order:

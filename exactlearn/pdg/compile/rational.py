@@ -87,27 +87,15 @@ def compile_exactly(network: BayesianNetwork, forest: NDArray[np.int32]) -> Rati
             " floating-point numbers, whose error is measured"
         )
     _check_reduction(network, reduced)
-    parameters: dict[int, list[tuple[Fraction, ...]]] = {}
+    parameters: dict[int, NDArray[np.object_]] = {}
     successors: dict[int, NDArray[np.int32]] = {}
     for tree in trees:
         _expand(reduced, tree, parameters, successors)
     order = forest_order(forest)
-    # Places of the exact parameters stand in for them while unreached nodes go.
-    rounded = {v: np.array(p, float) for v, p in parameters.items()}
-    numbered = {
-        v: np.where(rounded[v] > 0, 1.0 + np.arange(rounded[v].size).reshape(rounded[v].shape), 0)
-        for v in order
-    }
-    kept, below = prune_unreached(order, forest_children(forest), numbered, successors)
-    exact: list[Fraction] = []
-    floats: dict[int, NDArray[np.float64]] = {}
-    for v in order:
-        flat = [x for node in parameters[v] for x in node]
-        chosen = [flat[int(k) - 1] if k > 0 else Fraction(0) for k in kept[v].ravel()]
-        floats[v] = np.array(chosen, float).reshape(kept[v].shape)
-        exact += chosen
+    exact, below = prune_unreached(order, forest_children(forest), parameters, successors)
+    floats = {v: exact[v].astype(np.float64) for v in order}
     graph = assemble(network.names, network.states, forest, floats, below)
-    return RationalGraph(graph, tuple(exact))
+    return RationalGraph(graph, tuple(x for v in order for x in exact[v].ravel()))
 
 
 def _check_reduction(network: BayesianNetwork, reduced: BayesianNetwork) -> None:
@@ -127,7 +115,7 @@ def _check_reduction(network: BayesianNetwork, reduced: BayesianNetwork) -> None
 def _expand(
     network: BayesianNetwork,
     tree: VariableForest,
-    parameters: dict[int, list[tuple[Fraction, ...]]],
+    parameters: dict[int, NDArray[np.object_]],
     successors: dict[int, NDArray[np.int32]],
 ) -> None:
     """Add the nodes of the variables of one tree, from its leaves to its root."""
@@ -150,7 +138,7 @@ def _expand(
                 key = tuple((weight / total, below) for weight, below in cells)
                 known[configuration] = total, nodes.setdefault(key, len(nodes))
         found[v] = known
-        parameters[v] = [tuple(state[0] for state in node) for node in nodes]
+        parameters[v] = np.array([[state[0] for state in node] for node in nodes], np.object_)
         below = [[state[1] for state in node] for node in nodes]
         shape = (len(nodes), int(network.cardinalities[v]), len(tree.children[v]))
         successors[v] = np.array(below, np.int32).reshape(shape)
