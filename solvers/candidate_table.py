@@ -39,7 +39,7 @@ class Point(NamedTuple):
     arcs: int
 
 
-BestAt = Callable[[float], Point]
+BestAt = Callable[[float], Point | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,8 @@ def arc_price(
     Parameters
     ----------
     best_at
-        Returns score and number of arcs of the best network at a price per arc.
+        Returns score and number of arcs of the best network at a price per arc, or ``None`` when
+        the problem at that price was not solved.
     beyond
         Those of the best network without a price, which has too many or too few arcs.
     limit
@@ -223,12 +224,15 @@ def arc_price(
     Returns
     -------
     float or None
-        Negative when there are too few arcs; ``None`` when no price leads across the limit.
+        Negative when there are too few arcs; ``None`` when no price leads across the limit, or
+        a problem was not solved.
     """
     sign = 1 if beyond.arcs > limit else -1
     price = sign * step
     within = best_at(price)
     for _ in range(MOST_STEPS):
+        if within is None:
+            return None
         if sign * (within.arcs - limit) <= 0:
             break
         if abs(price) > steepest:
@@ -240,6 +244,8 @@ def arc_price(
     for _ in range(MOST_STEPS):
         price = (beyond.score - within.score) / (beyond.arcs - within.arcs)
         found = best_at(price)
+        if found is None:
+            return None
         reached = beyond.score - price * beyond.arcs
         if found.score - price * found.arcs <= reached + ROUNDING * max(1.0, abs(reached)):
             break

@@ -69,7 +69,7 @@ class Checkpoint:
         self._free_at = ended + (ended - begun) * (1 / WRITING_SHARE - 1)
 
 
-class Incumbent(Checkpoint):
+class IncumbentWriter(Checkpoint):
     """The best selection of a search that reports events, written by a :class:`Checkpoint`.
 
     Parameters

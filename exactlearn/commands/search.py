@@ -8,7 +8,7 @@ import click
 from exactlearn._runtime.control import Event, OnEvent
 from exactlearn.commands.artifacts import Artifacts, write_artifacts, write_figures, write_incumbent
 from exactlearn.commands.output import Output, is_folder
-from exactlearn.commands.progress import Incumbent, ProgressDisplay
+from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import ExactlearnError, ExitStatus, InfeasibleError
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
 from exactlearn.solvers.result import Result
@@ -51,11 +51,11 @@ def run_shown_search(
         assert output.path is not None
         write_incumbent(artifacts(_so_far(event)), output.path)
 
-    incumbent = Incumbent(write, display.warn) if output.path is not None else None
+    writer = IncumbentWriter(write, display.warn) if output.path is not None else None
 
     def on_event(event: Event) -> None:
-        if incumbent is not None:
-            incumbent(event)
+        if writer is not None:
+            writer(event)
         display(event)
 
     return learn(on_event)

@@ -28,7 +28,7 @@ from ..result import ROUNDING, Result, Status
 from ..select import solve
 from .neighbours import neighbours
 from .partition import Partition
-from .subproblems import Case, Incumbent, Parents
+from .subproblems import Case, FoundNetwork, Parents
 
 
 class ScoredNetwork(NamedTuple):
@@ -235,7 +235,7 @@ class _Known:
         self._search, self._kind, self._k = search, kind, k
         self._scores: dict[Hashable, float] = {}
 
-    def learn(self, found: Incumbent) -> None:
+    def learn(self, found: FoundNetwork) -> None:
         """Take note of a network and its neighbours."""
         assert found.parents is not None
         self._note(found.parents, found.score)

@@ -35,7 +35,7 @@ from .neighbours import neighbours, repaired, total
 from .subproblems import (
     NOTHING,
     Case,
-    Incumbent,
+    FoundNetwork,
     Node,
     Parents,
     between,
@@ -106,13 +106,13 @@ class Partition:
     control: SearchControl
     gap: float = 0.0
     start: Any = None
-    on_network: Callable[[Incumbent], None] | None = None
+    on_network: Callable[[FoundNetwork], None] | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    incumbent: Incumbent = field(default=NOTHING, init=False)
+    incumbent: FoundNetwork = field(default=NOTHING, init=False)
     nodes: int = field(default=0, init=False)
     solved: int = field(default=0, init=False)
     ended: Status | None = field(default=None, init=False)
-    _climbed: Incumbent = field(default=NOTHING, init=False)
+    _climbed: FoundNetwork = field(default=NOTHING, init=False)
     _more: int = field(default=0, init=False)
     residual: float = field(default=-inf, init=False)
 
@@ -151,7 +151,7 @@ class Partition:
         """The candidates that the constraints on single parent sets leave."""
         return self._table
 
-    def advance(self) -> Incumbent | None:
+    def advance(self) -> FoundNetwork | None:
         """Return the next best network, or ``None``: no wanted one is left, or the search ended.
 
         Between two calls, :meth:`go_on` must exclude the one that was returned.
@@ -248,7 +248,7 @@ class Partition:
                 return
             met = result.parents
             score = result.score + pricing.price * _arcs(met)
-            found = Incumbent(score, met, result.values)
+            found = FoundNetwork(score, met, result.values)
             self._offer(found)
             if result.status == "optimal" and self._closes(node, found):
                 node.best = found
@@ -262,7 +262,7 @@ class Partition:
             node.window *= WIDER
             self._push(node)
 
-    def _closes(self, node: Node, found: Incumbent) -> bool:
+    def _closes(self, node: Node, found: FoundNetwork) -> bool:
         """Tell whether a network is the best of its part; without a gap its score is the bound."""
         open_gap = TOLERANCE * max(1.0, abs(found.score)) + self.gap * abs(found.score)
         if node.bound > found.score + open_gap:
@@ -337,14 +337,14 @@ class Partition:
         if event.parents is not None:
             score = event.score + pricing.price * _arcs(event.parents)
             if score > self.incumbent.score and not self.problem.violations(event.parents):
-                self._offer(Incumbent(score, event.parents, event.values))
+                self._offer(FoundNetwork(score, event.parents, event.values))
         self._more = event.nodes
         self.control.record()
         self._more = 0
         if self._is_unwanted(event.bound + pricing.refund):
             control.stop()
 
-    def _offer(self, found: Incumbent) -> None:
+    def _offer(self, found: FoundNetwork) -> None:
         if found.score > self.incumbent.score + LEAST * abs(found.score):
             self.incumbent = found
             self.control.record()
@@ -355,7 +355,7 @@ class Partition:
             return
         found = repaired(self._table, met, lambda parents: self._clause(parents, ()), MOST_REPAIRS)
         if found is not None:
-            self._offer(Incumbent(total(self._table, found), found))
+            self._offer(FoundNetwork(total(self._table, found), found))
 
     def _climb(self) -> None:
         """Change the parents of one variable at a time, as long as that makes a better network."""
@@ -368,7 +368,7 @@ class Partition:
             near = neighbours(self._table, now.parents, now.score, least, MOST_NEIGHBOURS)
             for parents, score in near:
                 if not self.problem.violations(parents):
-                    self._offer(Incumbent(score, parents))
+                    self._offer(FoundNetwork(score, parents))
                     break
 
     def _state(self) -> Event:
@@ -409,20 +409,20 @@ class Partition:
         bare = self._table.problem
         everything = np.ones(bare.n_candidates, np.bool_)
 
-        def best_at(price: float) -> Point:
+        def best_at(price: float) -> Point | None:
             pricing = Pricing(bare.scores, 0.0, price, price * limit)
             result = self._relax(node, everything, pricing, -inf)
             if result is None or result.parents is None:
-                raise NoPrice
+                return None
             score = result.score + price * _arcs(result.parents)
             if not self.problem.violations(result.parents):
-                self._offer(Incumbent(score, result.parents, result.values))
+                self._offer(FoundNetwork(score, result.parents, result.values))
             return Point(score, _arcs(result.parents))
 
-        try:
-            price = arc_price(best_at, best_at(0.0), limit, self._first_window, _spread(bare))
-        except NoPrice:
+        beyond = best_at(0.0)
+        if beyond is None:
             return
+        price = arc_price(best_at, beyond, limit, self._first_window, _spread(bare))
         if price:
             multipliers = cluster_multipliers(self._table.part(everything, price), self.control)
             self._table = self._table.priced(multipliers, price, limit)
@@ -445,10 +445,6 @@ class Partition:
             children.remove(self._dive)
         for child in children:
             self._push(child)
-
-
-class NoPrice(Exception):  # noqa: N818  (a signal, as below)
-    """Raised when a problem at some price per arc was not solved."""
 
 
 def _spread(problem: Problem) -> float:

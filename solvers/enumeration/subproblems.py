@@ -23,15 +23,15 @@ class Step(NamedTuple):
     taken: Condition | Constraint
 
 
-class Incumbent(NamedTuple):
-    """The best network so far that satisfies all constraints, with the values of its choices."""
+class FoundNetwork(NamedTuple):
+    """A network that satisfies all constraints, with its score and the values of its choices."""
 
     score: float = -inf
     parents: Parents | None = None
     values: tuple[int, ...] = ()
 
 
-NOTHING = Incumbent()
+NOTHING = FoundNetwork()
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class Node:
     steps: Step | None = None
     window: float = inf
     start: Parents | None = None
-    best: Incumbent | None = None
+    best: FoundNetwork | None = None
 
 
 def parted(table: CandidateTable, node: Node, cases: Sequence[Case]) -> Iterator[Node]:

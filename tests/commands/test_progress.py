@@ -13,7 +13,7 @@ from rich.console import Console
 
 from exactlearn._runtime.control import Event
 from exactlearn.commands import progress
-from exactlearn.commands.progress import Incumbent, ProgressDisplay
+from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import OptionError
 from exactlearn.reporting.report import number, percent, strict
 
@@ -50,14 +50,14 @@ def clock(monkeypatch):
 
 def test_better_selections_are_written_at_once(clock):
     clock.cost = 0.0
-    incumbent = Incumbent(clock.write, clock.warn)
+    incumbent = IncumbentWriter(clock.write, clock.warn)
     for told in (NOTHING, event(-3), event(-3), event(-4), event(-2)):
         incumbent(told)
     assert [score for _, score in clock.written] == [-3, -2]
 
 
 def test_writing_takes_its_share_of_the_time_and_no_more(clock):
-    incumbent = Incumbent(clock.write, clock.warn)
+    incumbent = IncumbentWriter(clock.write, clock.warn)
     for k in range(200):
         incumbent(event(float(k)))
         clock.now += 0.5
@@ -66,7 +66,7 @@ def test_writing_takes_its_share_of_the_time_and_no_more(clock):
 
 
 def test_a_selection_that_had_to_wait_is_written_with_the_next_report(clock):
-    incumbent = Incumbent(clock.write, clock.warn)
+    incumbent = IncumbentWriter(clock.write, clock.warn)
     incumbent(event(1))
     incumbent(event(2))
     clock.now += 20
@@ -75,7 +75,7 @@ def test_a_selection_that_had_to_wait_is_written_with_the_next_report(clock):
 
 
 def test_a_full_disk_is_told_once_and_tried_again(clock):
-    incumbent = Incumbent(clock.write, clock.warn)
+    incumbent = IncumbentWriter(clock.write, clock.warn)
     clock.cost, clock.full = 0.0, True
     for k in range(20):
         incumbent(event(k))
@@ -95,7 +95,7 @@ def test_a_refused_file_is_told_like_a_full_disk(clock):
     def refuse(told):
         raise OptionError("cannot write x.json: no such folder")
 
-    Incumbent(refuse, clock.warn)(event(1))
+    IncumbentWriter(refuse, clock.warn)(event(1))
     assert "cannot write x.json" in clock.warnings[0]
 
 
@@ -104,7 +104,7 @@ def test_other_faults_are_not_swallowed(clock):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        Incumbent(fail, clock.warn)(event(1))
+        IncumbentWriter(fail, clock.warn)(event(1))
 
 
 @pytest.fixture
