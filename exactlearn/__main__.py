@@ -79,7 +79,7 @@ def _exit_status(read: Callable[[], Any], debug: bool) -> int:
         return ExitStatus.UNREAD
     except OSError as error:
         with suppress(OSError):
-            click.echo(f"Error: {_told(error)[0]}", err=True)
+            click.echo(f"Error: {_message(error)[0]}", err=True)
         return ExitStatus.MISTAKE
 
 
@@ -96,7 +96,7 @@ def _status_of(error: BaseException, debug: bool) -> int:
         return ExitStatus.INTERRUPTED
     if debug:
         traceback.print_exception(error)
-    message, status = _told(error)
+    message, status = _message(error)
     click.echo(f"Error: {shortened(message)}", err=True)
     return status
 
@@ -123,7 +123,7 @@ def _drop_unwritten() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _told(error: BaseException) -> tuple[str, ExitStatus]:
+def _message(error: BaseException) -> tuple[str, ExitStatus]:
     """Return the message and the exit status of an error."""
     if isinstance(error, ExactlearnError):
         return str(error), error.exit_status

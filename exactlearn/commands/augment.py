@@ -1,23 +1,32 @@
 """``exactlearn augment``: network and completion of incomplete data, learned together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation import gadget_problem
-from exactlearn.commands.alternatives import (
-    alternatives_record,
-    alternatives_tables,
-    starting_values,
-    worst_end,
-)
+from exactlearn.augmentation.result import Augmentation
 from exactlearn.commands.artifacts import Artifacts, require_table_names, writable, write_records
 from exactlearn.commands.declarations import Augment
 from exactlearn.commands.output import Output, require_records
-from exactlearn.commands.pipeline import arc_constraints, learn_incomplete, load, score_of
+from exactlearn.commands.pipeline import (
+    arc_constraints,
+    incomplete_options,
+    learn_incomplete,
+    load,
+    score_of,
+)
 from exactlearn.commands.search import conclude, run_search
+from exactlearn.commands.sections import Reading
 from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
     Learned,
@@ -25,10 +34,17 @@ from exactlearn.reporting.report import (
     completion_table,
     learning_record,
     learning_tables,
+    named_parents,
+    number,
+    plain_table,
     shown_cells,
     size_told,
 )
 from exactlearn.reporting.trace import write_trace
+
+if TYPE_CHECKING:
+    from exactlearn.augmentation.profile import Profile
+    from exactlearn.augmentation.ranking import Ranking
 
 
 def run(options: Augment, output: Output) -> None:
@@ -58,18 +74,18 @@ def run(options: Augment, output: Output) -> None:
             data.names, learned.parents, record, completed, reduction, options.smoothing
         )
 
-    start = starting_values(options.start, data, options)
+    start = _starting_values(options.start, data, options)
     result = run_search(
         output,
         options.method,
-        lambda told: learn_incomplete(data, options, options, told, start=start),
+        lambda on_event: learn_incomplete(data, options, options, on_event, start=start),
         artifacts,
     )
     if result.unproven is not None:
         more["unproven"] = asdict(result.unproven)
     if result.parents is not None and result.status != "interrupted":
         with output.progress_display("alternatives") as display:
-            more |= alternatives_record(options, data, result, display)
+            more |= _alternatives_record(options, data, result, display)
     conclude(
         output,
         data.names,
@@ -77,12 +93,12 @@ def run(options: Augment, output: Output) -> None:
         artifacts,
         tables=_tables,
         also=[partial(write_records, partial(write_trace, result), options.trace, output)],
-        ended=worst_end(result.status, more),
+        ended=_worst_end(result.status, more),
     )
 
 
 def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
-    """Tell where there is less to complete than was asked for."""
+    """Note where there is less to complete than the options say."""
     cells = len(data.missing_cells)
     if not cells:
         output.note("No cell is missing: what is learned is the best network of the table")
@@ -92,10 +108,181 @@ def _note_few_cells(output: Output, data: Dataset, search: Augment) -> None:
         )
 
 
+def _starting_values(
+    start: Path | None, data: Dataset, reading: Reading
+) -> NDArray[np.int64] | None:
+    """Read the start.
+
+    Raises
+    ------
+    DataError
+        When it is not a completion of the table.
+    """
+    if start is None:
+        return None
+    states = dict(zip(data.names, data.states, strict=True))
+    table = load(start, Reading(header=reading.header, states=states))
+    if table.names != data.names or table.codes.shape != data.codes.shape:
+        raise DataError(
+            f"--start {start}: {table.n_rows} rows of {table.n_variables} columns, but "
+            f"the table has {data.n_rows} rows of {data.n_variables}; give the same table, "
+            "completed"
+        )
+    other = np.argwhere((table.codes != data.codes) & (data.codes >= 0) | (table.codes < 0))
+    if len(other):
+        row, variable = other[0]
+        raise DataError(
+            f"--start {start}, row {row}, column {data.names[variable]!r}: the cell is "
+            "missing, or differs from the table's own; give the same table, completed"
+        )
+    rows, variables = data.missing_cells.T
+    values: NDArray[np.int64] = table.codes[rows, variables].astype(np.int64)
+    return values
+
+
+def _alternatives_record(
+    wanted: Augment, data: Dataset, found: Augmentation, on_event: OnEvent
+) -> dict[str, Any]:
+    """Search for what is wanted; return what it adds to the answer's record.
+
+    Ctrl-C, or SIGTERM, ends that: what is not found by then is left out.
+    """
+    options: dict[str, Any] = dict(incomplete_options(data, wanted, wanted))
+    del options["starts"]
+    options["on_event"] = on_event
+    record: dict[str, Any] = {}
+    k = wanted.best or wanted.best_completions
+    with SearchControl().running() as control:
+        if wanted.profile:
+            record |= _profiled(data, found, options)
+        if k is not None and not control.is_stopped:
+            del options["t"]
+            record |= _ranked(wanted, data, found, k, options)
+    return record
+
+
+def _profiled(data: Dataset, found: Augmentation, options: Mapping[str, Any]) -> dict[str, Any]:
+    from exactlearn.augmentation.profile import profile
+
+    known = profile(data, best=found, **options)
+    return {"profile": _profile_record(data, known), "profile_status": known.status}
+
+
+def _profile_record(data: Dataset, known: "Profile") -> list[dict[str, Any]]:
+    """Return the other values of each cell, those that lose least first."""
+    cells = completion_record(data, known.best.values.tolist())
+    for cell, own, loss, least in zip(
+        cells, known.best.values, known.loss, known.least_loss, strict=True
+    ):
+        names = data.states[data.names.index(cell["variable"])]
+        others = sorted((s for s in range(len(names)) if s != own), key=lambda s: loss[s])
+        cell["others"] = [
+            {"value": names[s], "loss": float(loss[s]), "at_least": float(least[s])} for s in others
+        ]
+    return cells
+
+
+def _ranked(
+    wanted: Augment, data: Dataset, found: Augmentation, k: int, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    from exactlearn.augmentation.ranking import best_solutions
+
+    ranking = best_solutions(
+        data,
+        k=k,
+        distinct="solutions" if wanted.best else "completions",
+        best=found if found.status == "optimal" else None,
+        **options,
+    )
+    return {"best": _ranking_record(data, ranking), "best_status": ranking.status}
+
+
+def _ranking_record(data: Dataset, ranking: "Ranking") -> list[dict[str, Any]]:
+    """Return the solutions, and where their completions differ from that of the first."""
+    if not ranking.solutions:
+        return []
+    best = ranking.solutions[0]
+    return [
+        {
+            "score": pair.score,
+            "loss": best.score - pair.score,
+            "parents": named_parents(data.names, pair.parents),
+            "differs": [
+                cell
+                for cell, same in zip(
+                    completion_record(data, pair.values.tolist()),
+                    pair.values == best.values,
+                    strict=True,
+                )
+                if not same
+            ],
+        }
+        for pair in ranking.solutions
+    ]
+
+
+def _worst_end(status: str, record: Mapping[str, Any]) -> str:
+    """Return how the search for the best solution ended, or one of the lists."""
+    ends = (status, record.get("profile_status"), record.get("best_status"))
+    return next((end for end in ("interrupted", "feasible") if end in ends), status)
+
+
 def _tables(record: Mapping[str, Any]) -> list[Any]:
     completion = record.get("completion", [])
     if not completion:
-        return [*learning_tables(record), *alternatives_tables(record)]
+        return [*learning_tables(record), *_alternatives_tables(record)]
     cells, left = shown_cells(completion)
     completed = ["", completion_table(cells), *left]
-    return [*learning_tables(record), *completed, *alternatives_tables(record)]
+    return [*learning_tables(record), *completed, *_alternatives_tables(record)]
+
+
+def _alternatives_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return what is printed of the lists."""
+    tables: list[Any] = []
+    if "best" in record:
+        tables += ["", _ranking_table(record["best"])]
+    tables += _claim("the best solutions", record.get("best_status"))
+    if "profile" in record:
+        cells, left = shown_cells(sorted(record["profile"], key=_next_loss))
+        tables += ["", _profile_table(cells), *left]
+    return tables + _claim("the profile", record.get("profile_status"))
+
+
+def _ranking_table(pairs: Sequence[Mapping[str, Any]]) -> Table:
+    heads = ("rank", "score", "loss", "other values than the best")
+    rows = (
+        (str(rank), number(pair["score"]), number(pair["loss"]), _differences(pair["differs"]))
+        for rank, pair in enumerate(pairs, start=1)
+    )
+    return plain_table(heads, rows, right=heads[:3])
+
+
+def _profile_table(cells: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the next best value of each cell, and what it loses."""
+    heads = ("row", "variable", "value", "next", "loses", "at least")
+    rows = (
+        (
+            str(cell["row"]),
+            cell["variable"],
+            cell["value"],
+            cell["others"][0]["value"],
+            number(cell["others"][0]["loss"]),
+            number(cell["others"][0]["at_least"]),
+        )
+        for cell in cells
+    )
+    return plain_table(heads, rows, right=("row", "loses", "at least"))
+
+
+def _claim(what: str, status: str | None) -> list[str]:
+    proven = status in (None, "optimal")
+    return [] if proven else [f"not proven: the search for {what} ended as '{status}'"]
+
+
+def _differences(cells: Sequence[Mapping[str, Any]]) -> str:
+    texts = [f"row {c['row']} {c['variable']} = {c['value']}" for c in cells[:3]]
+    return ", ".join(texts) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "") or "-"
+
+
+def _next_loss(cell: Mapping[str, Any]) -> float:
+    return float(cell["others"][0]["loss"])

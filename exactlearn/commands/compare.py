@@ -137,7 +137,7 @@ def _only(holes: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared, and where it is told.
+    """What is compared, and where the results go.
 
     Parameters
     ----------
@@ -154,26 +154,26 @@ class Plan:
     output: Output
 
     def compare(self, pair: Pair) -> None:
-        """Complete one table by every method, tell the rows, and leave.
+        """Complete one table by every method, print the rows, and leave.
 
-        What was done when an interrupt comes is told.
+        An interrupt keeps what was done before.
         """
         judged = (self._judged(name, pair, self.options.seed) for name in self.methods)
         all_of = len(self.methods)
         rows, ended = self._kept(judged, _record, lambda n: f"{n} of {all_of} methods are done")
-        self._tell(_record(rows), _HEAD, map(_cells, rows))
+        self._answer(_record(rows), _HEAD, map(_cells, rows))
         leave("feasible" if ended == "optimal" and _limited([rows]) else ended)
 
     def compare_again(self, draw: Callable[[int], Pair]) -> None:
-        """Do so for the tables of as many seeds, tell the means, and leave.
+        """Do so for the tables of as many seeds, print the means, and leave.
 
-        What was done when an interrupt comes is told.
+        An interrupt keeps what was done before.
         """
         tables, ended = self._tables(draw)
         record = self._means(tables)
         reference = self.options.reference
         head = (*_MEAN_HEAD, *([f"% against {reference}"] if reference else []))
-        self._tell(record, head, map(_mean_cells, record["rows"]))
+        self._answer(record, head, map(_mean_cells, record["rows"]))
         leave(ended)
 
     def _rows(self, pair: Pair, seed: int) -> list[Comparison]:
@@ -193,11 +193,11 @@ class Plan:
         self,
         work: Iterable[T],
         record: Callable[[Sequence[T]], dict[str, Any]],
-        told: Callable[[int], str],
+        extent: Callable[[int], str],
     ) -> tuple[list[T], str]:
         """Return what is done, the record written after each, and how it ended.
 
-        An interrupt keeps what was done before; ``told`` says how much that is.
+        An interrupt keeps what was done before; ``extent`` says how much that is.
         """
         done: list[T] = []
         try:
@@ -208,7 +208,7 @@ class Plan:
         except KeyboardInterrupt:
             if not done:
                 raise
-            self.output.note(f"Interrupted: {told(len(done))}")
+            self.output.note(f"Interrupted: {extent(len(done))}")
             return done, "interrupted"
         return done, "optimal"
 
@@ -216,15 +216,15 @@ class Plan:
         """Return the record of repeated tables."""
         return {"rows": _means(tables, self.options.reference)}
 
-    def _tell(
+    def _answer(
         self, record: Mapping[str, Any], head: Sequence[str], cells: Iterable[Sequence[str]]
     ) -> None:
         """Write and print a record; columns of which no row has anything are left out."""
         self.output.save(record)
         rows = list(cells)
-        told = [c for c in range(len(head)) if any(row[c] for row in rows)]
-        shown = [[row[c] for c in told] for row in rows]
-        columns = [head[c] for c in told]
+        filled = [c for c in range(len(head)) if any(row[c] for row in rows)]
+        shown = [[row[c] for c in filled] for row in rows]
+        columns = [head[c] for c in filled]
         self.output.answer(
             record, plain_table(columns, shown, right=[c for c in columns if c not in _TEXTS])
         )
@@ -293,9 +293,9 @@ def _cells(row: Comparison) -> tuple[str, ...]:
 
 
 def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    def with_error(key: str, told: Any) -> str:
-        error = told(row[f"{key}_error"])
-        return f"{told(row[key])} ± {error}" if error else told(row[key])
+    def with_error(key: str, text: Any) -> str:
+        error = text(row[f"{key}_error"])
+        return f"{text(row[key])} ± {error}" if error else text(row[key])
 
     return (
         row["method"],
@@ -307,12 +307,12 @@ def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         with_error("score", lambda x: number(x, 2)),
         with_error("gap", percent),
         with_error("seconds", lambda x: number(x, 2)),
-        *([_test_told(row)] if "reference" in row else []),
+        *([_test_text(row)] if "reference" in row else []),
     )
 
 
-def _test_told(row: Mapping[str, Any]) -> str:
-    """Tell the difference from the reference, with a star where it is significant."""
+def _test_text(row: Mapping[str, Any]) -> str:
+    """Return the difference from the reference, with a star where it is significant."""
     if row["method"] == row["reference"] or not isfinite(row["p_value"]):
         return ""
     star = "*" if row["significant"] else " "

@@ -50,7 +50,7 @@ def run(options: Compile, output: Output) -> None:
         sequence = _sequence(network, compiled.graph, options)
         sequence.merge_until(**_limits(options))
         if merges:
-            message = "\n".join([compiled.message, *_merges_told(compiled.graph, sequence)])
+            message = "\n".join([compiled.message, *_merge_lines(compiled.graph, sequence)])
             compiled = _changed(compiled, network, sequence.merged(), options.seed, message)
             added["loss"] = sequence.loss
         if frontier is not None:
@@ -70,7 +70,7 @@ def run(options: Compile, output: Output) -> None:
 
 
 def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Compilation:
-    """Compile, telling each smaller graph."""
+    """Compile, reporting each smaller graph."""
     with output.progress_display("compiling") as display, ExitStack() as until_first:
         until_first.enter_context(ended_by_signal())
         checkpoint, path = Checkpoint(display.warn), output.path
@@ -92,7 +92,7 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
 
 
 def _limits(options: Compile) -> dict[str, float]:
-    """Return how far to merge: without any limit told, only what loses nothing."""
+    """Return how far to merge: without a limit, only what loses nothing."""
     limits = {}
     if options.merge_budget is not None:
         limits["loss"] = options.merge_budget
@@ -109,8 +109,8 @@ def _sequence(network: BayesianNetwork, graph: DecisionGraph, options: Compile) 
     return data_merges(graph, load_for(locate(options.data, ".csv"), options, network), alpha=1.0)
 
 
-def _merges_told(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:
-    """Return in words what the rows collapsed and what was merged, from which size to which."""
+def _merge_lines(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:
+    """Return what the rows collapsed and what was merged, from which size to which."""
     before, lines = sequence.graph, []
     if before.n_nodes < exact.n_nodes:
         change = _change(exact.n_nodes, before.n_nodes, exact.effective_size, before.effective_size)

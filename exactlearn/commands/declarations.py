@@ -328,9 +328,9 @@ class Fit(Reading):
     method: Literal["complete", "em"] | None = option(
         None,
         help="complete: a network by counting, each family (a variable and its parents) in the "
-        "rows that observe all of it (available cases), whose numbers are told; em: a network or "
-        "a decision graph from all observed cells.  [default: complete for a network and a table "
-        "without missing cells, else em]",
+        "rows that observe all of it (available cases), whose numbers are printed; em: a network "
+        "or a decision graph from all observed cells.  [default: complete for a network and a "
+        "table without missing cells, else em]",
     )
     iterations: int | None = option(
         None,
@@ -519,7 +519,7 @@ class Query(Reading, Random):
         (),
         flags=("--target", "-t"),
         metavar="NAME",
-        help="Variable asked for; repeatable.  [default: all without evidence]",
+        help="Variable whose posterior is wanted; repeatable.  [default: all without evidence]",
     )
     joint: str | None = option(None, metavar="A,B", help="Joint posterior of variables.")
     best: int | None = option(None, least=1, metavar="K", help="The K most probable explanations.")
@@ -552,12 +552,12 @@ class Query(Reading, Random):
 
     @property
     def asks_more(self) -> bool:
-        """Whether more than posterior marginals is asked."""
-        asked = (
+        """Whether more than posterior marginals is wanted."""
+        wanted = (
             self.joint, self.best, self.map_, self.draws, self.entropy, self.information,
             self.divergence, self.sensitivity,
         )  # fmt: skip
-        return any(one is not None for one in asked)
+        return any(one is not None for one in wanted)
 
 
 @dataclass(frozen=True, kw_only=True)

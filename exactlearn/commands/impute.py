@@ -131,7 +131,7 @@ def _write_tables(tables: Sequence[Dataset], folder: Path) -> None:
 
 
 def _tables(record: Mapping[str, Any]) -> list[Any]:
-    told = facts(
+    summary = facts(
         mode=record["mode"],
         missing_cells=str(len(record["completion"])),
         score=number(record["score"]),
@@ -139,7 +139,7 @@ def _tables(record: Mapping[str, Any]) -> list[Any]:
     )
     cells, left = shown_cells(record["completion"])
     if not cells:
-        return [told]
+        return [summary]
     rows = ((str(c["row"]), c["variable"], c["value"], number(c["probability"])) for c in cells)
     columns = ("row", "variable", "value", "probability")
-    return [told, "", plain_table(columns, rows, right=("row", "probability")), *left]
+    return [summary, "", plain_table(columns, rows, right=("row", "probability")), *left]

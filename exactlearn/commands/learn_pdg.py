@@ -138,7 +138,7 @@ def _given(source: str | None, dataset: Dataset) -> BayesianNetwork | None:
 def model_row(
     lambda_: float, graph: DecisionGraph, dataset: Dataset, test: Dataset | None
 ) -> dict[str, Any]:
-    """Return what is told of a model."""
+    """Return the record of a model."""
     row = {
         "lambda": lambda_,
         "effective_size": graph.effective_size,
@@ -154,16 +154,16 @@ def model_row(
 
 def models_tables(record: Mapping[str, Any]) -> list[Any]:
     """Return the chosen model's facts, and all models where there are several."""
-    told = {
+    texts = {
         key: number(value) if "likelihood" in key or key in ("lambda", "seconds") else str(value)
         for key, value in record.items()
         if key not in ("models", "finished")
     }
     models = record["models"]
     if len(models) < 2:
-        return [facts(**told)]
+        return [facts(**texts)]
     columns = tuple(models[0])
     rows = (
         tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
     )
-    return [facts(**told), plain_table(columns, rows)]
+    return [facts(**texts), plain_table(columns, rows)]

@@ -212,7 +212,7 @@ class Scored:
             message="; ".join(said),
         )
 
-    def told(self, on_event: OnEvent) -> OnEvent:
+    def listener(self, on_event: OnEvent) -> OnEvent:
         """Return what hears events of the problem as those of the data."""
         if not self.problem.stopped:
             return on_event
@@ -274,7 +274,7 @@ def learning_problem(
             )
     declared, required = found["constraints"], found["required"]
     # A set that is dominated by a subset is of no use where arcs may always be taken away; and a
-    # conflict of several constraints is told rightly only where none of them chose the candidates.
+    # conflict of several constraints is named rightly only where none of them chose the candidates.
     prune = not every and all(c.removable for c in declared) and not (declared and required)
     ruled_out = [c.forbidden_arcs for c in declared if prune]
     seconds = criterion.scoring_time

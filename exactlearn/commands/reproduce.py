@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
 from exactlearn.commands.output import Output, write_json
-from exactlearn.commands.reproduce_pdg import reproduce_pdg
+from exactlearn.commands.reproduce_pdg import graph_tables
 from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.imputation.methods import METHODS
@@ -26,55 +27,85 @@ _HEAD = (
 )  # fmt: skip
 
 
+Shown = tuple[dict[str, Any], list[Any]]
+"""A record, and what is printed of it."""
+
+
 def run(options: Reproduce, output: Output) -> None:
-    """Run the command."""
-    paper, starts = options.paper, options.starts
-    given = {"--methods": options.methods, "--starts": starts, "--full": options.full or None}
-    for name in ("--full",) if paper in PAPERS else ("--methods", "--starts"):
-        if given[name] is not None:
-            raise OptionError(f"{name}: 'reproduce {paper}' has no such option; leave it out")
-    if paper not in PAPERS:
-        reproduce_pdg(options, output)
-        return
-    known = PAPERS[paper]()
-    chosen = _chosen(known.experiments, options)
-    wanted = _methods(known.experiments, chosen, options.methods)
-    if any(METHODS[name].needs_scikit_learn for name in wanted - {GENERATING}):
-        require_library()
+    """Run the command; what is done when an interrupt comes is kept and shown."""
+    _refuse_unused(options)
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
     file = None if output.path is None else output.path / "repetitions.json"
     setup = Setup(
         record=Record.open(file, output.detail),
-        repetitions=options.repetitions or known.repetitions,
-        seed=options.seed,
         data=options.data_dir,
-        learning=replace(known.learning, starts=starts or known.learning.starts),
-        methods=sorted(wanted),
+        seed=options.seed,
+        full=options.full,
+        only=options.only or "",
     )
+    repeat_all, shown = (_completions if options.paper in PAPERS else graph_tables)(options, setup)
     ended = "optimal"
     try:
-        repeat(setup, chosen)
+        repeat_all()
     except KeyboardInterrupt:
         ended = "interrupted"
         output.note("Interrupted: the figures are those of what is done")
-    rows = summary(setup, chosen)
-    record: dict[str, Any] = {"rows": rows}
-    told: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]
-    if paper == "imputers":
-        record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
-        told += ["", *_won(record["verdicts"])]
-    settings = [settings_told(setup.learning)] if paper == "imputers" else []
-    record["notes"] = settings + [
-        f"Table {table}: {note}"
-        for table in dict.fromkeys(e.table for e in chosen)
-        for note in known.notes.get(table, ())
-    ]
+    record, tables = shown()
     if output.path is not None:
         write_json(record, output.path / "tables.json")
         output.wrote(output.path)
-    output.answer(record, *told, *([""] if record["notes"] else []), *record["notes"])
+    output.answer(record, *tables)
     leave(ended)
+
+
+def _refuse_unused(options: Reproduce) -> None:
+    """Refuse options that the paper would not heed."""
+    values = {
+        "--methods": options.methods,
+        "--starts": options.starts,
+        "--full": options.full or None,
+    }
+    for name in ("--full",) if options.paper in PAPERS else ("--methods", "--starts"):
+        if values[name] is not None:
+            raise OptionError(
+                f"{name}: 'reproduce {options.paper}' has no such option; leave it out"
+            )
+
+
+def _completions(
+    options: Reproduce, setup: Setup
+) -> tuple[Callable[[], None], Callable[[], Shown]]:
+    """Return what repeats the experiments of a paper on missing cells, and what shows them."""
+    paper = PAPERS[options.paper]()
+    chosen = _chosen(paper.experiments, options)
+    wanted = _methods(paper.experiments, chosen, options.methods)
+    if any(METHODS[name].needs_scikit_learn for name in wanted - {GENERATING}):
+        require_library()
+    setup = replace(
+        setup,
+        repetitions=options.repetitions or paper.repetitions,
+        learning=replace(paper.learning, starts=options.starts or paper.learning.starts),
+        methods=sorted(wanted),
+    )
+
+    def shown() -> Shown:
+        rows = summary(setup, chosen)
+        record: dict[str, Any] = {"rows": rows}
+        tables: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]
+        notes = [
+            f"Table {table}: {note}"
+            for table in dict.fromkeys(e.table for e in chosen)
+            for note in paper.notes.get(table, ())
+        ]
+        if options.paper == "imputers":
+            record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
+            tables += ["", *_won(record["verdicts"])]
+            notes = [settings_told(setup.learning), *notes]
+        record["notes"] = notes
+        return record, [*tables, *([""] if notes else []), *notes]
+
+    return partial(repeat, setup, chosen), shown
 
 
 def _chosen(experiments: Sequence[Experiment], options: Reproduce) -> list[Experiment]:
@@ -85,8 +116,8 @@ def _chosen(experiments: Sequence[Experiment], options: Reproduce) -> list[Exper
             raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, known)}")
     found = [e for e in experiments if e.table in wanted and (only or "") in e.name]
     if not found:
-        told = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
-        raise OptionError(f"--only: no experiment has {only!r} in its name; there are {told}")
+        names = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
+        raise OptionError(f"--only: no experiment has {only!r} in its name; there are {names}")
     return found
 
 

@@ -1,16 +1,14 @@
 """``exactlearn reproduce pdg``: learning of decision graphs, beside the published figures."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
-from exactlearn.commands.output import Output, write_json
-from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.pdg import NOTES, STUDIES
-from exactlearn.reproduce.runner import Record, Setup
+from exactlearn.reproduce.runner import Setup
 from exactlearn.reproduce.study import LANGUAGES, Match, Row, matches
 
 REPETITIONS = 2
@@ -32,44 +30,33 @@ _COLUMNS: Mapping[str, tuple[str, int]] = {
 """Columns of numbers: what they hold, and digits after the point (of p: in all)."""
 
 
-def reproduce_pdg(options: Reproduce, output: Output) -> None:
-    """Repeat the chosen tables, and print our figures beside the published ones."""
+def graph_tables(
+    options: Reproduce, setup: Setup
+) -> tuple[Callable[[], None], Callable[[], tuple[dict[str, Any], list[Any]]]]:
+    """Return what repeats the chosen tables, and what shows our figures beside the published."""
     chosen = _chosen(options.tables)
-    if output.path is not None:
-        output.path.mkdir(parents=True, exist_ok=True)
-    file = None if output.path is None else output.path / "repetitions.json"
-    setup = Setup(
-        record=Record.open(file, output.detail),
-        data=options.data_dir,
-        seed=options.seed,
-        repetitions=options.repetitions or REPETITIONS,
-        full=options.full,
-        only=options.only or "",
-    )
+    setup = replace(setup, repetitions=options.repetitions or REPETITIONS)
     rows: list[Row] = []
-    ended = "optimal"
-    try:
+
+    def repeat() -> None:
         for table in chosen:
             rows.extend(STUDIES[table](setup))
-    except KeyboardInterrupt:
-        ended = "interrupted"
-        output.note("Interrupted: the figures are those of what is done")
-    if not rows and ended == "optimal":
-        raise OptionError(
-            f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name"
-        )
-    notes = [f"{table}: {NOTES[table]}" for table in chosen]
-    found = list(matches(rows))
-    record = {
-        "rows": [asdict(row) for row in rows],
-        "contest": [_match_record(match) for match in found],
-        "notes": notes,
-    }
-    if output.path is not None:
-        write_json(record, output.path / "tables.json")
-        output.wrote(output.path)
-    output.answer(record, *_told(rows), *_contest(found), *notes)
-    leave(ended)
+        if not rows:
+            raise OptionError(
+                f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name"
+            )
+
+    def shown() -> tuple[dict[str, Any], list[Any]]:
+        notes = [f"{table}: {NOTES[table]}" for table in chosen]
+        found = list(matches(rows))
+        record = {
+            "rows": [asdict(row) for row in rows],
+            "contest": [_match_record(match) for match in found],
+            "notes": notes,
+        }
+        return record, [*_tables(rows), *_contest(found), *notes]
+
+    return repeat, shown
 
 
 def _match_record(match: Match) -> dict[str, Any]:
@@ -92,7 +79,7 @@ def _contest(found: Sequence[Match]) -> Iterator[Any]:
         f"Who wins: decision graphs are most likely on rows not learnt from in {won['PDG']} of "
         f"{len(found)} comparisons, networks in {won['BN']}, naive Bayes in {won['NB']}; decision "
         f"graphs are smallest in {sum(m.smallest == 'PDG' for m in found)}. Of several kinds of "
-        "decision graphs the most likely one is told."
+        "decision graphs the most likely one is shown."
     )
     for table in dict.fromkeys(match.table for match in found):
         yield _matches_table(table, [match for match in found if match.table == table])
@@ -101,11 +88,11 @@ def _contest(found: Sequence[Match]) -> Iterator[Any]:
 
 def _matches_table(table: str, found: Sequence[Match]) -> Any:
     """Return a table with a line for each comparison, likelihood and size of each language."""
-    told = [language for language in LANGUAGES if any(language in m.best for m in found)]
-    numbers = [head for language in told for head in (language, "size")]
+    shown = [language for language in LANGUAGES if any(language in m.best for m in found)]
+    numbers = [head for language in shown for head in (language, "size")]
     cells = []
     for match in found:
-        rows = [match.best.get(language) for language in told]
+        rows = [match.best.get(language) for language in shown]
         pairs = [
             (number(row.log_likelihood, 3), number(row.size, 0)) if row else ("", "")
             for row in rows
@@ -124,7 +111,7 @@ def _chosen(tables: Sequence[str] | None) -> Sequence[str]:
     return chosen
 
 
-def _told(rows: Sequence[Row]) -> Iterator[Any]:
+def _tables(rows: Sequence[Row]) -> Iterator[Any]:
     """Print each table with the columns that it has figures in."""
     for table in dict.fromkeys(row.table for row in rows):
         own = [row for row in rows if row.table == table]
@@ -164,8 +151,8 @@ def _side_by_side(table: str, rows: Sequence[Row]) -> Any:
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         deviation = number(row.deviation, 2)
-        told = number(row.log_likelihood, 3) + (f"±{deviation}" if deviation else "")
-        lines.setdefault((row.experiment, row.method), {})[row.column] = told
+        text = number(row.log_likelihood, 3) + (f"±{deviation}" if deviation else "")
+        lines.setdefault((row.experiment, row.method), {})[row.column] = text
     cells = (
         (*line, *(settings.get(column, "") for column in columns))
         for line, settings in lines.items()

@@ -22,7 +22,7 @@ from exactlearn.commands.artifacts import (
 )
 from exactlearn.commands.declarations import RunOptions
 from exactlearn.commands.declare import About
-from exactlearn.commands.em import em_record, fitted_network, refined
+from exactlearn.commands.fit import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import (
     learn_complete,
@@ -211,7 +211,7 @@ def _searched(run: Run, data: Dataset, output: Output, artifacts: Any) -> Learne
         scored = scored_problem(data, run.score, run.search)
 
         def solve(on_event: OnEvent) -> Learned:
-            found = learn_complete(scored.problem, scored.search, scored.told(on_event))
+            found = learn_complete(scored.problem, scored.search, scored.listener(on_event))
             return scored.judged(found)
 
         return run_search(output, "solving", solve, artifacts)

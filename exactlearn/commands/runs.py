@@ -45,7 +45,7 @@ class Queries(Declared):
     """One entry of ``[[queries]]``: the posterior of the targets given the evidence."""
 
     targets: tuple[str, ...] = option(
-        (), help="Variables asked for; all without evidence when empty."
+        (), help="Variables whose posterior is wanted; all without evidence when empty."
     )
     evidence: Mapping[str, str] = option({}, help="Variable to state.")
 

@@ -1,4 +1,4 @@
-"""A search told while it runs, its incumbents written, and its end: answer and exit status."""
+"""A search: its progress displayed, its incumbents written, its answer and its exit status."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -90,7 +90,7 @@ def conclude(
     also
         Further files to write.
     ended
-        How all that was asked for ended, where that is more than the one answer.
+        How the whole command ended, where that is more than the one answer.
 
     Raises
     ------

@@ -76,10 +76,10 @@ def run(options: Solve, output: Output) -> None:
         display.stage("solving")
 
         def learn(on_event: OnEvent) -> Result:
-            left, told = scored.search, scored.told(on_event)
+            left, listener = scored.search, scored.listener(on_event)
             if not options.lists:
-                return scored.judged(learn_complete(problem, left, told, **more))
-            found = enumerated(options, problem, left, told, **more)
+                return scored.judged(learn_complete(problem, left, listener, **more))
+            found = enumerated(options, problem, left, listener, **more)
             best = scored.judged(found.best)
             if problem.stopped:
                 found = replace(found, best=best, status=best.status, bound=inf)
@@ -157,16 +157,16 @@ def solver_keywords(options: Solve, names: Sequence[str]) -> dict[str, Any]:
     FormatError
         When the start does not follow its format.
     """
-    asked: dict[str, Any] = {"gap": options.gap}
+    keywords: dict[str, Any] = {"gap": options.gap}
     if options.start is not None:
-        asked["start"] = read_parents(locate(options.start, ".bif"), names)
+        keywords["start"] = read_parents(locate(options.start, ".bif"), names)
     if options.memory_limit is not None:
-        asked["memory_limit"] = size(options.memory_limit)
+        keywords["memory_limit"] = size(options.memory_limit)
     if options.threads is not None:
-        asked["threads"] = options.threads
+        keywords["threads"] = options.threads
     if options.certificate is not None:
-        asked["certify"] = True
-    return asked
+        keywords["certify"] = True
+    return keywords
 
 
 def size(text: str) -> int:

@@ -125,7 +125,7 @@ def test_random_tables(small_random):
 
 def printed(rows):
     """Return what is printed of rows, cell by cell."""
-    tables = [table for table in reproduce_pdg._told(rows) if table]
+    tables = [table for table in reproduce_pdg._tables(rows) if table]
     columns = [column._cells for table in tables for column in table.columns]
     return "".join(f"| {cell} " for cells in columns for cell in cells)
 
@@ -223,8 +223,8 @@ def test_who_wins_is_told():
     assert (found.winner, found.smallest) == ("BN", "PDG")
     assert found.ahead == pytest.approx(0.1)
     assert found.best["PDG"].method == "PDG, from BN"
-    told, table, _ = reproduce_pdg._contest([found])
-    assert "in 0 of 1 comparisons, networks in 1, naive Bayes in 0" in told
+    text, table, _ = reproduce_pdg._contest([found])
+    assert "in 0 of 1 comparisons, networks in 1, naive Bayes in 0" in text
     assert [column._cells for column in table.columns][:3] == [
         ["votes"],
         ["-7.100"],
