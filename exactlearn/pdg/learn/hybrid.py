@@ -24,6 +24,7 @@ from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood
+from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -277,35 +278,18 @@ def collapse_unreached(pdg: DecisionGraph, dataset: Dataset) -> DecisionGraph:
     DataError
         If the table does not fit the graph, or a row is impossible under it.
     """
-    reached = reached_nodes(pdg, dataset)
-    numbers = _renumber(pdg, reached)
-    parameters, successors = {}, {}
-    for variable in range(pdg.n_variables):
-        first = pdg.first_nodes[variable]
-        kept = reached[first : first + pdg.node_counts[variable]]
-        new = numbers[pdg.successors_of(variable)]
-        parameters[variable], successors[variable] = pdg.parameters_of(variable)[kept], new[kept]
-        if not kept.all():
-            garbage = new[~kept][:1]
-            for place, child in enumerate(pdg.children[variable]):
-                start = pdg.first_nodes[child]
-                inside = reached[start : start + pdg.node_counts[child]]
-                if not inside.all():
-                    garbage[:, :, place] = inside.sum()
-            r = int(pdg.cardinalities[variable])
-            parameters[variable] = np.vstack((parameters[variable], np.full((1, r), 1 / r)))
-            successors[variable] = np.concatenate((successors[variable], garbage))
+    nodes = reached_nodes(pdg, dataset)
+    reached = {v: nodes[pdg.variable == v] for v in range(pdg.n_variables)}
+    # Reached nodes keep their order; the garbage node comes last.
+    numbers = {v: np.where(kept, kept.cumsum() - 1, kept.sum()) for v, kept in reached.items()}
+    structure, parameters, successors = structure_of(pdg), {}, {}
+    for v, kept in reached.items():
+        new = structure[v]
+        for place, child in enumerate(pdg.children[v]):
+            new[:, :, place] = numbers[child][new[:, :, place]]
+            if not reached[child].all():
+                new[~kept, :, place] = reached[child].sum()
+        chosen = np.append(np.flatnonzero(kept), np.flatnonzero(~kept)[:1])
+        successors[v], parameters[v] = new[chosen], pdg.parameters_of(v)[chosen]
+        parameters[v][kept.sum() :] = 1 / pdg.cardinalities[v]
     return assemble(pdg.names, pdg.states, pdg.forest, parameters, successors)
-
-
-def _renumber(graph: DecisionGraph, reached: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Return each node's new place among those of its variable; garbage comes last."""
-    numbers = np.empty(graph.n_nodes, np.int32)
-    for variable in range(graph.n_variables):
-        nodes = slice(
-            graph.first_nodes[variable],
-            graph.first_nodes[variable] + graph.node_counts[variable],
-        )
-        places = np.cumsum(reached[nodes], dtype=np.int32) - 1
-        numbers[nodes] = np.where(reached[nodes], places, reached[nodes].sum())
-    return numbers
