@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation import augment
-from exactlearn.bayesnet.complete_data import smoothed
+from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import posterior_cells
-from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.imputation.imputed import Imputed
@@ -260,12 +259,4 @@ def independent(dataset: Dataset) -> BayesianNetwork:
     >>> independent(table).tables[0].round(2).tolist()
     [0.33, 0.67]
     """
-    weights = dataset.row_weights
-    tables = []
-    for codes, r in zip(dataset.codes.T, dataset.cardinalities.tolist(), strict=True):
-        seen = codes != MISSING
-        counts = np.bincount(codes[seen], weights[seen], r).astype(np.float64)
-        tables.append(smoothed(counts, 0.0))
-    return BayesianNetwork(
-        dataset.names, dataset.states, ((),) * dataset.n_variables, tuple(tables)
-    )
+    return fit_available_cases(dataset, ((),) * dataset.n_variables, alpha=0.0)

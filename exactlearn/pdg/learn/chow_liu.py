@@ -10,6 +10,7 @@ parameters are the conditional distributions of the pairs (PDG-SEM, section 4).
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.bayesnet.complete_data import smoothed
@@ -174,21 +175,17 @@ def _largest_edges(gain: NDArray[np.float64], least: float) -> list[tuple[int, i
 
 def _rooted(edges: list[tuple[int, int]], total: NDArray[np.float64]) -> NDArray[np.int32]:
     """Direct the edges of trees away from the variable of each with the largest total."""
-    beside: list[list[int]] = [[] for _ in total]
+    n = len(total)
+    joined = np.zeros((n, n), np.bool_)
     for i, j in edges:
-        beside[i].append(j)
-        beside[j].append(i)
-    forest = np.full(len(total), -1, np.int32)
-    seen: set[int] = set()
+        joined[i, j] = True
+    forest = np.full(n, -1, np.int32)
+    seen = np.zeros(n, np.bool_)
     for root in np.argsort(-total, kind="stable").tolist():
-        stack = [] if root in seen else [root]
-        seen.update(stack)
-        while stack:
-            v = stack.pop()
-            fresh = [u for u in beside[v] if u not in seen]
-            forest[fresh] = v
-            seen.update(fresh)
-            stack.extend(fresh)
+        if not seen[root]:
+            tree, parents = breadth_first_order(joined, root, directed=False)
+            seen[tree] = True
+            forest[tree[1:]] = parents[tree[1:]]
     return forest
 
 
