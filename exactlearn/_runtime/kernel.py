@@ -29,10 +29,12 @@ from typing import IO, Any, TypeVar, cast
 import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
+from exactlearn._runtime import linking
 from exactlearn._runtime.compilation_notice import compilation_begins
 
 if sys.platform == "win32":
@@ -63,13 +65,13 @@ def kernel(function: F) -> F:
         compiled.enable_caching()
     compiled.fingerprint, compiled.folder = fingerprint, folder
     compiled.lock = folder / f"{function.__name__}.lock"
+    compiled.linked.lock = folder / f"{function.__name__}-linked.lock"
     return cast(F, compiled)
 
 
 def is_compiled(function: Callable[..., Any]) -> bool:
     """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
-    folder: Path = cast(Any, function).folder
-    return next(folder.rglob(f"*.{function.__name__}-*.nbi"), None) is not None
+    return Path(cast(Any, function)._cache._files._index_path).is_file()
 
 
 class _Compilations(event.Listener):
@@ -86,15 +88,53 @@ class _Compilations(event.Listener):
 cast(Any, event.register)("numba:compile", _Compilations())
 
 
-class _Kernel(CPUDispatcher):
-    """A compiled function that can be interrupted, and compiles once for all constants."""
+class _LinkedKernel(CPUDispatcher):
+    """A kernel as other kernels call it: compiled once for all constants, without machine code."""
 
     lock: Path | None = None
     """The file that a process locks while it compiles; a kernel sent to a process has none."""
 
     def enable_caching(self) -> None:
+        """Keep the code on disk."""
+        self._cache = KernelCache(self.py_func, "-linked")
+
+    def compile(self, signature: Any) -> Any:
+        """Compile, or read from the disk what this or another process compiled.
+
+        Numba's own lock comes first: a thread that waits for another process then holds up no
+        thread of its own that this other process waits for.
+        """
+        with global_compiler_lock, _only_process(self.lock), linking.linked_only(self.targetctx):
+            return super().compile(signature)
+
+    def get_call_template(self, types: Any, keywords: Any) -> Any:
+        """Let the type not depend on constants and widths of integers that another kernel passes.
+
+        Otherwise numba compiles once more for each constant and width.
+        """
+        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
+        return super().get_call_template(tuple(map(_widest, types)), keywords)
+
+
+class _Kernel(CPUDispatcher):
+    """A compiled function that can be interrupted; other kernels call its linked form."""
+
+    lock: Path | None = None
+
+    def __init__(self, function: Any, *options: Any, **named: Any) -> None:
+        super().__init__(function, *options, **named)
+        linked = _LinkedKernel(function, targetoptions=_OPTIONS | {"no_cpython_wrapper": True})
+        self.linked: Any = linked
+        cast(Any, self)._compiler._compile_core = self._compile_entry
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.linked._numba_type_
+
+    def enable_caching(self) -> None:
         """Keep the machine code on disk."""
         self._cache = KernelCache(self.py_func)
+        self.linked.enable_caching()
 
     def __call__(self, *arguments: Any) -> Any:
         """Call; Ctrl-C comes out as such.
@@ -113,21 +153,20 @@ class _Kernel(CPUDispatcher):
             raise cause from None
 
     def compile(self, signature: Any) -> Any:
-        """Compile, or read from the disk what this or another process compiled.
-
-        Numba's own lock comes first: a thread that waits for another process then holds up no
-        thread of its own that this other process waits for.
-        """
+        """Compile, or read from the disk what this or another process compiled."""
         with global_compiler_lock, _only_process(self.lock):
             return super().compile(signature)
 
-    def get_call_template(self, types: Any, keywords: Any) -> Any:
-        """Let the type not depend on constants and widths of integers that another kernel passes.
-
-        Otherwise numba compiles once more for each constant and width.
-        """
-        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
-        return super().get_call_template(tuple(map(_widest, types)), keywords)
+    def _compile_entry(self, types: Any, _: Any) -> Any:
+        """Compile the linked form, unless another kernel had it compiled, and its entry."""
+        self.linked._cache.is_kept = False  # the entry is
+        try:
+            self.linked.compile(types)
+        finally:
+            self.linked._cache.is_kept = True
+        flags = Flags()
+        cast(Any, self).targetdescr.options.parse_as_flags(flags, _OPTIONS)
+        return linking.entered_from_python(self.linked.overloads[tuple(types)], flags)
 
 
 def _widest(of: Any) -> Any:
@@ -173,6 +212,7 @@ def _is_locked(file: IO[bytes]) -> bool:
 def _fingerprint(function: Callable[..., Any]) -> str:
     """Hash what a kernel is compiled from: source file, kernels called, constants read."""
     digest = hashlib.sha256(_source(inspect.getfile(function)))
+    digest.update(_source(linking.__file__))
     digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
@@ -250,10 +290,13 @@ class _CheckedFiles(IndexDataCacheFile):
 class KernelCache(FunctionCache):
     """The cache of a kernel; damaged files count as absent, and are written anew."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    is_kept = True
+    """Whether what is compiled now is kept."""
+
+    def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
         super().__init__(function)
         files = self._cache_file
-        base = Path(files._index_name).stem
+        base = Path(files._index_name).stem + kind
         self._files = _CheckedFiles(files._cache_path, base, files._source_stamp)
         self._cache_file = self._files
 
@@ -267,6 +310,8 @@ class KernelCache(FunctionCache):
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep the machine code for a signature, unless the disk does not take it."""
+        if not self.is_kept:
+            return
         try:
             super().save_overload(signature, data)
         except Exception:
