@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.inference.row_flows import reach
 from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.layout import Layout
@@ -133,39 +134,18 @@ def available_counts(
     Counts laid out as the parameters.
     """
     counts = np.zeros(layout.parameter[-1])
-    # Place of each variable among its siblings.
-    place = np.zeros(len(layout.forest), np.int64)
-    for variable in range(len(layout.forest)):
-        for sibling in range(variable):
-            place[variable] += layout.forest[sibling] == layout.forest[variable]
-    possible = np.zeros(len(layout.variable), np.bool_)
-    reached = np.empty(len(layout.variable), np.int32)
+    possible, mark = np.ones(len(counts)), np.full(len(layout.variable), -1, np.int64)
+    queue, node_of = np.empty(len(mark), np.int32), np.empty(len(layout.order), np.int64)
+    n_nodes = np.empty(len(layout.order), np.int64)
     for d in range(len(codes)):
-        # The nodes that the row may reach, whatever its missing cells are, parents first.
-        possible[:] = False
-        for variable in layout.order:
-            first, n = layout.first_node[variable], layout.n_nodes[variable]
-            parent = layout.forest[variable]
-            found = 0
-            if parent < 0:
-                reached[first] = first
-                found = 1
-                possible[first] = True
-            else:
-                low, high = np.int64(codes[d, parent]), np.int64(codes[d, parent]) + 1
-                if low < 0:
-                    low, high = np.int64(0), layout.cardinality[parent]
-                start, k = layout.first_node[parent], layout.n_children[parent]
-                for node in range(start, start + layout.n_nodes[parent]):
-                    if possible[node]:
-                        for h in range(low, high):
-                            s = layout.successor[node] + h * k + place[variable]
-                            head = layout.successors[s]
-                            if not possible[head]:
-                                possible[head] = True
-                                reached[first] = head
-                                found += 1
-            # A row counts where it reaches one node for certain.
-            if found == 1 and n > 0 and codes[d, variable] >= 0:
-                counts[layout.parameter[reached[first]] + codes[d, variable]] += weights[d]
+        # The nodes that the row may reach, whatever its missing cells are.
+        n_nodes[:] = 0
+        for i in range(reach(layout, possible, codes[d], d, mark, queue)):
+            variable = np.int64(layout.variable[queue[i]])
+            n_nodes[variable] += 1
+            node_of[variable] = queue[i]
+        # A row counts where it reaches one node for certain.
+        for v in range(len(n_nodes)):
+            if n_nodes[v] == 1 and codes[d, v] >= 0:
+                counts[layout.parameter[node_of[v]] + codes[d, v]] += weights[d]
     return counts
