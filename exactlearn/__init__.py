@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from exactlearn.queries.table_queries import classify, query_rows
     from exactlearn.scoring.candidate_identification import Budget
     from exactlearn.scoring.candidates import candidate_parent_sets
-    from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+    from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, Score, score_family
     from exactlearn.solvers import Problem, Result, solve
     from exactlearn.solvers.certificates.certificate import Certificate
     from exactlearn.solvers.enumeration.networks import enumerate_classes, enumerate_networks
@@ -76,6 +76,7 @@ _HOME = {
     "Profile": "exactlearn.augmentation.profile",
     "Ranking": "exactlearn.augmentation.ranking",
     "Result": "exactlearn.solvers",
+    "Score": "exactlearn.scoring.scores",
     "StructuralEM": "exactlearn.structure.result",
     "augment": "exactlearn.augmentation",
     "best_solutions": "exactlearn.augmentation.ranking",
@@ -146,6 +147,7 @@ __all__ = [
     "Profile",
     "Ranking",
     "Result",
+    "Score",
     "StructuralEM",
     "augment",
     "best_solutions",

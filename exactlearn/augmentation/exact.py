@@ -43,7 +43,8 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.properties import Properties, is_convex, properties
+from exactlearn.scoring.scores import Counts, Score, size_penalty
 from exactlearn.solvers import Problem, Result, solve
 
 STARTS = 3
@@ -99,10 +100,18 @@ def augment_branching(task: Task, incumbent: Incumbent) -> Augmentation:
 
     Raises
     ------
+    OptionError
+        When the score lacks what bounds need.
     TooLargeError
         When there are too many families to list.
     """
     require_few_families(task.dataset.n_variables, task.rules.max_parents)
+    if not _properties(task).rises:
+        raise OptionError(
+            f"the method 'branching' bounds a family row by row, for which the score "
+            f"{task.score.name!r} lacks convexity: another row in a cell must gain the more, the "
+            "more rows the cell has; use the method 'exact', 'gadget' or 't-local'"
+        )
     return _run(_merged(task, incumbent), incumbent, "branching", _branch)
 
 
@@ -143,8 +152,9 @@ def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augm
 
 def _begin(task: Task, incumbent: Incumbent) -> None:
     """Find a bound that costs little, then a good solution in a share of the time limit."""
-    incumbent.prove_families(bounds_without_rows(task))
-    incumbent.prove_families(bounds_by_complete_rows(task, incumbent.pause))
+    if _properties(task).falls:
+        incumbent.prove_families(bounds_without_rows(task))
+        incumbent.prove_families(bounds_by_complete_rows(task, incumbent.pause))
     with suppress(LimitReachedError), incumbent.hurried(CLIMBING):
         incumbent.confirm(best_climb(task, incumbent, min(task.starts, STARTS), None))
     incumbent.pause()
@@ -223,8 +233,13 @@ def _dag(incumbent: Incumbent) -> tuple[tuple[int, ...], ...]:
 
 
 def _merged(task: Task, incumbent: Incumbent) -> Task:
-    """Merge equal rows; from now on the incumbent hears values of the merged table's cells."""
-    merged = merge_rows(task.dataset, incomplete=True)
+    """Merge equal rows; from now on the incumbent hears values of the merged table's cells.
+
+    Rows with missing cells are merged if the score is convex.
+    """
+    dataset = task.dataset
+    convex = is_convex(task.score, dataset.cardinalities, dataset.row_weights)
+    merged = merge_rows(dataset, incomplete=convex)
     index = np.full(merged.dataset.codes.shape, -1)
     cells = merged.dataset.missing_cells
     index[cells[:, 0], cells[:, 1]] = np.arange(len(cells))
@@ -247,7 +262,7 @@ def _options_of(dataset: Dataset, values: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class _OfAllRows:
+class _OfAllRows(Score):
     """A score with the penalty of another number of rows.
 
     Parameters
@@ -258,12 +273,21 @@ class _OfAllRows:
         Weight of all rows.
     """
 
+    name = "score of the complete rows"
     score: Score
     total: float
 
-    def compiled(self, n_rows: float) -> tuple[int, float, float]:
-        """Return the kernels' form for all rows."""
-        return self.score.compiled(self.total)
+    def cell(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return what the score does."""
+        return self.score.cell(counts, r, q)
+
+    def configuration(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return what the score does."""
+        return self.score.configuration(counts, r, q)
+
+    def penalty(self, r: int, q: float, rows: float) -> float:
+        """Return the penalty for all rows."""
+        return self.score.penalty(r, q, self.total)
 
 
 def bounds_without_rows(task: Task) -> NDArray[np.float64]:
@@ -271,8 +295,13 @@ def bounds_without_rows(task: Task) -> NDArray[np.float64]:
 
     That is the penalty alone, shape (variables,).
     """
-    _, _, b = task.score.compiled(float(task.dataset.row_weights.sum()))
-    return np.asarray(0.0 - b * (task.dataset.cardinalities - 1), np.float64)
+    total = float(task.dataset.row_weights.sum())
+    states = task.dataset.cardinalities.tolist()
+    return np.array([0.0 - size_penalty(task.score, r, 1.0, total) for r in states])
+
+
+def _properties(task: Task) -> Properties:
+    return properties(task.score, task.dataset.cardinalities, task.dataset.row_weights)
 
 
 def bounds_by_complete_rows(task: Task, pause: Pause = no_pause) -> NDArray[np.float64]:

@@ -2,22 +2,20 @@
 
 Parent sets are numbered by size and then colexicographically, so that subsets are found by rank.
 Adding weight ``w`` to cell ``(j, k)`` of a family's table changes its score by the *increment*
-``f(n_jk + w) - f(n_jk) - g(n_j + w) + g(n_j)``, with ``f(n) = lgamma(n + ess / (q r))`` and
-``g(n) = lgamma(n + ess / q)`` for BDeu, and ``f = g = a n log(n)`` for the likelihood scores.
+``f(n_jk + w) - f(n_jk) - g(n_j + w) + g(n_j)``, with the functions ``f`` of cells and ``g`` of
+configurations (:mod:`exactlearn.scoring.scores`).
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn._runtime.subsets import binomials, next_subset
-from exactlearn.scoring.scores import BAYESIAN
+from exactlearn.scoring.terms import Functions, TermTables, rise
 from exactlearn.solvers.problem import Arc
 
 
@@ -106,80 +104,50 @@ def subset_without(sets: ParentSets, row: int, size: int, dropped: int, child: i
     return int(sets.first[size - 1] + rank)
 
 
-MOST_TERMS = 2**25
-"""Tabulated terms, 8 bytes each, beyond which all are evaluated when needed."""
-
-
-class ScoreIncrements(NamedTuple):
-    """A compiled score with ``f`` and ``g`` tabulated where counts are whole numbers.
+class FamilyTerms(NamedTuple):
+    """What the score of each of some families is made of, see :mod:`exactlearn.scoring.terms`.
 
     Attributes
     ----------
-    kind, a, b
-        The score, see :meth:`~exactlearn.scoring.scores.Score.compiled`.
-    tables
-        ``f`` and ``g`` at 0, 1, ..., shape (tables, total weight + 1); of width 0 where weights are
-        no whole numbers, or tables too large, which asks for direct evaluation.
+    functions
+        The functions of counts.
     rows
-        The rows of ``tables`` that hold ``f`` and ``g`` for each parent set, shape (sets, 2).
+        The functions of a cell and of a configuration of each family, shape (families, 2).
+    penalty
+        The penalty of each family, shape (families,).
     """
 
-    kind: int
-    a: float
-    b: float
-    tables: NDArray[np.float64]
+    functions: Functions
     rows: NDArray[np.int64]
+    penalty: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, tables: TermTables, n_configurations: NDArray[np.float64], states: NDArray[np.int64]
+    ) -> "FamilyTerms":
+        """Tabulate families with so many parent configurations and states of the child."""
+        sizes = n_configurations * states
+        terms = tables.covering(np.unique(np.concatenate([sizes, n_configurations])))
+        cell, configuration = (
+            np.searchsorted(terms.sizes, own) for own in (sizes, n_configurations)
+        )
+        rows = np.column_stack(
+            [
+                terms.function[cell, terms.cell[states]],
+                terms.function[configuration, terms.configuration[states]],
+            ]
+        )
+        return cls(terms.functions, rows, terms.penalty[cell, states])
+
+    def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
+        """Return the terms of some of the families."""
+        return FamilyTerms(self.functions, self.rows[keep], self.penalty[keep])
 
 
-def tabulate_increments(
-    compiled: tuple[int, float, float],
-    n_configurations: NDArray[np.float64],
-    states: int | NDArray[np.int64],
-    weights: NDArray[np.float64],
-) -> ScoreIncrements:
-    """Tabulate the score increments of families.
+@kernel
+def increment(functions: Functions, f: int, g: int, n: float, m: float, w: float) -> float:
+    """Return the increment of weight ``w`` in a cell of weight ``n``, a configuration of ``m``.
 
-    Parameters
-    ----------
-    compiled
-        ``(kind, a, b)`` of the score.
-    n_configurations
-        Number of configurations of each parent set, shape (sets,).
-    states
-        Number of states of the child: of all sets, or of each, shape (sets,).
-    weights
-        Weights of the rows.
+    ``f`` and ``g`` are the numbers of the family's functions.
     """
-    kind, a, _ = compiled
-    rows = np.zeros((len(n_configurations), 2), np.int64)
-    if (weights != np.round(weights)).any():
-        return ScoreIncrements(*compiled, np.zeros((1, 0)), rows)
-    counts = np.arange(int(weights.sum()) + 1, dtype=np.float64)
-    if kind != BAYESIAN:
-        tables = np.asarray(a * xlogy(counts, counts), np.float64)[None, :]
-        return ScoreIncrements(*compiled, tables, rows)
-    alphas = np.concatenate([a / (n_configurations * states), a / n_configurations])
-    distinct, inverse = np.unique(alphas, return_inverse=True)
-    if len(distinct) * len(counts) > MOST_TERMS:
-        return ScoreIncrements(*compiled, np.zeros((1, 0)), rows)
-    tables = gammaln(counts + distinct[:, None]) - gammaln(distinct[:, None])
-    rows = inverse.reshape(2, -1).T.astype(np.int64)
-    return ScoreIncrements(*compiled, np.asarray(tables, np.float64), np.ascontiguousarray(rows))
-
-
-@kernel
-def term(n: float, alpha: float, kind: int, a: float) -> float:
-    """Return ``f(n)`` or ``g(n)`` up to a constant."""
-    if kind == BAYESIAN:
-        return math.lgamma(n + alpha)
-    return a * n * math.log(n) if n > 1e-12 else 0.0
-
-
-@kernel
-def gain(
-    n: float, w: float, table: NDArray[np.float64], alpha: float, kind: int, a: float
-) -> float:
-    """Return ``f(n + w) - f(n)``."""
-    if len(table):
-        return float(table[int(n + w + 0.5)] - table[int(n + 0.5)])
-    return term(n + w, alpha, kind, a) - term(n, alpha, kind, a)
+    return rise(functions, f, n, w) - rise(functions, g, m, w)

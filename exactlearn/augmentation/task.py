@@ -1,6 +1,7 @@
 """The task of an augmentation, and its table with equal rows merged."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score
+from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
 
 
@@ -51,6 +53,11 @@ class Task:
     start: NDArray[np.int64] | None = None
     t: int = 1
     starts: int = 10
+
+    @cached_property
+    def tables(self) -> TermTables:
+        """The score's functions, tabulated for the table's completions."""
+        return TermTables(self.score, self.dataset.cardinalities, self.dataset.row_weights)
 
     def on(self, dataset: Dataset, start: NDArray[np.int64] | None) -> "Task":
         """Return the same task on another table."""

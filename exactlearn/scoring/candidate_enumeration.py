@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.subsets import LARGEST_RANK, binomials
 from exactlearn._runtime.threads import in_order
-from exactlearn.data.counts import distinct_rows, total_weight
+from exactlearn.data.counts import distinct_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidate_lattice import Found, Joined, Lattice, Rules, Scratch, score_sets
@@ -23,19 +23,20 @@ from exactlearn.scoring.candidate_level import (
     room_for,
     trim,
 )
-from exactlearn.scoring.scores import BAYESIAN, Score
-from exactlearn.scoring.set_scores import Terms, empty_set_term, table_sizes, tabulate_terms
+from exactlearn.scoring.scores import Score
+from exactlearn.scoring.set_scores import SIZE_LIMIT, table_sizes
 from exactlearn.scoring.set_tables import Rows, index_rows, new_stack
+from exactlearn.scoring.terms import Terms, TermTables, value
 from exactlearn.solvers.problem import Arc
 
 OPEN_LIMIT = 2**26
 """Most open families of one size, about 16 bytes each; their sets take as much again."""
-TERM_LIMIT = 2**22
-"""Most tabulated terms, 8 bytes each."""
 BLOCK_ROWS = 2**24
 """Rows visited at most in one block, about; a block is what one thread does at a time."""
+DEEP = 5
+"""Few sets of more variables are scored."""
 REMEMBERED = 2**12
-"""Terms of parent sets that each thread remembers, a power of two."""
+"""Parent sets whose sums each thread remembers, a power of two."""
 
 LARGEST_SET = 62
 """Most elements of a set: its families are bits of a whole number."""
@@ -91,7 +92,7 @@ class Enumeration:
     ) -> None:
         self.n, self.k, self.threads = dataset.n_variables, max_parents, threads
         self.order, self.rows = in_counting_order(dataset)
-        self.compiled = score.compiled(total_weight(dataset))
+        self.tables = term_tables(score, self.rows, self.k + 1)
         self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
         self.rules = self._rules(required, forbidden, prune)
         self.tables_counted = 0
@@ -102,7 +103,7 @@ class Enumeration:
         """Yield the candidates of each size until no family can have a better superset."""
         total = sum(math.comb(self.n, size + 1) for size in range(self.k + 1))
         done = 0
-        level = lower = level_of_empty_set(self._empty_term())
+        level = lower = level_of_empty_set(self._empty_sums())
         for size in range(self.k + 1):
             blocks: list[Kept] = []
             still_open = held = 0
@@ -128,20 +129,20 @@ class Enumeration:
     def _level(self, size: int, lattice: Lattice) -> Iterator[_Block]:
         """Score the families with ``size`` parents, a block of sets at a time."""
         spans = _blocks(lattice.level, self.n, max(64, BLOCK_ROWS // self._n_rows))
-        n_blocks = len(spans.start)
-        terms = self._terms(size, int(spans.unions.sum()))
+        n_blocks, of_level = len(spans.start), self._terms_of_level(size + 1)
 
         def scratch() -> Scratch:
             return Scratch(
                 new_stack(self.rows, size + 1),
                 new_stack(self.rows, max(1, size)),
                 np.full(REMEMBERED, -1, np.int64),
-                np.zeros(REMEMBERED),
+                np.zeros((REMEMBERED, len(self.tables.forms))),
             )
 
         def score(block: int, own: Scratch) -> _Block:
             joined = self._join(spans, block, lattice.level)
             found = self._found(len(joined.families), size, lattice.last)
+            terms = of_level or self._terms_of(joined.sets)
             score_sets(joined, self.rules, lattice, self.rows, own, terms, found)
             kept = trim(found.kept, int(found.numbers[1]), int(found.numbers[2]))
             n_open, counted = int(found.numbers[2]), int(found.numbers[3])
@@ -163,7 +164,7 @@ class Enumeration:
             np.empty(families, np.int32),
             np.empty((families, size), np.int32),
             np.empty(families),
-            room_for(0 if last else n_sets, size + 1),
+            room_for(0 if last else n_sets, size + 1, len(self.tables.forms)),
             np.zeros(4, np.int64),
         )
 
@@ -188,15 +189,17 @@ class Enumeration:
     def _n_rows(self) -> int:
         return max(1, len(self.rows.weights))
 
-    def _terms(self, size: int, n_sets: int) -> Terms:
-        """Tabulate terms as far as that costs less than it saves."""
-        sizes = np.zeros(1)
-        if self.compiled[0] == BAYESIAN:
-            depths = range(max(1, size), size + 2)
-            sizes = np.unique([s for d in depths for s in table_sizes(self.rows.cardinalities, d)])
-        length = min(TERM_LIMIT, 64 * n_sets) // max(1, len(sizes))
-        length = int(min(self.rows.total + 1, length))
-        return tabulate_terms(self.compiled, self.rows.total, sizes, length)
+    def _terms_of_level(self, depth: int) -> Terms | None:
+        """Tabulate the score for sets of a size and one smaller, unless these are too many."""
+        sizes = [table_sizes(self.rows.cardinalities, d) for d in (depth - 1, depth)]
+        return self.tables.covering(np.concatenate(sizes)) if all(map(len, sizes)) else None
+
+    def _terms_of(self, sets: NDArray[np.int32]) -> Terms:
+        """Tabulate the score for sets, shape (sets, elements), and for each less an element."""
+        states = self.rows.cardinalities[sets].astype(np.float64)
+        sizes = states.prod(axis=1)
+        smaller = sizes[:, None] / states
+        return self.tables.covering(np.unique(np.concatenate([sizes, smaller.reshape(-1)])))
 
     def _table(self, found: Found) -> SizedCandidates:
         rows = int(found.numbers[0])
@@ -215,9 +218,21 @@ class Enumeration:
             matrix[place[parent], place[child]] = True
         return matrix
 
-    def _empty_term(self) -> float:
-        terms = tabulate_terms(self.compiled, self.rows.total, np.zeros(0), 0)
-        return empty_set_term(self.rows, terms)
+    def _empty_sums(self) -> NDArray[np.float64]:
+        """Return the sums over the table of the empty set: one cell with all rows."""
+        terms = self.tables.covering([1.0])
+        return np.array([value(terms.functions, i, self.rows.total) for i in terms.function[0]])
+
+
+def term_tables(score: Score, rows: Rows, depth: int) -> TermTables:
+    """Return the tables of a score for sets of up to ``depth`` variables."""
+    n = len(rows.cardinalities)
+    n_sets = sum(math.comb(n, size) for size in range(1, min(depth, n) + 1))
+    n_sizes = sum(
+        len(table_sizes(rows.cardinalities, size)) or SIZE_LIMIT
+        for size in range(1, min(depth, n, DEEP) + 1)
+    )
+    return TermTables(score, rows.cardinalities, rows.weights, n_sizes=n_sizes, work=64 * n_sets)
 
 
 def _blocks(level: Level, n: int, aim: int) -> _Spans:

@@ -26,6 +26,7 @@ from exactlearn.scoring.candidate_enumeration import (
     SizedCandidates,
     in_counting_order,
     rounding_slack,
+    term_tables,
 )
 from exactlearn.scoring.candidate_search import (
     BATCH,
@@ -50,9 +51,9 @@ from exactlearn.scoring.candidate_tree import (
     new_tree,
     taller,
 )
-from exactlearn.scoring.scores import BAYESIAN, Score
-from exactlearn.scoring.set_scores import Terms, table_sizes, tabulate_terms
+from exactlearn.scoring.scores import Score
 from exactlearn.scoring.set_tables import Stack, new_stack
+from exactlearn.scoring.terms import Terms
 from exactlearn.solvers.problem import Arc
 
 QUEUE_ROOM = 2**19
@@ -67,8 +68,6 @@ SHARED_VARIABLES = 256
 """Most variables whose pairs are scored for all children at once: 8 bytes for each three."""
 ROWS_PER_SECOND = 2e8
 """Rows counted in a second, roughly: how much a time budget lets score beforehand."""
-TERM_LIMIT = 2**22
-"""Most tabulated terms, 8 bytes each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +135,7 @@ class Identification:
         self.k = min(max_parents, DEEPEST)
         self.place = np.argsort(self.order)
         self.required, self.forbidden = required, forbidden
-        self.terms = self._terms(score)
+        self.tables = term_tables(score, self.rows, self.k + 1)
 
     def run(self, on_progress: Progress | None = None) -> Generator[Identified, None, None]:
         """Yield the candidates of each variable."""
@@ -203,7 +202,7 @@ class Identification:
         stack, queue = space
         numbers = np.zeros(5, np.int64)
         child = self._child(variable)
-        given = self.rows, stack, self.terms
+        given = self.rows, stack, self._terms(child, self._first_spaces(child))
         tree, start = new_tree(1 + len(child.parents)), time.monotonic()
         score_singles(child, tree, *given, numbers)
         covered = len(child.parents)
@@ -216,12 +215,14 @@ class Identification:
         else:
             places = self.order[child.parents]
             child.pair[:] = pairs[np.ix_(places, places)]
-            take_pairs(child, tree, self.rows, self.terms, numbers)
+            take_pairs(child, tree, self.rows, given[2], numbers)
         limit = self.budget.tables or 2**62
         while True:
             late = time.monotonic() >= deadline
             if not late:
-                search(child, tree, *given, queue, numbers, limit, PAUSE)
+                unknown = search(child, tree, *given, queue, numbers, limit, PAUSE)
+                if unknown:
+                    given = self.rows, stack, self._terms(child, np.array([unknown]))
             settled = numbers[EXPANDED] == numbers[NODES]
             if settled and numbers[QUEUED] == 0:
                 break
@@ -277,18 +278,16 @@ class Identification:
         owner = np.full(int(kept.sum()), self.order[child.child], np.int32)
         return SizedCandidates(owner, parents, tree.score[useful[kept]])
 
-    def _terms(self, score: Score) -> Terms:
-        compiled = score.compiled(self.rows.total)
-        sizes = np.zeros(1)
-        if compiled[0] == BAYESIAN:
-            found: list[NDArray[np.float64]] = []
-            for depth in range(min(self.k + 1, self.n) + 1):
-                found.append(table_sizes(self.rows.cardinalities, depth))
-                if sum(map(len, found)) * 64 > TERM_LIMIT:
-                    break
-            sizes = np.unique(np.concatenate(found))
-        length = int(min(self.rows.total + 1, TERM_LIMIT // max(1, len(sizes))))
-        return tabulate_terms(compiled, self.rows.total, sizes, length)
+    def _first_spaces(self, child: Child) -> NDArray[np.float64]:
+        """Return the numbers of configurations of the required parents, and of one more."""
+        needed = self.rows.cardinalities[child.required].prod(dtype=np.float64)
+        return np.asarray(np.array([1.0, *self.tables.states]) * needed, np.float64)
+
+    def _terms(self, child: Child, spaces: NDArray[np.float64]) -> Terms:
+        """Tabulate the score for so many configurations of parents, and for one parent more."""
+        r = float(self.rows.cardinalities[child.child])
+        sizes = np.outer(spaces, [1.0, *self.tables.states])
+        return self.tables.covering(np.unique([sizes, sizes * r]))
 
 
 def _strongest_first(child: Child, tree: Tree, n_nodes: int, covered: int) -> Child:

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import kernel, overwrite
 from exactlearn._runtime.subsets import find, rank_without, ranks_without_one
 from exactlearn.scoring.candidate_level import Kept, Level, bits_below
-from exactlearn.scoring.set_scores import Terms, ceiling, lacks_entropy, set_term
+from exactlearn.scoring.set_scores import ceiling, lacks_entropy, set_sums
 from exactlearn.scoring.set_tables import Rows, Stack, n_cells
+from exactlearn.scoring.terms import Terms
+from exactlearn.scoring.terms import find as find_size
 
 
 class Rules(NamedTuple):
@@ -46,12 +48,12 @@ class Joined(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch space of one thread: stacks for sets and for parent sets, and some sets' terms."""
+    """Scratch space of one thread: stacks for sets and for parent sets, and some sets' sums."""
 
     stack: Stack
     parent_stack: Stack
     keys: NDArray[np.int64]
-    terms: NDArray[np.float64]
+    sums: NDArray[np.float64]
 
 
 class Found(NamedTuple):
@@ -133,7 +135,7 @@ def _entropy_closes(
 ) -> bool:
     """Return whether one of the parents has too little entropy given the others.
 
-    ``own`` is the parents' term, ``required`` says which variables are required parents, and
+    ``own`` is the parents' sum, ``required`` says which variables are required parents, and
     ``ranks`` is scratch space.
     """
     ranks_without_one(others, choose, ranks)
@@ -141,7 +143,7 @@ def _entropy_closes(
         if not required[others[u]]:
             node = find(ranks[u], lower.keys, lower.places)
             if node >= 0 and lacks_entropy(
-                lower.terms[node] - own, cost, cardinalities[others[u]], slack
+                lower.sums[node, 0] - own, cost, cardinalities[others[u]], slack
             ):
                 return True
     return False
@@ -159,7 +161,7 @@ def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None
 @kernel
 def _keep(
     subset: NDArray[np.int64],
-    term: float,
+    sums: NDArray[np.float64],
     cells: float,
     families: int,
     best: NDArray[np.float64],
@@ -170,7 +172,8 @@ def _keep(
     """Write a set to the next level."""
     row = numbers[1]
     kept.ranks[row] = rank_without(subset, -1, -1, choose)
-    kept.terms[row], kept.cells[row], kept.open[row] = term, cells, families
+    kept.cells[row], kept.open[row] = cells, families
+    overwrite(kept.sums[row], sums)
     for t in range(len(subset)):
         kept.sets[row, t] = subset[t]
         if families >> t & 1:
@@ -200,11 +203,10 @@ def score_sets(
     """
     required, forbidden, n_required, prune, slack = rules
     choose, lower, level, last = lattice
-    cardinalities, kind, b = rows.cardinalities, terms.kind, terms.b
+    cardinalities, sums = rows.cardinalities, np.empty(terms.function.shape[1])
     numbers, size = found.numbers, joined.sets.shape[1]
     best, own = np.empty(size), np.empty(size)
     ranks, nodes = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    fewest = cardinalities.min()
     subset, others = np.empty(size, np.int64), np.empty(size - 1, np.int64)
     lower_ranks = np.zeros(size, np.int64)
     for row in range(len(joined.families)):
@@ -216,7 +218,7 @@ def score_sets(
         )
         if families == 0:
             continue
-        space = n_cells(subset, cardinalities)
+        size_at = find_size(terms.sizes, n_cells(subset, cardinalities))
         cells = 0.0
         for u in range(size):
             if nodes[u] >= 0:
@@ -232,54 +234,58 @@ def score_sets(
             if size == 2 and forbidden[subset[1 - t], child]:
                 families &= ~(1 << t)
                 continue
-            if prune and ceiling(kind, b, space / r, r, cells) + slack <= best[t]:
+            penalty = terms.penalty[size_at, r]
+            if prune and ceiling(terms, penalty, r, cells) + slack <= best[t]:
                 families &= ~(1 << t)
                 continue
             if n_required[child] and not _has_required(subset, t, required, n_required[child]):
                 continue
             _leave_out(subset, t, others)
             node = nodes[t]
-            own[t] = level.terms[node] if node >= 0 else np.nan
+            form = terms.configuration[r]
+            own[t] = level.sums[node, form] if node >= 0 else np.nan
             if np.isnan(own[t]):
                 slot = ranks[t] & (len(scratch.keys) - 1)
                 if scratch.keys[slot] != ranks[t]:
-                    scratch.terms[slot] = set_term(others, rows, scratch.parent_stack, terms)[0]
+                    set_sums(others, rows, scratch.parent_stack, terms, scratch.sums[slot])
                     scratch.keys[slot] = ranks[t]
                     numbers[3] += 1
-                own[t] = scratch.terms[slot]
-            if prune and kind == 1:
-                cost = b * (space / r) * (r - 1)
-                if _entropy_closes(
+                own[t] = scratch.sums[slot, form]
+            if (
+                prune
+                and terms.has_entropy
+                and _entropy_closes(
                     others,
                     own[t],
-                    cost,
+                    penalty,
                     slack,
                     required[:, child],
                     cardinalities,
                     choose,
                     lower,
                     lower_ranks,
-                ):
-                    families &= ~(1 << t)
-                    continue
+                )
+            ):
+                families &= ~(1 << t)
+                continue
             wanted |= 1 << t
         # Scores of those, from one table.
-        term, cells = np.nan, 0.0
+        cells = 0.0
+        sums[:] = np.nan
         if wanted:
-            term, cells = set_term(subset, rows, scratch.stack, terms)
+            cells = set_sums(subset, rows, scratch.stack, terms, sums)
             numbers[3] += 1
         for t in range(size):
             if wanted >> t & 1 == 0:
                 continue
             r = cardinalities[subset[t]]
-            score = term - own[t]
-            if kind == 1:
-                score -= b * (space / r) * (r - 1)
+            score = sums[terms.cell[r]] - own[t] - terms.penalty[size_at, r]
             if score > best[t] or not prune:
                 _emit(subset, t, score, found)
             best[t] = max(best[t], score)
-            if prune and ceiling(kind, b, fewest * space / r, r, cells) + slack <= best[t]:
+            above = terms.least_penalty[size_at, r]
+            if prune and ceiling(terms, above, r, cells) + slack <= best[t]:
                 families &= ~(1 << t)
         # The set stays for the next level while some family is open.
         if not last and (families or wanted):
-            _keep(subset, term, cells, families, best, choose, found.kept, numbers)
+            _keep(subset, sums, cells, families, best, choose, found.kept, numbers)

@@ -30,7 +30,7 @@ class Level(NamedTuple):
     """
 
     sets: NDArray[np.int32]
-    terms: NDArray[np.float64]
+    sums: NDArray[np.float64]
     cells: NDArray[np.float64]
     open: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -44,27 +44,27 @@ class Kept(NamedTuple):
 
     ranks: NDArray[np.int64]
     sets: NDArray[np.int32]
-    terms: NDArray[np.float64]
+    sums: NDArray[np.float64]
     cells: NDArray[np.float64]
     open: NDArray[np.int64]
     best: NDArray[np.float64]
 
 
-def level_of_empty_set(term: float) -> Level:
+def level_of_empty_set(sums: NDArray[np.float64]) -> Level:
     """Return the level below the variables: the empty set, counted."""
     one = np.ones(1, np.int64)
     empty = Kept(
-        one - 1, np.zeros((1, 0), np.int32), np.array([term]), np.ones(1), one - 1, np.zeros(0)
+        one - 1, np.zeros((1, 0), np.int32), sums[None, :], np.ones(1), one - 1, np.zeros(0)
     )
     return gather([empty], 0)
 
 
-def room_for(n_sets: int, size: int) -> Kept:
+def room_for(n_sets: int, size: int, n_forms: int) -> Kept:
     """Return arrays to write up to that many sets to."""
     return Kept(
         np.empty(n_sets, np.int64),
         np.empty((n_sets, size), np.int32),
-        np.empty(n_sets),
+        np.empty((n_sets, n_forms)),
         np.empty(n_sets),
         np.empty(n_sets, np.int64),
         np.empty(n_sets * size),
@@ -76,7 +76,7 @@ def trim(kept: Kept, n_sets: int, n_open: int) -> Kept:
     return Kept(
         kept.ranks[:n_sets].copy(),
         kept.sets[:n_sets].copy(),
-        kept.terms[:n_sets].copy(),
+        kept.sums[:n_sets].copy(),
         kept.cells[:n_sets].copy(),
         kept.open[:n_sets].copy(),
         kept.best[:n_open].copy(),
@@ -85,10 +85,11 @@ def trim(kept: Kept, n_sets: int, n_open: int) -> Kept:
 
 def gather(blocks: Sequence[Kept], size: int) -> Level:
     """Put consecutive blocks of sets of one size together."""
-    parts = zip(room_for(0, size), *blocks, strict=True)
-    ranks, sets, terms, cells, open_, best = (np.concatenate(arrays) for arrays in parts)
+    ranks, sets, sums, cells, open_, best = (
+        np.concatenate(arrays) for arrays in zip(*blocks, strict=True)
+    )
     first = np.concatenate([[0], np.cumsum(np.bitwise_count(open_), dtype=np.int64)])
-    return Level(sets, terms, cells, open_, first, best, *index_ranks(ranks))
+    return Level(sets, sums, cells, open_, first, best, *index_ranks(ranks))
 
 
 @kernel

@@ -9,11 +9,12 @@ With ``L`` the likelihood part of a score, that is the score plus its penalty, a
 
     L(P + y) = L(P) + max(0, g(y) + sum over z in P of [L(y, z) - L() - g(y) - g(z)])
 
-where the sum runs over the pairs that were scored. The penalty of the likelihood scores is exact;
-BDeu's is taken as ``(r - 1) / 2 q log(1 + N / q)``, half a logarithm of the rows of each
-configuration for each free parameter. A set must exceed the best score of its subsets to be of use.
-So it is worth its estimate less most of the best score known of these: neighbours of the best set,
-which are mostly dominated, do not crowd out the sets that other orders of the variables need.
+where the sum runs over the pairs that were scored. A penalty is taken to be proportional to ``q``,
+as that of the likelihood scores is; of a score without penalty, to be half a logarithm of the rows
+of each configuration for each free parameter, ``(r - 1) / 2 q log(1 + N / q)``. A set must exceed
+the best score of its subsets to be of use. So it is worth its estimate less most of the best score
+known of these: neighbours of the best set, which are mostly dominated, do not crowd out the sets
+that other orders of the variables need.
 
 Estimates decide about the order only: every score is exact, and a branch is left out only where the
 bounds of :mod:`exactlearn.scoring.set_scores` close it.
@@ -26,8 +27,9 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.scoring.candidate_tree import Child, Queue, Tree, pop, push
-from exactlearn.scoring.set_scores import Terms, ceiling, lacks_entropy, prefix_term, set_term
+from exactlearn.scoring.set_scores import ceiling, lacks_entropy, prefix_sum, set_sums
 from exactlearn.scoring.set_tables import Rows, Stack
+from exactlearn.scoring.terms import Terms, find
 
 BATCH = 32
 """Sets that leave the queue together and are scored parent by parent, which shares tables."""
@@ -89,36 +91,47 @@ def _score_node(
     numbers: NDArray[np.int64],
 ) -> int:
     """Score a node's parents and one more; return the new node, or -1 where bounds close it."""
-    kind, b, slack = terms.kind, terms.b, child.slack
-    r = rows.cardinalities[child.child]
+    r, slack = rows.cardinalities[child.child], child.slack
     added = rows.cardinalities[child.parents[place]]
     space = tree.space[node] * added
     best = _best_part(child, tree, node, place)
-    if ceiling(kind, b, space, r, tree.cells[node]) + slack <= best:
+    penalty = _penalty(space, r, terms)
+    if ceiling(terms, penalty, r, tree.cells[node]) + slack <= best:
         return -1
-    subset = _family(child, tree, node, place)
-    term, cells = set_term(subset, rows, stack, terms)
-    own = prefix_term(len(subset) - 1, space, rows, stack, terms)
+    sums = np.empty(terms.function.shape[1])
+    cells = set_sums(_family(child, tree, node, place), rows, stack, terms, sums)
+    depth = len(child.required) + tree.depth[node] + 1
+    own = prefix_sum(depth, space, terms.configuration[r], stack, terms)
     numbers[SCORED] += 1
-    score = term - own
-    if kind == 1:
-        if lacks_entropy(tree.term[node] - own, b * space * (r - 1), added, slack):
-            return -1
-        score -= b * space * (r - 1)
+    if terms.has_entropy and lacks_entropy(tree.own[node] - own, penalty, added, slack):
+        return -1
+    score = sums[terms.cell[r]] - own - penalty
     new = numbers[NODES]
     tree.above[new], tree.place[new], tree.depth[new] = node, place, tree.depth[node] + 1
-    tree.score[new], tree.best[new], tree.term[new] = score, max(best, score), own
+    tree.score[new], tree.best[new], tree.own[new] = score, max(best, score), own
     tree.space[new], tree.cells[new], tree.useful[new] = space, cells, score > best
     numbers[NODES] += 1
     return int(new)
 
 
 @kernel
-def _penalty(space: float, r: int, rows: Rows, terms: Terms) -> float:
-    """Return what a family's size costs, for BDeu about."""
-    if terms.kind == 1:
-        return float(terms.b * (r - 1) * space)
+def _penalty(space: float, r: int, terms: Terms) -> float:
+    """Return the penalty of a family with that many parent configurations."""
+    return float(terms.penalty[find(terms.sizes, space * r), r])
+
+
+@kernel
+def _likely_cost(space: float, r: int, rows: Rows) -> float:
+    """Return about what a family's size costs in a score without penalty."""
     return float(0.5 * (r - 1) * space * math.log1p(rows.total / space))
+
+
+@kernel
+def _cost(space: float, r: int, rows: Rows, terms: Terms) -> float:
+    """Return about what a family's size costs; its penalty, where there is one."""
+    if terms.has_penalty:
+        return _penalty(space, r, terms)
+    return _likely_cost(space, r, rows)
 
 
 @kernel
@@ -143,7 +156,7 @@ def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) ->
     if tree.depth[node] + len(child.required) >= child.max_parents:
         return True
     r = rows.cardinalities[child.child]
-    highest = ceiling(terms.kind, terms.b, tree.space[node], r, tree.cells[node])
+    highest = ceiling(terms, _penalty(tree.space[node], r, terms), r, tree.cells[node])
     return bool(highest + child.slack <= tree.best[node])
 
 
@@ -160,14 +173,16 @@ def _expand(
     """Queue a node with one more parent of a later place."""
     r = rows.cardinalities[child.child]
     space, best = tree.space[node], tree.best[node]
-    scored = tree.score[node] + _penalty(space, r, rows, terms)
+    own_cost = _cost(space, r, rows, terms)
+    scored = tree.score[node] + own_cost
     first, known, cost = tree.place[node] + 1, 0, 0.0
     if tree.depth[node] == 1:
         first = max(first, len(child.pair))
     for place in range(first, len(child.parents)):
         added = rows.cardinalities[child.parents[place]]
         if added != known:
-            known, cost = added, _penalty(space * added, r, rows, terms)
+            known = added
+            cost = own_cost * added if terms.has_penalty else _likely_cost(space * added, r, rows)
         gain = child.gain[place]
         if place < len(child.interaction):
             z = node
@@ -192,22 +207,22 @@ def score_singles(
     space = 1.0
     for u in range(len(child.required)):
         space *= rows.cardinalities[child.required[u]]
-    subset = _family(child, tree, -1, -1)
-    term, cells = set_term(subset, rows, stack, terms)
-    own = prefix_term(len(subset) - 1, space, rows, stack, terms)
-    score = term - own - (terms.b * space * (r - 1) if terms.kind == 1 else 0.0)
+    sums = np.empty(terms.function.shape[1])
+    cells = set_sums(_family(child, tree, -1, -1), rows, stack, terms, sums)
+    own = prefix_sum(len(child.required), space, terms.configuration[r], stack, terms)
+    score = sums[terms.cell[r]] - own - _penalty(space, r, terms)
     tree.score[0] = tree.best[0] = score
-    tree.term[0], tree.space[0], tree.cells[0], tree.useful[0] = own, space, cells, True
+    tree.own[0], tree.space[0], tree.cells[0], tree.useful[0] = own, space, cells, True
     numbers[NODES] = numbers[EXPANDED] = 1
     numbers[SCORED] += 1
     if len(child.required) >= child.max_parents:
         return
-    root = score + _penalty(space, r, rows, terms)
+    root = score + _cost(space, r, rows, terms)
     for place in range(len(child.parents)):
         new = _score_node(child, tree, 0, place, rows, stack, terms, numbers)
         if new > 0:
             child.single[place] = tree.score[new]
-            part = tree.score[new] + _penalty(tree.space[new], r, rows, terms)
+            part = tree.score[new] + _cost(tree.space[new], r, rows, terms)
             child.gain[place] = part - root
 
 
@@ -224,14 +239,14 @@ def score_pairs(
     r, covered = rows.cardinalities[child.child], len(child.pair)
     if len(child.required) + 1 >= child.max_parents:
         return
-    root = tree.score[0] + _penalty(tree.space[0], r, rows, terms)
+    root = tree.score[0] + _cost(tree.space[0], r, rows, terms)
     for node in range(1, numbers[NODES]):
         place = tree.place[node]
         for other in range(place + 1, covered):
             new = _score_node(child, tree, node, other, rows, stack, terms, numbers)
             if new > 0:
                 child.pair[place, other] = tree.score[new]
-                part = tree.score[new] + _penalty(tree.space[new], r, rows, terms)
+                part = tree.score[new] + _cost(tree.space[new], r, rows, terms)
                 gains = child.gain[place] + child.gain[other]
                 child.interaction[place, other] = part - root - gains
 
@@ -246,7 +261,7 @@ def take_pairs(
     they are no fewer than those of the single parent.
     """
     r, root = rows.cardinalities[child.child], tree.score[0]
-    root += _penalty(tree.space[0], r, rows, terms)
+    root += _cost(tree.space[0], r, rows, terms)
     for node in range(1, numbers[NODES]):
         place = tree.place[node]
         for other in range(place + 1, len(child.pair)):
@@ -255,12 +270,12 @@ def take_pairs(
                 continue
             space = tree.space[node] * rows.cardinalities[child.parents[other]]
             gains = child.gain[place] + child.gain[other]
-            part = score + _penalty(space, r, rows, terms)
+            part = score + _cost(space, r, rows, terms)
             child.interaction[place, other] = part - root - gains
             best = max_known(tree.best[node], child.single[other])
             new = numbers[NODES]
             tree.above[new], tree.place[new], tree.depth[new] = node, other, 2
-            tree.score[new], tree.best[new], tree.term[new] = score, max(best, score), np.nan
+            tree.score[new], tree.best[new], tree.own[new] = score, max(best, score), np.nan
             tree.space[new], tree.cells[new], tree.useful[new] = (
                 space,
                 tree.cells[node],
@@ -280,7 +295,7 @@ def search(
     numbers: NDArray[np.int64],
     effort: int,
     batches: int,
-) -> None:
+) -> float:
     """Score the most promising sets until the effort is spent or the room used up.
 
     A set that was scored waits in the queue, for its worth, until its neighbours are estimated.
@@ -295,7 +310,14 @@ def search(
         Number of tables at which to pause.
     batches
         Number of times to take the most promising sets from the queue, at most.
+
+    Returns
+    -------
+    float
+        A number of parent configurations that the score has to be tabulated for before the search
+        can go on; 0 if there is none.
     """
+    r = rows.cardinalities[child.child]
     nodes, places = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
     for _ in range(batches):
         # New nodes enter the queue.
@@ -307,24 +329,35 @@ def search(
             numbers[EXPANDED] += 1
         stuck = is_crowded(child, queue, numbers) or numbers[NODES] + BATCH > len(tree.score)
         if stuck or numbers[QUEUED] == 0 or numbers[SCORED] >= effort:
-            return
+            return 0.0
         # The best entries leave it, sorted by node, so that sets next to each other share tables.
-        count = min(BATCH, numbers[QUEUED])
+        count, unknown = min(BATCH, numbers[QUEUED]), 0.0
         for i in range(count):
             pop(queue, numbers[QUEUED])
             numbers[QUEUED] -= 1
             node, place = queue.node[numbers[QUEUED]], queue.position[numbers[QUEUED]]
+            if place != EXPAND:
+                space = tree.space[node] * rows.cardinalities[child.parents[place]]
+                if min(find(terms.sizes, space), find(terms.sizes, space * r)) < 0:
+                    unknown = space
             at = i
             while at > 0 and nodes[at - 1] > node:
                 nodes[at], places[at] = nodes[at - 1], places[at - 1]
                 at -= 1
             nodes[at], places[at] = node, place
+        if unknown > 0.0:  # put them back: they lie behind the queue, the first one last
+            for _ in range(count):
+                at = numbers[QUEUED]
+                push(queue, at, queue.priority[at], queue.node[at], queue.position[at])
+                numbers[QUEUED] += 1
+            return unknown
         # Neighbours of scored sets are estimated; estimated sets are scored.
         for i in range(count):
             if places[i] == EXPAND:
                 _expand(child, tree, nodes[i], rows, terms, queue, numbers)
             else:
                 _score_node(child, tree, nodes[i], places[i], rows, stack, terms, numbers)
+    return 0.0
 
 
 @kernel

@@ -38,9 +38,10 @@ class Child(NamedTuple):
 class Tree(NamedTuple):
     """The parent sets that were scored: each adds one parent, by place, to another.
 
-    ``best`` is the highest known score of a subset, the set included, ``term`` that of the parents
-    alone, ``space`` the number of their configurations and ``cells`` that of the observed
-    configurations of the family. ``useful`` tells whether no known subset scores as much.
+    ``best`` is the highest known score of a subset, the set included, ``own`` the sum over the
+    table of the parents alone, ``space`` the number of their configurations and ``cells`` that of
+    the observed configurations of the family. ``useful`` tells whether no known subset scores as
+    much.
     """
 
     above: NDArray[np.int32]
@@ -48,7 +49,7 @@ class Tree(NamedTuple):
     depth: NDArray[np.int32]
     score: NDArray[np.float64]
     best: NDArray[np.float64]
-    term: NDArray[np.float64]
+    own: NDArray[np.float64]
     space: NDArray[np.float64]
     cells: NDArray[np.float64]
     useful: NDArray[np.bool_]

@@ -1,53 +1,85 @@
 """Decomposable scores of discrete networks: BDeu, BIC, AIC and the penalised likelihood.
 
-Every score is a sum over families; all are maximised, in natural logarithms, and use the counts
-``n_jk`` of parent configuration ``j`` and child state ``k``, with ``q`` configurations and ``r``
-states. No prior over structures is added.
+Every score is a sum over families; all are maximised, in natural logarithms. With ``q`` parent
+configurations, ``r`` states of the child and counts ``n_jk`` of configuration ``j`` and state
+``k``, a family scores::
+
+    sum_jk f(n_jk) - sum_j g(n_j) - penalty
+
+with functions ``f`` and ``g`` that may depend on ``r`` and ``q``. No prior over structures is
+added.
 
 - BDeu with equivalent sample size ``a`` (Heckerman, Geiger and Chickering 1995, eq. 28 with
-  Buntine's uniform pseudo-counts ``a_jk = a / (q r)``, ``a_j = a / q``)::
-
-      sum_j [ lgamma(a_j) - lgamma(a_j + n_j) + sum_k lgamma(a_jk + n_jk) - lgamma(a_jk) ]
-
+  Buntine's uniform pseudo-counts): ``f(n) = lgamma(n + a / (q r)) - lgamma(a / (q r))`` and
+  ``g(n) = lgamma(n + a / q) - lgamma(a / q)``, without penalty.
 - Penalised likelihood ``(1 - lambda) L - lambda q (r - 1)`` with the maximal log-likelihood
-  ``L = sum_jk n_jk log(n_jk / n_j)`` summed over the rows (Nielsen, Rumi and Salmeron, eq. 9).
+  ``L = sum_jk n_jk log(n_jk / n_j)`` summed over the rows (Nielsen, Rumi and Salmeron, eq. 9), so
+  that ``f(n) = g(n) = (1 - lambda) n log n``.
   ``BIC = L - log(N)/2 q (r - 1)`` and ``AIC = L - q (r - 1)`` rank networks as it does with
   ``lambda = log(N) / (2 + log(N))`` and ``lambda = 1/2``.
 """
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.arguments import checked_arguments, family, refusal, register
-from exactlearn._runtime.kernel import kernel
 from exactlearn.data.counts import family_counts, n_configurations, total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 
-BAYESIAN, LIKELIHOOD = 0, 1
-"""The kinds of compiled scores: BDeu, and weighted log-likelihood minus weighted size."""
+Counts = NDArray[np.float64]
+"""Weights of rows, none negative; whole numbers where the rows' weights are."""
 
 
-class Score(Protocol):
-    """A decomposable score, compiled to three numbers for the kernels."""
+class Score(ABC):
+    """A decomposable score; a subclass is a new one.
 
-    def compiled(self, n_rows: float) -> tuple[int, float, float]:
-        """Return ``(kind, a, b)`` for data of total weight ``n_rows``.
+    A family of a child with ``r`` states and parents with ``q`` configurations scores
+    ``sum_jk cell(n_jk) - sum_j configuration(n_j) - penalty``, summed over all configurations and
+    states, seen or not.
 
-        Kind 0 is BDeu with equivalent sample size ``a``; kind 1 is
-        ``a * sum n_jk log(n_jk / n_j) - b * q * (r - 1)``.
-        """
-        ...
+    Examples
+    --------
+    The score of Cooper and Herskovits (1992), K2:
+
+    >>> class K2(Score):
+    ...     name = "k2"
+    ...
+    ...     def cell(self, counts, r, q):
+    ...         return gammaln(counts + 1)
+    ...
+    ...     def configuration(self, counts, r, q):
+    ...         return gammaln(counts + r) - gammaln(r)
+    >>> data = Dataset(np.array([[0], [1]], np.int8), ("a",), (("no", "yes"),))
+    >>> round(math.exp(score_family(data, 0, (), K2())), 6) == round(1 / 2 * 1 / 3, 6)
+    True
+    """
+
+    name: ClassVar[str]
+    """What messages call the score."""
+
+    @abstractmethod
+    def cell(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return what each count ``n_jk`` of a state in a configuration adds, the array's shape."""
+
+    @abstractmethod
+    def configuration(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return what each count ``n_j`` of a configuration takes away, the array's shape."""
+
+    def penalty(self, r: int, q: float, rows: float) -> float:
+        """Return what a family loses by its size, in data of total weight ``rows``."""
+        return 0.0
 
 
 @dataclass(frozen=True)
-class BDeu:
+class BDeu(Score):
     """Bayesian Dirichlet equivalent uniform score.
 
     Parameters
@@ -56,6 +88,7 @@ class BDeu:
         Equivalent sample size, a positive number.
     """
 
+    name = "bdeu"
     ess: float = 1.0
 
     def __post_init__(self) -> None:
@@ -63,36 +96,66 @@ class BDeu:
         if not (math.isfinite(self.ess) and self.ess > 0):
             raise OptionError(f"the equivalent sample size must be positive, found {self.ess}")
 
-    def compiled(self, n_rows: float) -> tuple[int, float, float]:
-        """Return the kernels' form, see :meth:`Score.compiled`."""
-        return BAYESIAN, float(self.ess), 0.0
+    def cell(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return the logarithms of the rising factorials of ``ess / (q r)``."""
+        return _log_rising(self.ess / (q * r), counts)
+
+    def configuration(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return the logarithms of the rising factorials of ``ess / q``."""
+        return _log_rising(self.ess / q, counts)
+
+
+def _log_rising(start: float, counts: Counts) -> Counts:
+    return np.asarray(gammaln(counts + start) - gammaln(start), np.float64)
+
+
+class _Likelihood(Score):
+    """A score whose counts enter by the maximal log-likelihood of the rows."""
+
+    def cell(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return ``n log n``."""
+        return np.asarray(xlogy(counts, counts), np.float64)
+
+    def configuration(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return what :meth:`cell` does."""
+        return self.cell(counts, r, q)
 
 
 @dataclass(frozen=True)
-class BIC:
+class BIC(_Likelihood):
     """Bayesian information criterion: log-likelihood minus ``log(N) / 2`` per free parameter."""
 
-    def compiled(self, n_rows: float) -> tuple[int, float, float]:
-        """Return the kernels' form, see :meth:`Score.compiled`."""
-        if n_rows < 1:
+    name = "bic"
+
+    def penalty(self, r: int, q: float, rows: float) -> float:
+        """Return ``log(N) / 2`` for each free parameter.
+
+        Raises
+        ------
+        DataError
+            When the total weight is less than 1.
+        """
+        if rows < 1:
             raise DataError(
-                f"BIC needs a total row weight of at least 1, found {n_rows}; its penalty "
+                f"BIC needs a total row weight of at least 1, found {rows}; its penalty "
                 "log(N) / 2 would be a reward"
             )
-        return LIKELIHOOD, 1.0, math.log(n_rows) / 2
+        return math.log(rows) / 2 * q * (r - 1)
 
 
 @dataclass(frozen=True)
-class AIC:
+class AIC(_Likelihood):
     """Akaike's information criterion: log-likelihood minus 1 per free parameter."""
 
-    def compiled(self, n_rows: float) -> tuple[int, float, float]:
-        """Return the kernels' form, see :meth:`Score.compiled`."""
-        return LIKELIHOOD, 1.0, 1.0
+    name = "aic"
+
+    def penalty(self, r: int, q: float, rows: float) -> float:
+        """Return the number of free parameters."""
+        return q * (r - 1)
 
 
 @dataclass(frozen=True)
-class PenalisedLikelihood:
+class PenalisedLikelihood(_Likelihood):
     """Trade-off ``S_lambda = (1 - lambda) L - lambda size`` of total log-likelihood and size.
 
     Parameters
@@ -101,6 +164,7 @@ class PenalisedLikelihood:
         Weight of the number of free parameters, from 0 to 1.
     """
 
+    name = "penalised"
     lambda_: float
 
     def __post_init__(self) -> None:
@@ -108,9 +172,13 @@ class PenalisedLikelihood:
         if not 0 <= self.lambda_ <= 1:
             raise OptionError(f"lambda must lie between 0 and 1, found {self.lambda_}")
 
-    def compiled(self, n_rows: float) -> tuple[int, float, float]:
-        """Return the kernels' form, see :meth:`Score.compiled`."""
-        return LIKELIHOOD, 1.0 - self.lambda_, float(self.lambda_)
+    def cell(self, counts: Counts, r: int, q: float) -> Counts:
+        """Return ``(1 - lambda) n log n``."""
+        return (1 - self.lambda_) * super().cell(counts, r, q)
+
+    def penalty(self, r: int, q: float, rows: float) -> float:
+        """Return lambda for each free parameter."""
+        return self.lambda_ * q * (r - 1)
 
 
 def parse_score(name: str, *, ess: float = 1.0, lambda_: float | None = None) -> Score:
@@ -161,20 +229,71 @@ def as_score(value: Any, name: str = "score") -> Score:
     """
     if isinstance(value, str):
         return parse_score(value)
-    if hasattr(value, "compiled") and not isinstance(value, type):
-        score: Score = value
-        return score
-    raise refusal(name, "a score", value, "pass BDeu(ess=1), BIC(), 'bdeu', 'bic' or 'aic'")
+    if isinstance(value, Score):
+        return value
+    raise refusal(
+        name,
+        "a score",
+        value,
+        "pass BDeu(ess=1), BIC(), 'bdeu', 'bic', 'aic' or an instance of a subclass of Score",
+    )
 
 
 register(score=as_score)
 
 
-@kernel
-def observed_family_score(
-    counts: NDArray[np.float64], q: float, kind: int, a: float, b: float
-) -> float:
-    """Score a family from the counts of its observed parent configurations.
+def cell_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
+    """Return what counts of cells add to a family's score, an empty cell nothing.
+
+    Raises
+    ------
+    OptionError
+        When the score of some count is no number.
+    """
+    return _above_zero(score, "cell", score.cell, counts, r, q)
+
+
+def configuration_terms(score: Score, counts: Counts, r: int, q: float) -> Counts:
+    """Return what counts of configurations take from a family's score, an empty one nothing.
+
+    Raises
+    ------
+    OptionError
+        When the score of some count is no number.
+    """
+    return _above_zero(score, "configuration", score.configuration, counts, r, q)
+
+
+def _above_zero(
+    score: Score,
+    name: str,
+    function: Callable[[Counts, int, float], Counts],
+    counts: Counts,
+    r: int,
+    q: float,
+) -> Counts:
+    values = np.asarray(function(np.append(0.0, counts), r, q), np.float64)
+    if values.shape != (counts.size + 1,) or not np.isfinite(values).all():
+        raise OptionError(
+            f"score {score.name!r}: {name}(counts, r={r}, q={q:g}) must return a finite number for "
+            f"each of the counts, an array of shape ({counts.size + 1},); found "
+            f"shape {values.shape}, {np.count_nonzero(~np.isfinite(values))} values not finite"
+        )
+    above: Counts = values[1:] - values[0]
+    return above.reshape(counts.shape)
+
+
+def size_penalty(score: Score, r: int, q: float, rows: float) -> float:
+    """Return what a family without any rows loses: the penalty, less what empty cells add."""
+    zero = np.zeros(1)
+    empty_cell, empty_configuration = (
+        float(np.asarray(function(zero, r, q))[0]) for function in (score.cell, score.configuration)
+    )
+    return float(score.penalty(r, q, rows)) - q * (r * empty_cell - empty_configuration)
+
+
+def family_score(counts: Counts, q: float, score: Score, rows: float) -> float:
+    """Return the score of a family from its counts.
 
     Parameters
     ----------
@@ -183,34 +302,15 @@ def observed_family_score(
         of weight 0 may be left out.
     q
         Number of all parent configurations.
-    kind, a, b
-        The score, see :meth:`Score.compiled`.
+    score
+        The score.
+    rows
+        Total weight of the data.
     """
-    rows, r = counts.shape
-    score: float = -b * q * (r - 1)
-    for j in range(rows):
-        n_j = 0.0
-        for k in range(r):
-            n_j += counts[j, k]
-        if n_j <= 0.0:
-            continue
-        if kind == 0:
-            score += math.lgamma(a / q) - math.lgamma(a / q + n_j)
-        for k in range(r):
-            n_jk = counts[j, k]
-            if n_jk <= 0.0:
-                continue
-            if kind == 0:
-                score += math.lgamma(a / (q * r) + n_jk) - math.lgamma(a / (q * r))
-            else:
-                score += a * n_jk * math.log(n_jk / n_j)
-    return score
-
-
-@kernel
-def family_score(counts: NDArray[np.float64], kind: int, a: float, b: float) -> float:
-    """Score a family from its full table of counts, shape (q, r); see :meth:`Score.compiled`."""
-    return observed_family_score(counts, float(counts.shape[0]), kind, a, b)
+    r = counts.shape[1]
+    cells = cell_terms(score, counts.reshape(-1), r, q).sum()
+    configurations = configuration_terms(score, counts.sum(axis=1), r, q).sum()
+    return float(cells - configurations) - size_penalty(score, r, q, rows)
 
 
 @checked_arguments(parents=family)
@@ -245,13 +345,4 @@ def score_family(dataset: Dataset, child: int, parents: Sequence[int], score: Sc
             f"{dataset.n_variables - 1}"
         )
     counts = family_counts(dataset, child, parents)
-    q, r = n_configurations(dataset, parents), counts.shape[1]
-    kind, a, b = score.compiled(total_weight(dataset))
-    n_j = counts.sum(axis=1)
-    if kind == LIKELIHOOD:
-        shares = counts / np.maximum(n_j, np.finfo(np.float64).tiny)[:, None]
-        log_likelihood = xlogy(counts, shares).sum()
-        return float(a * log_likelihood - b * q * (r - 1))
-    states = gammaln(counts + a / (q * r)) - gammaln(a / (q * r))
-    configurations = gammaln(n_j + a / q) - gammaln(a / q)
-    return float(states.sum() - configurations.sum())
+    return family_score(counts, n_configurations(dataset, parents), score, total_weight(dataset))

@@ -40,6 +40,7 @@ class Stack(NamedTuple):
     totals: NDArray[np.float64]
     table: NDArray[np.float64]
     rest: NDArray[np.float64]
+    counts: NDArray[np.float64]
     numbers: NDArray[np.int32]
     depth: NDArray[np.int64]
 
@@ -84,6 +85,7 @@ def new_stack(rows: Rows, depth: int) -> Stack:
         np.zeros((depth + 1, width)),
         np.zeros(cells),
         np.zeros(width),
+        np.zeros(min(n, cells)),
         np.zeros(cells, np.int32),
         np.zeros(1, np.int64),
     )

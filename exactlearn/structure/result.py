@@ -81,8 +81,8 @@ def complete_score(table: Dataset, parents: Parents, score: Score) -> float:
 
 def _score(counts: Sequence[NDArray[np.float64]], score: Score, total: float) -> float:
     """Return the sum of the families' scores from their counts, the child's axis last."""
-    kind, a, b = score.compiled(total)
-    return sum(family_score(table.reshape(-1, table.shape[-1]), kind, a, b) for table in counts)
+    tables = [table.reshape(-1, table.shape[-1]) for table in counts]
+    return sum(family_score(table, float(len(table)), score, total) for table in tables)
 
 
 Variant = Literal["expected", "hard"]

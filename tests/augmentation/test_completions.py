@@ -15,6 +15,7 @@ from exactlearn.augmentation.task import merge_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
+from exactlearn.scoring.terms import TermTables
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BDeu(7.5), BIC(), AIC()]
@@ -135,7 +136,8 @@ def test_coordinate_ascent_climbs_to_a_single_cell_optimum(seed):
     states = data.cardinalities[data.missing_cells[:, 1]]
     start = rng.integers(states)
     parents, score = ((), (0,), (0, 1), (2,)), SCORES[seed % 4]
-    ascended = coordinate_ascent(data, start, parents, score)
+    tables = TermTables(score, data.cardinalities, data.row_weights)
+    ascended = coordinate_ascent(data, start, parents, tables)
     value = total_score(data.complete(ascended), parents, score)
     assert value >= total_score(data.complete(start), parents, score) - 1e-9
     for cell, r in enumerate(states):

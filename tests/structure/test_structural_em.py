@@ -115,7 +115,7 @@ def test_expected_ends_where_no_dag_scores_more(seed, score):
     assert best == pytest.approx(found.expected_score, rel=1e-6)
     # The observed score is the penalised likelihood of the observed cells, and rises each time.
     fitted = fit_em(table, found.parents, alpha=0.0, iterations=0, start=found.network)
-    _, _, b = score.compiled(table.n_rows)
+    b = score.penalty(2, 1.0, table.n_rows)
     size = found.network.representational_size
     assert found.observed_score == pytest.approx(fitted.log_likelihood - b * size)
     assert len(found.trace) == found.iterations - (not any(found.parents))

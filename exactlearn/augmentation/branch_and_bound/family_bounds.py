@@ -31,7 +31,7 @@ from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     list_incomplete_rows,
 )
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
-from exactlearn.augmentation.families import ScoreIncrements
+from exactlearn.augmentation.families import FamilyTerms
 
 ROUNDING = 1e-10
 """Least improvement worth a branch, relative to a family's score."""
@@ -177,7 +177,7 @@ def place_rows(
     child: int,
     members: NDArray[np.int32],
     table: MissingCells,
-    increments: ScoreIncrements,
+    terms: FamilyTerms,
     most_nodes: int,
     complete: bool,
 ) -> Placement:
@@ -186,10 +186,10 @@ def place_rows(
     Parameters
     ----------
     i, child, members
-        Number of the family in the score increments, its child, its parents padded with -1.
+        Number of the family in the terms, its child, its parents padded with -1.
     table
         The incomplete table and the Lagrange multipliers.
-    increments
+    terms
         The score.
     most_nodes
         Nodes of the search after which what is left is bounded; at :data:`WORK` cells for each
@@ -199,7 +199,7 @@ def place_rows(
         otherwise only the bound that the search begins with, and ``best`` is ``-inf``.
     """
     # count the complete rows, and list the places of the others
-    family, score = lay_out(i, child, members, table, increments)
+    family, score = lay_out(i, child, members, table, terms)
     counted, rows, n_cells = count_rows(family, table)
     score += counted
     incomplete = list_incomplete_rows(family, table, rows, n_cells)
@@ -265,7 +265,7 @@ def complete_family(
     child: int,
     members: NDArray[np.int32],
     table: MissingCells,
-    increments: ScoreIncrements,
+    terms: FamilyTerms,
     most_nodes: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
     """Return a family's local completion: its missing cells, their states, and the score.
@@ -273,7 +273,7 @@ def complete_family(
     Missing cells that the node has fixed are among them; the score is without multipliers. The
     parameters are those of :func:`place_rows`; shapes (k,), in the order of the missing cells.
     """
-    placed = place_rows(i, child, members, table, increments, most_nodes, True)
+    placed = place_rows(i, child, members, table, terms, most_nodes, True)
     columns = columns_of(child, members)
     state = np.full(len(table.rows), -1, np.int64)
     for v in columns:
@@ -299,7 +299,7 @@ def bound_families(
     children: NDArray[np.int32],
     members: NDArray[np.int32],
     table: MissingCells,
-    increments: ScoreIncrements,
+    terms: FamilyTerms,
     most_nodes: int,
 ) -> NDArray[np.float64]:
     """Return bounds on the best score of some families, shape (which,).
@@ -310,13 +310,11 @@ def bound_families(
         Numbers of the families, shape (which,).
     children, members
         Child and parents of all families, padded with -1, shapes (m,) and (m, most parents).
-    table, increments, most_nodes
+    table, terms, most_nodes
         As in :func:`place_rows`.
     """
     bounds = np.empty(len(which))
     for t in range(len(which)):
         i = which[t]
-        bounds[t] = place_rows(
-            i, children[i], members[i], table, increments, most_nodes, False
-        ).bound
+        bounds[t] = place_rows(i, children[i], members[i], table, terms, most_nodes, False).bound
     return bounds

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
-from exactlearn.augmentation.families import ScoreIncrements, parent_sets, tabulate_increments
+from exactlearn.augmentation.families import FamilyTerms, parent_sets
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
@@ -39,8 +39,8 @@ class IncompleteFamilies:
         Names of the variables.
     child, members
         Child and parents of each, padded with -1, shapes (m,) and (m, most parents).
-    increments
-        Their score increments.
+    terms
+        What their scores are made of.
     control
         Paused between blocks of bounds.
     """
@@ -48,7 +48,7 @@ class IncompleteFamilies:
     names: tuple[str, ...]
     child: NDArray[np.int32]
     members: NDArray[np.int32]
-    increments: ScoreIncrements
+    terms: FamilyTerms
     control: Incumbent = field(default_factory=Incumbent)
 
     @classmethod
@@ -73,11 +73,9 @@ class IncompleteFamilies:
             lists.append(members)
         members = np.concatenate(lists)
         children = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
-        weights = dataset.row_weights
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
-        compiled = task.score.compiled(float(weights.sum()))
-        increments = tabulate_increments(compiled, sizes, dataset.cardinalities[children], weights)
-        return cls(dataset.names, children, members, increments, control or Incumbent())
+        terms = FamilyTerms.of(task.tables, sizes, dataset.cardinalities[children])
+        return cls(dataset.names, children, members, terms, control or Incumbent())
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)
@@ -118,11 +116,8 @@ class IncompleteFamilies:
 
     def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
         """Return some of the families, shape (m,); every child must keep one."""
-        g = self.increments
-        increments = ScoreIncrements(g.kind, g.a, g.b, g.tables, g.rows[keep])
-        return IncompleteFamilies(
-            self.names, self.child[keep], self.members[keep], increments, self.control
-        )
+        child, members = self.child[keep], self.members[keep]
+        return IncompleteFamilies(self.names, child, members, self.terms.take(keep), self.control)
 
     @cached_property
     def flat(self) -> Families:
@@ -179,7 +174,7 @@ class IncompleteFamilies:
 
         def work(piece: int, _: None) -> NDArray[np.float64]:
             own = which[piece * size : (piece + 1) * size]
-            return bound_families(own, self.child, self.members, cells, self.increments, most_nodes)
+            return bound_families(own, self.child, self.members, cells, self.terms, most_nodes)
 
         found = [np.zeros(0)]
         for bounds in in_order(work, -(-len(which) // size), lambda: None, threads):

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
-from exactlearn.augmentation.families import ScoreIncrements, gain
+from exactlearn.augmentation.families import FamilyTerms, increment
+from exactlearn.scoring.terms import Functions
 
 
 class IncompleteRows(NamedTuple):
@@ -32,15 +33,13 @@ class IncompleteRows(NamedTuple):
 
 
 class FamilyTable(NamedTuple):
-    """The columns of a family, child first, its score increments, and its counts so far."""
+    """The columns of a family, child first, its two functions, and its counts so far."""
 
     columns: NDArray[np.int64]
     states: int
-    f: NDArray[np.float64]
-    g: NDArray[np.float64]
-    alphas: NDArray[np.float64]
-    kind: int
-    a: float
+    functions: Functions
+    f: int
+    g: int
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
 
@@ -50,9 +49,7 @@ def increment_at(family: FamilyTable, cell: int, w: float, ahead: float) -> floa
     """Return the score increment of weight in a cell that has more in it than counted so far."""
     j = cell // family.states
     n, m = family.counts[cell] + ahead, family.sums[j] + ahead
-    return gain(n, w, family.f, family.alphas[0], family.kind, family.a) - gain(
-        m, w, family.g, family.alphas[1], family.kind, family.a
-    )
+    return increment(family.functions, family.f, family.g, n, m, w)
 
 
 @kernel
@@ -77,18 +74,16 @@ def columns_of(child: int, members: NDArray[np.int32]) -> NDArray[np.int64]:
 
 @kernel
 def lay_out(
-    i: int, child: int, members: NDArray[np.int32], table: MissingCells, increments: ScoreIncrements
+    i: int, child: int, members: NDArray[np.int32], table: MissingCells, terms: FamilyTerms
 ) -> tuple[FamilyTable, float]:
     """Return family number ``i`` with an empty table, and the score of no rows at all."""
     columns = columns_of(child, members)
     r, q = table.cardinalities[child], 1
     for p in range(1, len(columns)):
         q *= table.cardinalities[columns[p]]
-    alphas = np.array([increments.a / (q * r), increments.a / q])
-    f, g = increments.tables[increments.rows[i, 0]], increments.tables[increments.rows[i, 1]]
     counts, sums = np.zeros(q * r), np.zeros(q)
-    family = FamilyTable(columns, r, f, g, alphas, increments.kind, increments.a, counts, sums)
-    return family, -increments.b * q * (r - 1)
+    f, g = terms.rows[i, 0], terms.rows[i, 1]
+    return FamilyTable(columns, r, terms.functions, f, g, counts, sums), -terms.penalty[i]
 
 
 @kernel

@@ -258,6 +258,6 @@ class NodeRelaxation:
         return LocalCompletion(
             number,
             *complete_family(
-                number, child, members, self.cells, self.families.increments, self.most_nodes
+                number, child, members, self.cells, self.families.terms, self.most_nodes
             ),
         )

@@ -250,7 +250,7 @@ def _votes(node: NodeRelaxation, chosen: _Chosen) -> NDArray[np.int64]:
 def _offer(task: Task, pool: SolutionPool, node: NodeRelaxation, chosen: _Chosen) -> None:
     filled = node.cells.filled
     values = np.where(filled >= 0, filled, _votes(node, chosen).argmax(axis=1))
-    values = coordinate_ascent(task.dataset, values, chosen.parents, task.score)
+    values = coordinate_ascent(task.dataset, values, chosen.parents, task.tables)
     pool.take(task.solution(chosen.parents, values))
 
 

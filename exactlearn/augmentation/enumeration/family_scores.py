@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.families import ParentSets, ScoreIncrements, gain, subset_without
+from exactlearn.augmentation.families import FamilyTerms, ParentSets, increment, subset_without
 
 
 class Options(NamedTuple):
@@ -111,13 +111,10 @@ class Family(NamedTuple):
     ----------
     columns, strides
         Variables, and what each parent's state adds to the configuration's number.
-    alphas
-        Pseudo-counts of a cell and of a configuration, shape (2,).
     """
 
     columns: NDArray[np.int64]
     strides: NDArray[np.int64]
-    alphas: NDArray[np.float64]
 
 
 class Counts(NamedTuple):
@@ -146,7 +143,7 @@ class Counts(NamedTuple):
 
 @kernel
 def _lay_out(
-    f: int, child: int, sets: ParentSets, table: Table, increments: ScoreIncrements, family: Family
+    f: int, child: int, sets: ParentSets, table: Table, terms: FamilyTerms, family: Family
 ) -> tuple[int, float]:
     """Fill in a family's columns; return their number and the score of no rows at all."""
     count, q = 1, 1
@@ -157,10 +154,7 @@ def _lay_out(
         family.strides[count] = q
         q *= table.cardinalities[v]
         count += 1
-    r = table.cardinalities[child]
-    family.alphas[0] = increments.a / (q * r)
-    family.alphas[1] = increments.a / q
-    return count, -increments.b * q * (r - 1)
+    return count, -terms.penalty[f]
 
 
 @kernel
@@ -170,18 +164,20 @@ def _add_row(
     w: float,
     r: int,
     f: int,
-    family: Family,
     counts: Counts,
-    increments: ScoreIncrements,
+    terms: FamilyTerms,
 ) -> float:
     """Add a row's weight (or take it away, if negative); return the change of the score."""
     cell = j * r + state
-    f_table, g_table = (
-        increments.tables[increments.rows[f, 0]],
-        increments.tables[increments.rows[f, 1]],
+    cell_function, configuration_function = terms.rows[f, 0], terms.rows[f, 1]
+    change = increment(
+        terms.functions,
+        cell_function,
+        configuration_function,
+        counts.cells[cell],
+        counts.sums[j],
+        w,
     )
-    change = gain(counts.cells[cell], w, f_table, family.alphas[0], increments.kind, increments.a)
-    change -= gain(counts.sums[j], w, g_table, family.alphas[1], increments.kind, increments.a)
     counts.cells[cell] += w
     counts.sums[j] += w
     return change
@@ -189,7 +185,7 @@ def _add_row(
 
 @kernel
 def _count_base(
-    f: int, count: int, family: Family, table: Table, counts: Counts, increments: ScoreIncrements
+    f: int, count: int, family: Family, table: Table, counts: Counts, terms: FamilyTerms
 ) -> float:
     """Count all rows under the base completion; return the score they add."""
     child = family.columns[0]
@@ -200,9 +196,7 @@ def _count_base(
         for p in range(1, count):
             j += family.strides[p] * table.codes[family.columns[p], u]
         counts.configuration[u] = j
-        score += _add_row(
-            j, table.codes[child, u], table.weights[u], r, f, family, counts, increments
-        )
+        score += _add_row(j, table.codes[child, u], table.weights[u], r, f, counts, terms)
     return score
 
 
@@ -247,7 +241,7 @@ def _move_rows(
 
 @kernel
 def _score_moved(
-    f: int, changed: int, family: Family, table: Table, counts: Counts, increments: ScoreIncrements
+    f: int, changed: int, family: Family, table: Table, counts: Counts, terms: FamilyTerms
 ) -> float:
     """Return the change of the score when the touched rows move; leave the counts as they were."""
     child = family.columns[0]
@@ -256,10 +250,8 @@ def _score_moved(
     for t in range(changed):
         u = counts.touched[t]
         w, state = table.weights[u], table.codes[child, u]
-        change += _add_row(counts.configuration[u], state, -w, r, f, family, counts, increments)
-        change += _add_row(
-            counts.moved[u], counts.moved_state[u], w, r, f, family, counts, increments
-        )
+        change += _add_row(counts.configuration[u], state, -w, r, f, counts, terms)
+        change += _add_row(counts.moved[u], counts.moved_state[u], w, r, f, counts, terms)
     for t in range(changed):
         u = counts.touched[t]
         w = table.weights[u]
@@ -277,7 +269,7 @@ def score_completions(
     child: int,
     sets: ParentSets,
     allowed: NDArray[np.bool_],
-    increments: ScoreIncrements,
+    terms: FamilyTerms,
     options: Options,
     combination_first: NDArray[np.int64],
     largest: int,
@@ -290,7 +282,7 @@ def score_completions(
         The base completion.
     child, sets, allowed
         The child, its parent sets, and which of them may be candidates.
-    score increments
+    terms
         The score.
     options
         The columns' options.
@@ -307,7 +299,7 @@ def score_completions(
     rows, width = len(table.weights), sets.members.shape[1] + 1
     total = combination_first[len(sets.members)]
     scores, best, keep = np.empty(total), np.empty(total), np.zeros(total, np.bool_)
-    family = Family(np.zeros(width, np.int64), np.zeros(width, np.int64), np.zeros(2))
+    family = Family(np.zeros(width, np.int64), np.zeros(width, np.int64))
     counts = Counts(
         np.zeros(largest), np.zeros(largest), np.zeros(rows, np.int64), np.zeros(rows, np.int64),
         np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_),
@@ -316,8 +308,8 @@ def score_completions(
     subset = np.zeros(width, np.int64)
     for f in range(len(sets.members)):
         # the score under the base completion, and the subsets that may dominate
-        count, base = _lay_out(f, child, sets, table, increments, family)
-        base += _count_base(f, count, family, table, counts, increments)
+        count, base = _lay_out(f, child, sets, table, terms, family)
+        base += _count_base(f, count, family, table, counts, terms)
         for p in range(1, count):
             subset[p] = subset_without(sets, f, count - 1, p - 1, child)
         # every other completion by the rows that it moves
@@ -325,7 +317,7 @@ def score_completions(
         more, index = True, combination_first[f]
         while more:
             changed = _move_rows(count, digits, family, table, counts, options)
-            score = base + _score_moved(f, changed, family, table, counts, increments)
+            score = base + _score_moved(f, changed, family, table, counts, terms)
             beaten = -np.inf
             for p in range(1, count):
                 rank = rank_without(p, count, family.columns, digits, options)

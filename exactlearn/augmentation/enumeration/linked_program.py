@@ -19,11 +19,12 @@ from exactlearn.augmentation.enumeration.family_scores import (
     combinations_at,
     score_completions,
 )
-from exactlearn.augmentation.families import FamilyRules, parent_sets, tabulate_increments
+from exactlearn.augmentation.families import FamilyRules, FamilyTerms, parent_sets
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.scores import Score
+from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers.problem import Problem, offsets
 
 
@@ -213,7 +214,7 @@ def _children(
 ) -> Iterator[_ChildCandidates]:
     weights = dataset.row_weights
     table = Table(columns.base, weights, dataset.cardinalities)
-    compiled = score.compiled(float(weights.sum()))
+    tables = TermTables(score, dataset.cardinalities, weights)
     for child, states in enumerate(dataset.cardinalities.tolist()):
         sets = parent_sets(dataset.n_variables, child, rules.max_parents)
         members = sets.members
@@ -223,7 +224,7 @@ def _children(
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         scores, keep = score_completions(
             table, child, sets, rules.allowed(child, members),
-            tabulate_increments(compiled, q, states, weights), columns.options, first,
+            FamilyTerms.of(tables, q, np.full(len(q), states)), columns.options, first,
             int(q.max()) * states,
         )  # fmt: skip
         kept = np.flatnonzero(keep)

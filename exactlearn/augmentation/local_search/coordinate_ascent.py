@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.families import term
+from exactlearn.augmentation.families import FamilyTerms, increment
 from exactlearn.augmentation.local_search.set_families import SetFamilies, best_after, best_family
 from exactlearn.augmentation.local_search.tabulation import (
     Rows,
@@ -24,7 +24,7 @@ from exactlearn.augmentation.local_search.tabulation import (
     holds,
 )
 from exactlearn.data.dataset import Dataset
-from exactlearn.scoring.scores import Score
+from exactlearn.scoring.terms import TermTables
 
 LEAST_GAIN = 1e-9
 """Least improvement that counts: smaller ones are rounding, and could cycle."""
@@ -61,7 +61,7 @@ def coordinate_ascent(
     dataset: Dataset,
     values: NDArray[np.int64],
     parents: Sequence[Sequence[int]],
-    score: Score,
+    scored: TermTables,
 ) -> NDArray[np.int64]:
     """Change single cells while that raises the score of the DAG; return the new completion.
 
@@ -73,15 +73,15 @@ def coordinate_ascent(
         The completion to begin with, one value for each missing cell.
     parents
         Parents of each variable.
-    score
-        The score.
+    scored
+        The score, tabulated for the table.
     """
     weights = dataset.row_weights
-    kind, a, _ = score.compiled(float(weights.sum()))
     codes = np.ascontiguousarray(dataset.complete(values).codes.T.astype(np.int16))
     tables = _empty_tables(codes, weights, dataset.cardinalities, parents)
     cells = dataset.missing_cells
-    _ascend(tables, cells, kind, a)
+    terms = FamilyTerms.of(scored, tables.sizes.astype(np.float64), dataset.cardinalities)
+    _ascend(tables, cells, terms)
     return codes[cells[:, 1], cells[:, 0]].astype(np.int64)
 
 
@@ -117,23 +117,20 @@ def _concerned(parents: NDArray[np.int64], v: int) -> NDArray[np.int64]:
 
 @kernel
 def _add_row(
-    tables: Tables, families: NDArray[np.int64], row: int, sign: float, kind: int, a: float
+    tables: Tables, families: NDArray[np.int64], row: int, sign: float, terms: FamilyTerms
 ) -> float:
     """Add (+1) or remove (-1) a row in some families; return the change of their scores."""
     change, w = 0.0, sign * tables.weights[row]
     for child in families:
-        r, q = tables.cardinalities[child], tables.sizes[child]
         j = 0
         for p in tables.parents[child]:
             if p >= 0:
                 j = j * tables.cardinalities[p] + tables.codes[p, row]
-        total = tables.first[child] + j * r
+        total = tables.first[child] + j * tables.cardinalities[child]
         cell = total + tables.codes[child, row]
-        alpha_jk, alpha_j = a / (q * r), a / q
-        change += term(tables.cells[cell] + w, alpha_jk, kind, a)
-        change -= term(tables.cells[cell], alpha_jk, kind, a)
-        change -= term(tables.sums[total] + w, alpha_j, kind, a)
-        change += term(tables.sums[total], alpha_j, kind, a)
+        n, m = tables.cells[cell], tables.sums[total]
+        f, g = terms.rows[child, 0], terms.rows[child, 1]
+        change += increment(terms.functions, f, g, n, m, w)
         tables.cells[cell] += w
         tables.sums[total] += w
     return change
@@ -141,37 +138,37 @@ def _add_row(
 
 @kernel
 def _ascend_cell(
-    tables: Tables, families: NDArray[np.int64], row: int, v: int, kind: int, a: float
+    tables: Tables, families: NDArray[np.int64], row: int, v: int, terms: FamilyTerms
 ) -> bool:
     """Give one cell its best value; tell whether that is a new one."""
     old = tables.codes[v, row]
-    lost = _add_row(tables, families, row, -1.0, kind, a)
+    lost = _add_row(tables, families, row, -1.0, terms)
     best, best_gain = old, LEAST_GAIN
     for state in range(tables.cardinalities[v]):
         if state == old:
             continue
         tables.codes[v, row] = state
-        gained = lost + _add_row(tables, families, row, 1.0, kind, a)
-        _add_row(tables, families, row, -1.0, kind, a)
+        gained = lost + _add_row(tables, families, row, 1.0, terms)
+        _add_row(tables, families, row, -1.0, terms)
         if gained > best_gain:
             best, best_gain = state, gained
     tables.codes[v, row] = best
-    _add_row(tables, families, row, 1.0, kind, a)
+    _add_row(tables, families, row, 1.0, terms)
     return bool(best != old)
 
 
 @kernel
-def _ascend(tables: Tables, cells: NDArray[np.int64], kind: int, a: float) -> None:
+def _ascend(tables: Tables, cells: NDArray[np.int64], terms: FamilyTerms) -> None:
     everything = np.arange(len(tables.codes))
     for row in range(len(tables.weights)):
-        _add_row(tables, everything, row, 1.0, kind, a)
+        _add_row(tables, everything, row, 1.0, terms)
     improved = True
     while improved:
         improved = False
         for c in range(len(cells)):
             v = cells[c, 1]
             families = _concerned(tables.parents, v)
-            if _ascend_cell(tables, families, cells[c, 0], v, kind, a):
+            if _ascend_cell(tables, families, cells[c, 0], v, terms):
                 improved = True
 
 

@@ -18,6 +18,7 @@ from exactlearn.augmentation.local_search.set_families import (
     family_scores,
     listed_families,
     some_families,
+    with_forms,
 )
 from exactlearn.augmentation.local_search.tabulation import (
     BLOCK,
@@ -34,6 +35,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.scores import Score
+from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem
 
 MOST_FAMILIES = 2**22
@@ -111,7 +113,10 @@ class FamilyStore:
         pause: Pause,
     ) -> "FamilyStore":
         rows = rows_of(dataset, values)
-        return cls(dataset, rows, tabulate(rows, members, score, pause), families, pause)
+        tables = TermTables(score, rows.cardinalities, rows.weights)
+        members, forms, terms, families = with_forms(members, families, rows.cardinalities, tables)
+        sets = tabulate(rows, members, forms, terms, pause)
+        return cls(dataset, rows, sets, families, pause)
 
     def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":
         """Return a store of some of the families, in the same order, with tables of its own."""

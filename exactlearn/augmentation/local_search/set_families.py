@@ -1,4 +1,4 @@
-"""Families whose scores are differences of two tabulated sets, and how changed cells change them.
+"""Families whose scores are differences of sums over two sets, and how changed cells change them.
 
 The sets are those of :mod:`exactlearn.augmentation.local_search.tabulation`. For multipliers ``l``
 of cluster inequalities (:mod:`exactlearn.solvers.lp.multipliers`) a network on the table with a
@@ -25,7 +25,9 @@ from exactlearn.augmentation.local_search.tabulation import (
     holders,
     holds,
     selected,
+    set_sizes,
 )
+from exactlearn.scoring.terms import Terms, TermTables
 from exactlearn.solvers.lp.multipliers import Multipliers, rewards
 from exactlearn.solvers.problem import Problem, offsets
 
@@ -40,6 +42,8 @@ class SetFamilies(NamedTuple):
     child, family, parents
         Each family's child, and the numbers of the sets of all its variables and of its parents,
         shape (families,).
+    penalty
+        The penalty of each family, shape (families,); 0 before the score is known.
     holding_first, holding
         The families that hold each variable, shapes (variables + 1,) and (total,).
     """
@@ -48,6 +52,7 @@ class SetFamilies(NamedTuple):
     child: NDArray[np.int32]
     family: NDArray[np.int32]
     parents: NDArray[np.int32]
+    penalty: NDArray[np.float64]
     holding_first: NDArray[np.int64]
     holding: NDArray[np.int32]
 
@@ -128,6 +133,7 @@ def _family_table(
         child=child.astype(np.int32),
         family=family.astype(np.int32),
         parents=parents.astype(np.int32),
+        penalty=np.zeros(len(child)),
         holding_first=holding_first,
         holding=holding,
     )
@@ -144,13 +150,44 @@ def some_families(
     number = np.cumsum(needed) - 1
     few = selected(sets, np.flatnonzero(needed), n)
     child = families.child[keep]
-    return few, _family_table(few.members, n, child, number[family], number[parents])
+    chosen = _family_table(few.members, n, child, number[family], number[parents])
+    return few, chosen._replace(penalty=families.penalty[keep])
+
+
+def with_forms(
+    members: NDArray[np.int32],
+    families: SetFamilies,
+    cardinalities: NDArray[np.int64],
+    tables: TermTables,
+) -> tuple[NDArray[np.int32], NDArray[np.int64], Terms, SetFamilies]:
+    """Tell which forms of function families sum over their sets, and give them their penalties.
+
+    Returns the sets, those with several forms several times, the form of each, the tabulated score
+    and the families. The first set stays the first.
+    """
+    sizes = set_sizes(cardinalities, members)
+    terms = tables.covering(np.unique(sizes))
+    n_forms, states = len(tables.forms), cardinalities[families.child]
+    family = families.family * n_forms + terms.cell[states]
+    parents = families.parents * n_forms + terms.configuration[states]
+    needed = np.unique(np.concatenate([[0], family, parents]))
+    at = np.searchsorted(terms.sizes, sizes[families.family])
+    return (
+        members[needed // n_forms],
+        needed % n_forms,
+        terms,
+        families._replace(
+            family=np.searchsorted(needed, family).astype(np.int32),
+            parents=np.searchsorted(needed, parents).astype(np.int32),
+            penalty=terms.penalty[at, states],
+        ),
+    )
 
 
 def family_scores(sets: Sets, families: SetFamilies) -> NDArray[np.float64]:
     """Return the score of each family, shape (families,)."""
     scores: NDArray[np.float64] = sets.values[families.family] - sets.values[families.parents]
-    return scores
+    return scores - families.penalty
 
 
 def rewarded(

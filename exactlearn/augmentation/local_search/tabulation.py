@@ -1,14 +1,9 @@
 """Contingency tables of sets of variables, kept up to date while single cells change.
 
-A family's score is a difference of two numbers, one for each set of variables: with ``n_c`` the
-counts of the configurations of a set ``S`` and ``m`` their number,
-
-- BDeu: ``G(S) = sum_c lgamma(n_c + ess / m) - lgamma(ess / m)``,
-- likelihood: ``G(S) = a * sum_c n_c log(n_c) - b m``,
-
-and child ``x`` with parents ``P`` scores ``G(P + x) - G(P)``. A changed cell of variable ``v``
-moves one row from one configuration to another in the tables of the sets that hold ``v``, so it
-costs two terms for each of them and no pass over the rows. Families that share a set share its
+A family's score is a difference of two sums, each over the table of a set of variables, less a
+penalty (:mod:`exactlearn.scoring.terms`). A changed cell of variable ``v`` moves one row from one
+configuration to another in the tables of the sets that hold ``v``, so it costs two terms for each
+of them and no pass over the rows. Families that share a set and its form of function share its
 table.
 """
 
@@ -16,16 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.families import term
 from exactlearn.augmentation.incumbent import Pause, no_pause
 from exactlearn.data.dataset import Dataset
-from exactlearn.scoring.scores import BAYESIAN, Score
-
-MOST_TERMS = 2**24
-"""Tabulated terms, 8 bytes each, beyond which all are evaluated when needed."""
+from exactlearn.scoring.terms import Functions, Terms, rise, value
 
 BLOCK = 2**24
 """Table cells that a kernel looks at, at most, between two pauses, about."""
@@ -55,15 +45,12 @@ class Sets(NamedTuple):
         Where each set's table begins, shape (sets + 1,), and the weight of each configuration, the
         last variable's state running fastest.
     values
-        ``G`` of each set, shape (sets,).
+        The sum over each set's table, shape (sets,).
     holding_first, holding, step
         The sets that hold each variable, shapes (variables + 1,) and (total,), and the variable's
         stride in each.
-    kind, a
-        The score, see :meth:`~exactlearn.scoring.scores.Score.compiled`.
-    term, alphas, terms
-        For each set, its row in ``alphas`` and ``terms``: the pseudo-count of a configuration, and
-        the terms of 0, 1, ... rows (of width 0 where weights are no whole numbers).
+    function, functions
+        The function that is summed over each set's table, shape (sets,), and all functions.
     """
 
     members: NDArray[np.int32]
@@ -74,11 +61,8 @@ class Sets(NamedTuple):
     holding_first: NDArray[np.int64]
     holding: NDArray[np.int32]
     step: NDArray[np.int32]
-    kind: int
-    a: float
-    term: NDArray[np.int32]
-    alphas: NDArray[np.float64]
-    terms: NDArray[np.float64]
+    function: NDArray[np.int64]
+    functions: Functions
 
 
 def rows_of(dataset: Dataset, values: NDArray[np.int64]) -> Rows:
@@ -101,7 +85,13 @@ def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
     return float(of_size.sum())
 
 
-def tabulate(rows: Rows, members: NDArray[np.int32], score: Score, pause: Pause = no_pause) -> Sets:
+def tabulate(
+    rows: Rows,
+    members: NDArray[np.int32],
+    forms: NDArray[np.int64],
+    terms: Terms,
+    pause: Pause = no_pause,
+) -> Sets:
     """Count the tables of sets of variables.
 
     Parameters
@@ -110,14 +100,14 @@ def tabulate(rows: Rows, members: NDArray[np.int32], score: Score, pause: Pause 
         The completed table.
     members
         The sets, see :class:`Sets`; the first is empty.
-    score
-        The score.
+    forms
+        The form of function to sum over the table of each, shape (sets,).
+    terms
+        The score, which knows the sizes of the sets.
     pause
         Called between blocks of sets; what it raises passes through.
     """
-    kind, a, b = score.compiled(float(rows.weights.sum()))
-    sizes = _sizes(rows.cardinalities, members)
-    distinct, row = np.unique(sizes, return_inverse=True)
+    sizes = set_sizes(rows.cardinalities, members)
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     strides = _strides(rows.cardinalities, members)
     holding_first, holding, place = holders(members, len(rows.cardinalities))
@@ -126,15 +116,12 @@ def tabulate(rows: Rows, members: NDArray[np.int32], score: Score, pause: Pause 
         strides=strides,
         first=first,
         cells=np.zeros(int(first[-1])),
-        values=-b * sizes,
+        values=np.zeros(len(members)),
         holding_first=holding_first,
         holding=holding,
         step=strides[holding, place],
-        kind=kind,
-        a=a,
-        term=row.reshape(-1).astype(np.int32),
-        alphas=a / distinct,
-        terms=_terms(kind, a, distinct, rows.weights),
+        function=terms.function[np.searchsorted(terms.sizes, sizes), forms],
+        functions=terms.functions,
     )
     columns, n_sets = np.ascontiguousarray(rows.codes.T), len(members)
     step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))
@@ -160,27 +147,15 @@ def selected(sets: Sets, kept: NDArray[np.int64], n: int) -> Sets:
         holding_first=holding_first,
         holding=holding,
         step=strides[holding, place],
-        term=sets.term[kept],
+        function=sets.function[kept],
     )
 
 
-def _sizes(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.float64]:
+def set_sizes(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the number of configurations of each set, shape (sets,)."""
     states = np.where(members >= 0, cardinalities[members], 1).astype(np.float64)
     sizes: NDArray[np.float64] = states.prod(axis=1)
     return sizes
-
-
-def _terms(
-    kind: int, a: float, sizes: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    total = weights.sum()
-    if (weights != np.round(weights)).any() or len(sizes) * (total + 1) > MOST_TERMS:
-        return np.zeros((len(sizes), 0))
-    counts = np.arange(int(total) + 1, dtype=np.float64)
-    if kind != BAYESIAN:
-        return np.tile(a * xlogy(counts, counts), (len(sizes), 1))
-    alphas = (a / sizes)[:, None]
-    return np.asarray(gammaln(counts + alphas) - gammaln(alphas), np.float64)
 
 
 def _strides(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -205,22 +180,12 @@ def holders(
 
 
 @kernel
-def _rise(
-    n: float, w: float, t: int, terms: NDArray[np.float64], alpha: float, kind: int, a: float
-) -> float:
-    """Return by how much a configuration's term rises from a weight of ``n`` to ``n + w``."""
-    if terms.shape[1]:
-        return float(terms[t, int(n + w + 0.5)] - terms[t, int(n + 0.5)])
-    return term(n + w, alpha, kind, a) - term(n, alpha, kind, a)
-
-
-@kernel
 def _count(
     sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64], begin: int, end: int
 ) -> None:
     """Count all rows, given by variable, and fill in the values of some sets."""
     members, strides, first, cells = sets.members, sets.strides, sets.first, sets.cells
-    values, terms = sets.values, sets.terms
+    values = sets.values
     place = np.empty(len(weights), np.int64)
     for s in range(begin, end):
         for u in range(len(place)):
@@ -233,17 +198,16 @@ def _count(
                 place[u] += stride * columns[v, u]
         for u in range(len(place)):
             cells[place[u]] += weights[u]
-        t = sets.term[s]
         for c in range(first[s], first[s + 1]):
             if cells[c] > 0.0:
-                values[s] += _rise(0.0, cells[c], t, terms, sets.alphas[t], sets.kind, sets.a)
+                values[s] += value(sets.functions, sets.function[s], cells[c])
 
 
 @kernel
 def gains(
     sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
 ) -> None:
-    """Fill in by how much ``G`` of each set that holds a cell's variable rises with a new state.
+    """Fill in by how much the sum of each set that holds a cell's variable rises with a new state.
 
     Parameters
     ----------
@@ -255,8 +219,9 @@ def gains(
         Where the differences go, shape (sets,); those of other sets are left as they are.
     """
     members, strides, first, cells = sets.members, sets.strides, sets.first, sets.cells
-    alphas, terms, kind, a = sets.alphas, sets.terms, sets.kind, sets.a
-    holding, step, row_of, codes = sets.holding, sets.step, sets.term, rows.codes
+    functions, function = sets.functions, sets.function
+    table, whole = functions.table, functions.table.shape[1] == functions.length
+    holding, step, codes = sets.holding, sets.step, rows.codes
     w, by = rows.weights[row], state - codes[row, variable]
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
         s = holding[at]
@@ -264,9 +229,12 @@ def gains(
         for p in range(members.shape[1]):  # the stride of padding is 0
             here += strides[s, p] * codes[row, members[s, p]]
         there = here + by * step[at]
-        t = row_of[s]
-        left = _rise(cells[here], -w, t, terms, alphas[t], kind, a)
-        change[s] = left + _rise(cells[there], w, t, terms, alphas[t], kind, a)
+        f, n, m = function[s], cells[here], cells[there]
+        if whole:
+            left = table[f, int(n - w)] - table[f, int(n)]
+            change[s] = left + table[f, int(m + w)] - table[f, int(m)]
+        else:
+            change[s] = rise(functions, f, n, -w) + rise(functions, f, m, w)
 
 
 @kernel

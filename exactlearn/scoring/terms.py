@@ -1,0 +1,365 @@
+"""The functions of counts that make up a score, tabulated for kernels: none knows which score.
+
+A cell with ``n`` rows of a table over a set of ``m`` configurations adds ``f(n)`` to the score of a
+family with ``r`` states and ``q = m / r`` parent configurations; as a parent configuration, with
+``q = m``, it takes away ``g(n)``. So what a set of variables has a say in are sums over its table,
+one for each *form* of function: that of a cell or of a configuration, for each number of states of
+the child. Forms that agree at a sample of counts and sizes are one: BDeu and the likelihood scores
+have one form, K2 one for cells and one for the configurations of each number of states. The score
+of child ``x`` with parents ``P`` is then ``F(P + x) - G(P) - penalty``, and one table over
+``k + 1`` variables serves its ``k + 1`` families.
+
+Values are tabulated at whole counts up to a length, and beyond it, or between whole counts, by
+Chebyshev polynomials on intervals ``[2^i, 2^(i+1)]``, to about 15 digits (Trefethen 2019,
+"Approximation theory and approximation practice", theorem 8.2: the functions are analytic but for
+``n <= 0``, which is farther away than the interval is long). An empty cell has value 0.
+"""
+
+import math
+from collections.abc import Sequence
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.kernel import kernel
+from exactlearn.errors import OptionError
+from exactlearn.scoring.properties import properties
+from exactlearn.scoring.scores import (
+    Counts,
+    Score,
+    cell_terms,
+    configuration_terms,
+    size_penalty,
+)
+
+DEGREE = 20
+"""Degree of the polynomial on each interval."""
+SMALLEST = -50
+"""Below two to this power functions are taken to be linear; only rounding leaves such counts."""
+LEAST_WORK, LEAST_LENGTH = 2**18, 2**10
+"""Values that are always worth tabulating, and values of each function."""
+MOST_VALUES = 2**22
+"""Most tabulated values at whole counts, 8 bytes each, but for the least length of each."""
+ROUGH = 1e-7
+"""Share of a function's values in the highest polynomials from which on it is not smooth."""
+
+NOISE = 1e-11
+"""Absolute difference that may be rounding."""
+
+
+class Functions(NamedTuple):
+    """Functions of counts.
+
+    Attributes
+    ----------
+    table
+        Values at 0, 1, ..., ``length - 1``, then the Chebyshev coefficients on each interval
+        ``[2^(lowest + i), 2^(lowest + i + 1)]``, shape (functions, length + intervals * (degree +
+        1)). One array, because kernels count references to each that they hand on.
+    length, lowest
+        Number of values, and exponent of the first interval.
+    """
+
+    table: NDArray[np.float64]
+    length: int
+    lowest: int
+
+
+class Terms(NamedTuple):
+    """A score, tabulated for sets of some sizes.
+
+    Attributes
+    ----------
+    functions
+        The functions of counts.
+    sizes
+        Numbers of configurations of sets, increasing, shape (sizes,).
+    function
+        The function of each size and form, shape (sizes, forms).
+    cell, configuration
+        The form of a cell and of a parent configuration, by the child's number of states.
+    penalty, least_penalty
+        Penalty of a family over a set of each size, and at least that of its supersets, by size
+        and the child's number of states.
+    rate
+        What each distinct cell adds at most to a family and its supersets, by the child's number
+        of states; infinite where nothing is known.
+    has_entropy, has_penalty
+        Whether the score is a multiple of the log-likelihood less a multiple of the size, and
+        whether there is a penalty at all.
+    """
+
+    functions: Functions
+    sizes: NDArray[np.float64]
+    function: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    configuration: NDArray[np.int64]
+    penalty: NDArray[np.float64]
+    least_penalty: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    has_entropy: bool
+    has_penalty: bool
+
+
+@kernel
+def value(functions: Functions, i: int, n: float) -> float:
+    """Return the value of function ``i`` at a count."""
+    whole = int(n)
+    if whole == n and 0 <= whole < functions.length:
+        return float(functions.table[i, whole])
+    return interpolated(functions, i, n)
+
+
+@kernel
+def rise(functions: Functions, i: int, n: float, w: float) -> float:
+    """Return by how much function ``i`` rises from a count of ``n`` to ``n + w``."""
+    if functions.table.shape[1] == functions.length:  # all counts are whole and tabulated
+        return float(functions.table[i, int(n + w)] - functions.table[i, int(n)])
+    return _interpolated_rise(functions, i, n, w)
+
+
+@kernel
+def _interpolated_rise(functions: Functions, i: int, n: float, w: float) -> float:
+    return value(functions, i, n + w) - value(functions, i, n)
+
+
+@kernel
+def interpolated(functions: Functions, i: int, n: float) -> float:
+    """Return the value of function ``i`` at a positive count by its polynomials; 0 at others."""
+    smallest = math.ldexp(1.0, functions.lowest)
+    share = min(1.0, max(0.0, n / smallest))
+    n = max(n, smallest)
+    intervals = (functions.table.shape[1] - functions.length) // (DEGREE + 1)
+    interval = min(math.frexp(n)[1] - 1 - functions.lowest, intervals - 1)
+    first = functions.length + interval * (DEGREE + 1)
+    x = 2.0 * math.ldexp(n, -(functions.lowest + interval)) - 3.0
+    high, low = 0.0, 0.0
+    for k in range(DEGREE, 0, -1):
+        high, low = functions.table[i, first + k] + 2.0 * x * high - low, high
+    return float(share * (functions.table[i, first] + x * high - low))
+
+
+@kernel
+def find(sizes: NDArray[np.float64], size: float) -> int:
+    """Return the place of a size, or -1."""
+    low, high = 0, len(sizes)
+    while low < high:
+        middle = (low + high) // 2
+        if sizes[middle] < size:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(sizes) and sizes[low] == size else -1
+
+
+class Form(NamedTuple):
+    """A function of counts for tables of any size: of cells, or of parent configurations.
+
+    Parameters
+    ----------
+    of_cells
+        Which of the two.
+    states
+        Number of states of the child.
+    """
+
+    of_cells: bool
+    states: int
+
+    def fits(self, size: float) -> bool:
+        """Return whether a child with that number of states can be in a set of this size."""
+        return not self.of_cells or size % self.states == 0 or size > 2.0**53
+
+    def __call__(self, score: Score, counts: Counts, size: float) -> Counts:
+        """Return the values at counts in a table of that size."""
+        if self.of_cells:
+            return cell_terms(score, counts, self.states, size / self.states)
+        return configuration_terms(score, counts, self.states, size)
+
+
+def same(a: Counts, b: Counts) -> bool:
+    """Return whether values of functions agree but for rounding."""
+    return bool(np.allclose(a, b, rtol=1e-12, atol=1e-12))
+
+
+class TermTables:
+    """The functions of a score for one table of data, tabulated as sizes of sets turn up.
+
+    Parameters
+    ----------
+    score
+        The score.
+    cardinalities
+        Numbers of states of the variables.
+    weights
+        Weights of the rows.
+    n_sizes
+        How many sizes to expect, about.
+    work
+        Values at whole counts worth tabulating.
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        cardinalities: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        *,
+        n_sizes: int = 1,
+        work: int = MOST_VALUES,
+    ) -> None:
+        self.score, self.total = score, float(weights.sum())
+        self.states = np.unique(cardinalities).tolist()
+        self._known = properties(score, cardinalities, weights)
+        self.is_whole = bool((weights == np.round(weights)).all())
+        probe = np.array([1.0, 2.0, 3.0, 5.0, 17.0, self.total, *([] if self.is_whole else [0.4])])
+        self._probe = np.unique(np.minimum(probe, max(1.0, self.total)))
+        self.forms: list[list[Form]] = []
+        for of_cells in (True, False):
+            for r in self.states:
+                self._sort_in(Form(of_cells, r))
+        self._varies = [self._depends_on_size(form[0]) for form in self.forms]
+        expected = sum(n_sizes if varies else 1 for varies in self._varies)
+        self._points = self._points_for(expected, max(LEAST_WORK, min(work, MOST_VALUES)))
+        self._constant: dict[int, int] = {}
+        self._lock = Lock()
+        self._terms = self._empty()
+
+    def covering(self, sizes: Sequence[float] | NDArray[np.float64]) -> Terms:
+        """Return the tabulated score, for these sizes of sets and those asked for before."""
+        with self._lock:
+            new = np.setdiff1d(np.asarray(sizes, np.float64), self._terms.sizes)
+            if len(new):
+                self._terms = self._extended(new)
+            return self._terms
+
+    def _sort_in(self, form: Form) -> None:
+        """Put a form to those that agree with it."""
+        for forms in self.forms:
+            common = float(math.lcm(form.states, forms[0].states))
+            if all(
+                same(*(f(self.score, self._probe, size) for f in (form, forms[0])))
+                for size in (common, 2 * common, 6 * common)
+            ):
+                forms.append(form)
+                return
+        self.forms.append([form])
+
+    def _depends_on_size(self, form: Form) -> bool:
+        sizes = form.states * np.array([1.0, 2.0, 6.0, 64.0])
+        first, *others = (form(self.score, self._probe, size) for size in sizes.tolist())
+        return not all(same(first, other) for other in others)
+
+    def _points_for(self, n_functions: int, work: int) -> "_Points":
+        """Choose where functions are tabulated and where they are interpolated."""
+        if not self.is_whole:
+            return _Points.of(1, SMALLEST, self.total)
+        length = int(min(self.total + 1, max(LEAST_LENGTH, work // n_functions)))
+        return _Points.of(length, math.frexp(length)[1] - 1, self.total)
+
+    def _empty(self) -> Terms:
+        known = self._known
+        cell, configuration, rate = (np.zeros(self.states[-1] + 1) for _ in range(3))
+        for number, forms in enumerate(self.forms):
+            for form in forms:
+                (cell if form.of_cells else configuration)[form.states] = number
+        rate[self.states] = [known.rates[r] for r in self.states]
+        points, width = self._points, self.states[-1] + 1
+        return Terms(
+            Functions(
+                np.zeros((0, points.length + len(points.nodes))), points.length, points.lowest
+            ),
+            np.zeros(0),
+            np.zeros((0, len(self.forms)), np.int64),
+            cell.astype(np.int64),
+            configuration.astype(np.int64),
+            np.zeros((0, width)),
+            np.zeros((0, width)),
+            rate,
+            known.has_entropy,
+            known.has_penalty,
+        )
+
+    def _extended(self, new: NDArray[np.float64]) -> Terms:
+        """Return the tabulated score for new sizes as well."""
+        old = self._terms
+        rows, count = [old.functions.table], len(old.functions.table)
+        function = np.zeros((len(new), len(self.forms)), np.int64)
+        for i, size in enumerate(new.tolist()):
+            for j, forms in enumerate(self.forms):
+                fitting = [form for form in forms if form.fits(size)]
+                if not self._varies[j] and j in self._constant:
+                    function[i, j] = self._constant[j]
+                elif fitting:
+                    rows.append(self._tabulated(fitting[0], size)[None, :])
+                    function[i, j] = self._constant[j] = count
+                    count += 1
+        sizes = np.concatenate([old.sizes, new])
+        order = np.argsort(sizes)
+        penalty, least = self._penalties(new)
+        return old._replace(
+            functions=old.functions._replace(table=np.concatenate(rows)),
+            sizes=sizes[order],
+            function=np.concatenate([old.function, function])[order],
+            penalty=np.concatenate([old.penalty, penalty])[order],
+            least_penalty=np.concatenate([old.least_penalty, least])[order],
+        )
+
+    def _tabulated(self, form: Form, size: float) -> NDArray[np.float64]:
+        """Return a function's values and then its coefficients."""
+        points = self._points
+        found = form(self.score, np.concatenate([points.whole, points.nodes]), size)
+        at_nodes = found[len(points.whole) :].reshape(-1, DEGREE + 1)
+        polynomials = at_nodes @ _TRANSFORM
+        highest = np.abs(polynomials[:, -3:]).max(axis=1)
+        rough = highest > ROUGH * np.abs(at_nodes).max(axis=1) + NOISE
+        if rough.any():
+            count = float(points.nodes.reshape(-1, DEGREE + 1)[rough.argmax()].mean())
+            name = "cell" if form.of_cells else "configuration"
+            raise OptionError(
+                f"score {self.score.name!r}: {name}(counts, r={form.states}, q) is not smooth at "
+                f"counts about {count:g}, where it is interpolated; it must accept any real counts"
+            )
+        return np.concatenate([[0.0], found[: len(points.whole)], polynomials.reshape(-1)])
+
+    def _penalties(
+        self, sizes: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the penalties of families over sets of some sizes, and of their supersets."""
+        shape = len(sizes), self.states[-1] + 1
+        penalty, least = np.full(shape, np.nan), np.full(shape, np.nan)
+        for i, size in enumerate(sizes.tolist()):
+            for r in self.states:
+                if Form(True, r).fits(size):
+                    q = size / r
+                    penalty[i, r] = size_penalty(self.score, r, q, self.total)
+                    least[i, r] = size_penalty(self.score, r, q * self.states[0], self.total)
+        return penalty, least
+
+
+class _Points(NamedTuple):
+    """Where functions are evaluated: at whole counts but 0, and at the nodes of intervals."""
+
+    length: int
+    whole: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+    lowest: int
+
+    @classmethod
+    def of(cls, length: int, lowest: int, total: float) -> "_Points":
+        """Return whole counts below ``length``, and nodes from two to ``lowest`` on."""
+        whole = np.arange(1, length, dtype=np.float64)
+        is_needed = total >= length or lowest < 0
+        end = math.frexp(total)[1] if is_needed else lowest
+        starts = np.ldexp(1.0, np.arange(lowest, max(end, lowest + is_needed)))
+        return cls(length, whole, (starts[:, None] * (_NODES + 3) / 2).reshape(-1), lowest)
+
+
+_ANGLES = (np.arange(DEGREE + 1) + 0.5) * (np.pi / (DEGREE + 1))
+_NODES = np.cos(_ANGLES)
+_TRANSFORM = np.cos(np.outer(_ANGLES, np.arange(DEGREE + 1))) * (
+    np.where(np.arange(DEGREE + 1) > 0, 2.0, 1.0) / (DEGREE + 1)
+)
+"""From values at the nodes to Chebyshev coefficients, shape (degree + 1, degree + 1)."""
