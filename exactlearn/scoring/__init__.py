@@ -8,15 +8,17 @@ Name in the code Meaning                                     Shape              
 ``counts``       weight of rows by configuration and state   (configurations, r)  :math:`n_{ijk}`
 ``n_j``          weight of rows by configuration             (configurations,)    :math:`n_{ij}`
 ``total``        weight of all rows                          number               :math:`N`
-``a``, ``ess``   equivalent sample size of BDeu              number               :math:`\alpha`
+``ess``          equivalent sample size of BDeu              number               :math:`\alpha`
 ``lambda_``      weight of the number of parameters          number               :math:`\lambda`
-``b``            penalty for each free parameter             number               :math:`b`
-``term``, F      part of a score that belongs to one set     number               :math:`F(S)`
-``own``          term of the parents alone                   number               :math:`F(P)`
+``cell``, f      function of the count of a cell             (functions, counts)  :math:`f(n)`
+configuration,   function of the count of a configuration    (functions, counts)  :math:`g(n)`
+g
+``sums``, F      sums of functions over the table of a set   (sets, forms)        :math:`F(S)`
+``own``, G       sum over the table of the parents alone     number               :math:`G(P)`
 ``cells``        configurations of a set that rows have      number               :math:`K`
 ``ceiling``      bound on the scores of all supersets        number
 ================ =========================================== ==================== =================
 
-The score of child x with parents P is :math:`F(P + x) - F(P)`, less the penalty
-(:mod:`exactlearn.scoring.set_scores`).
+The score of child x with parents P is :math:`F(P + x) - G(P)`, less the penalty
+(:mod:`exactlearn.scoring.terms`).
 """
