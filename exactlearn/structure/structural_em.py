@@ -208,6 +208,8 @@ class _Alternation:
                 parents in seen or self._is_best(current, table, result)
             ):
                 return True
+            if self.offered and self.incumbent.is_stopped:
+                raise LimitReachedError
             network = self._fitted(table, parents, random=not seen)
             fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
             self._offer(fitted)
