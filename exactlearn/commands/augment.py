@@ -78,7 +78,7 @@ def run(options: Augment, output: Output) -> None:
     result = run_search(
         output,
         options.method,
-        lambda on_event: learn_incomplete(data, options, options, on_event, start=start),
+        lambda on_event: learn_incomplete(data, options, on_event, start=start),
         artifacts,
     )
     if result.unproven is not None:
@@ -147,7 +147,7 @@ def _alternatives_record(
 
     Ctrl-C, or SIGTERM, ends that: what is not found by then is left out.
     """
-    options: dict[str, Any] = dict(incomplete_options(data, wanted, wanted))
+    options: dict[str, Any] = dict(incomplete_options(data, wanted))
     del options["starts"]
     options["on_event"] = on_event
     record: dict[str, Any] = {}

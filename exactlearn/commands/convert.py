@@ -74,7 +74,7 @@ def _rewrite_scores(source: Path, target: Path) -> None:
 
 def _table_writers(options: Convert) -> dict[str, Writer]:
     def write_score_file(source: Path, target: Path) -> None:
-        write_scores(learning_problem(load(source, options), options, options), target)
+        write_scores(learning_problem(load(source, options), options), target)
 
     def write_table(source: Path, target: Path) -> None:
         write_dataset(load(source, options), target)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands.declarations import Imputing
+from exactlearn.commands.declarations import Augment, Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.sections import (
-    Climbing,
+    CompleteLearning,
     Criterion,
+    IncompleteLearning,
     Reading,
-    Search,
     Selection,
 )
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -219,31 +219,27 @@ class Scored:
         return lambda event: on_event(event._replace(bound=inf))
 
 
-def scored_problem(
-    dataset: Dataset, criterion: Criterion, search: Selection, *, every: bool = False
-) -> Scored:
+def scored_problem(dataset: Dataset, options: CompleteLearning, *, every: bool = False) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
-    begun, limit = monotonic(), search.time_limit
+    begun, limit = monotonic(), options.time_limit
     with SearchControl().running() as control:
         problem = learning_problem(
             dataset,
-            criterion,
-            search,
+            options,
             every=every,
             scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
             control=control,
         )
     if control.is_stopped:
-        search = replace(search, time_limit=AFTER_INTERRUPT)
+        options = replace(options, time_limit=AFTER_INTERRUPT)
     elif limit is not None:
-        search = replace(search, time_limit=max(0.0, limit - (monotonic() - begun)))
-    return Scored(problem=problem, search=search, limit=limit, interrupted=control.is_stopped)
+        options = replace(options, time_limit=max(0.0, limit - (monotonic() - begun)))
+    return Scored(problem=problem, search=options, limit=limit, interrupted=control.is_stopped)
 
 
 def learning_problem(
     dataset: Dataset,
-    criterion: Criterion,
-    search: Selection,
+    options: CompleteLearning,
     *,
     every: bool = False,
     scoring_limit: float | None = None,
@@ -253,7 +249,7 @@ def learning_problem(
 
     Parameters
     ----------
-    dataset, criterion, search
+    dataset, options
         What is declared.
     every
         Keep parent sets that are never part of a best network, for other networks than that.
@@ -265,25 +261,25 @@ def learning_problem(
     OptionError
         When one variable is allowed more parents than all are.
     """
-    found = constraints(search, dataset.names)
-    for name, most in search.max_parents_of.items():
-        if criterion.most_parents is not None and most > criterion.most_parents:
+    found = constraints(options, dataset.names)
+    for name, most in options.max_parents_of.items():
+        if options.most_parents is not None and most > options.most_parents:
             raise OptionError(
                 f"max_parents_of: {name!r} may have {most} parents, but no variable more than "
-                f"max_parents = {criterion.max_parents}; raise that, or lower this"
+                f"max_parents = {options.max_parents}; raise that, or lower this"
             )
     declared, required = found["constraints"], found["required"]
     # A set that is dominated by a subset is of no use where arcs may always be taken away; and a
     # conflict of several constraints is named rightly only where none of them chose the candidates.
     prune = not every and all(c.removable for c in declared) and not (declared and required)
     ruled_out = [c.forbidden_arcs for c in declared if prune]
-    seconds = criterion.scoring_time
+    seconds = options.scoring_time
     if seconds is not None and scoring_limit is not None:
         seconds = min(seconds, scoring_limit)
     problem = candidate_parent_sets(
         dataset,
-        score_of(criterion),
-        max_parents=criterion.most_parents,
+        score_of(options),
+        max_parents=options.most_parents,
         budget=Budget(seconds=seconds) if seconds else None,
         required=() if declared else required,
         forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
@@ -320,9 +316,7 @@ class IncompleteOptions(Arcs):
     seed: int
 
 
-def incomplete_options(
-    dataset: Dataset, criterion: Criterion, search: Climbing
-) -> IncompleteOptions:
+def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> IncompleteOptions:
     """Return what is declared for learning from a table with missing cells.
 
     Raises
@@ -333,27 +327,26 @@ def incomplete_options(
     InfeasibleError
         As :func:`arc_constraints`.
     """
-    if criterion.scoring_time is not None:
+    if options.scoring_time is not None:
         raise OptionError(
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "
             "max_parents if there are too many families"
         )
     return IncompleteOptions(
-        score=score_of(criterion),
-        max_parents=criterion.most_parents_among(dataset.n_variables),
-        t=search.t,
-        starts=search.starts,
-        solver=search.solver,
-        time_limit=search.time_limit,
-        seed=search.seed,
-        **arc_constraints(search, dataset.names),
+        score=score_of(options),
+        max_parents=options.most_parents_among(dataset.n_variables),
+        t=options.t,
+        starts=options.starts,
+        solver=options.solver,
+        time_limit=options.time_limit,
+        seed=options.seed,
+        **arc_constraints(options, dataset.names),
     )
 
 
 def learn_incomplete(
     dataset: Dataset,
-    criterion: Criterion,
-    search: Search,
+    options: Augment,
     on_event: OnEvent | None = None,
     *,
     start: NDArray[np.int64] | None = None,
@@ -367,13 +360,13 @@ def learn_incomplete(
     """
     from exactlearn.augmentation import augment  # takes long to import
 
-    options = incomplete_options(dataset, criterion, search)
-    return augment(dataset, method=search.method, start=start, on_event=on_event, **options)
+    how = incomplete_options(dataset, options)
+    return augment(dataset, method=options.method, start=start, on_event=on_event, **how)
 
 
 def learning(
     dataset: Dataset,
-    wanted: Imputing,
+    options: Imputing,
     on_event: OnEvent,
     missingness: "Missingness" = "ignored",
 ) -> "Learning":
@@ -386,12 +379,12 @@ def learning(
     """
     from exactlearn.imputation.learning import Learning  # takes long to import
 
-    options = incomplete_options(dataset, wanted, wanted)
+    how = incomplete_options(dataset, options)
     return Learning(
-        learner=wanted.learner,
-        networks=wanted.networks,
-        alpha=wanted.smoothing,
+        learner=options.learner,
+        networks=options.networks,
+        alpha=options.smoothing,
         missingness=missingness,
         on_event=on_event,
-        **options,
+        **how,
     )

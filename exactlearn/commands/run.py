@@ -208,7 +208,7 @@ def _learn(
 
 def _searched(run: Run, data: Dataset, output: Output, artifacts: Any) -> Learned:
     if data.is_complete:
-        scored = scored_problem(data, run.score, run.search)
+        scored = scored_problem(data, run.learning)
 
         def solve(on_event: OnEvent) -> Learned:
             found = learn_complete(scored.problem, scored.search, scored.listener(on_event))
@@ -217,7 +217,7 @@ def _searched(run: Run, data: Dataset, output: Output, artifacts: Any) -> Learne
         return run_search(output, "solving", solve, artifacts)
 
     def augment(on_event: OnEvent) -> Learned:
-        return learn_incomplete(data, run.score, run.search, on_event)
+        return learn_incomplete(data, run.learning, on_event)
 
     return run_search(output, run.search.method, augment, artifacts)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn.commands import COMMANDS
+from exactlearn.commands.declarations import Augment
 from exactlearn.commands.declare import Declared, option
 from exactlearn.commands.sections import (
     Criterion,
@@ -73,6 +74,12 @@ class Run(Declared):
     queries: tuple[Queries, ...] = ()
     figures: Figures = field(default_factory=Figures)
     steps: tuple[Step, ...] = field(default=(), metadata={"apart": True})
+
+    @property
+    def learning(self) -> Augment:
+        """The sections on learning as the options of one command."""
+        sections = (vars(section) for section in (self.score, self.search, self.network))
+        return Augment(source=self.data.file, **{k: v for own in sections for k, v in own.items()})
 
     def to_toml(self) -> str:
         """Return the text of the run file, every default filled in."""

@@ -114,7 +114,7 @@ def _read(
         return None, Scored(problem=problem, search=options)
     data = _complete(load(path, options), options.source)
     stage(f"scoring {data.n_variables} variables")
-    return data, scored_problem(data, options, options, every=options.lists)
+    return data, scored_problem(data, options, every=options.lists)
 
 
 def _also(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:

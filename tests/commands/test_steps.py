@@ -11,6 +11,7 @@ from exactlearn.commands import COMMANDS, Command, options_of
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.declare import Declared, argument, option
 from exactlearn.commands.runs import read_run, run_from
+from exactlearn.commands.search import leave
 from exactlearn.commands.steps import is_step
 from exactlearn.errors import OptionError
 from tests.command_line import fails, run, run_json
@@ -267,3 +268,30 @@ def test_a_new_command_is_one_entry(monkeypatch, tmp_path):
     )
     record = run_json("run", tmp_path / "x.toml", "-o", tmp_path / "out", "-q")
     assert record["steps"] == [{"command": "greet", "output": None, "text": "Hello Bob. "}]
+
+
+def test_an_interrupted_step_is_the_last_one(monkeypatch, tmp_path):
+    """A limit is no reason to stop, but the exit status says so."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class End(Declared):
+        """End in some way."""
+
+        status: str = argument("STATUS")
+
+    def end(options, output):
+        output.answer({"status": options.status})
+        leave(options.status)
+
+    monkeypatch.setitem(COMMANDS, "end", Command("End.", End, end))
+    text = "pipeline = false\n[data]\nfile = 'x.csv'\n"
+    for statuses, exit_status, taken in (
+        (("feasible", "optimal"), 3, 2),
+        (("feasible", "interrupted", "optimal"), 130, 2),
+    ):
+        entries = "".join(f"[[end]]\nstatus = '{status}'\n" for status in statuses)
+        (tmp_path / "x.toml").write_text(text + entries)
+        words = ("run", tmp_path / "x.toml", "-o", tmp_path / "out", "-q")
+        record = run_json(*words, status=exit_status)
+        assert [step["status"] for step in record["steps"]] == list(statuses[:taken])
+        assert json.loads((tmp_path / "out" / "result.json").read_text()) == record
