@@ -299,11 +299,11 @@ class Partition:
         if result.status == "infeasible":
             node.bound = min(node.bound, least)
             return None
-        if result.status == "optimal":
-            return result
         node.bound = min(node.bound, max(least, result.bound + pricing.refund))
         if self._is_unwanted(node.bound):
             return None
+        if result.status == "optimal":
+            return result
         if self.control.is_over:
             self._end(node, self.control.status)
             return None
