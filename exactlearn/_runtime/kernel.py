@@ -28,7 +28,7 @@ from typing import IO, Any, TypeVar, cast
 
 import numba
 from numba.core import event
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
@@ -287,8 +287,30 @@ class _CheckedFiles(IndexDataCacheFile):
         return pickle.loads(dumped)
 
 
+class _Results(CompileResultCacheImpl):
+    """What is kept of a compilation: its result, and the constants that its entry boxes with.
+
+    Numba has one environment of constants for each function. Where that is read first with a kernel
+    that calls the function, it lacks those of the function's own entry from Python.
+    """
+
+    def reduce(self, cres: Any) -> Any:
+        """Return what is written."""
+        return list(cres.environment.consts), super().reduce(cres)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Return the result of the compilation that was written."""
+        constants, reduced = payload
+        result = super().rebuild(target_context, reduced)
+        known = result.environment.consts
+        known.extend(constants[len(known) :])
+        return result
+
+
 class KernelCache(FunctionCache):
     """The cache of a kernel; damaged files count as absent, and are written anew."""
+
+    _impl_class = _Results
 
     is_kept = True
     """Whether what is compiled now is kept."""

@@ -84,6 +84,16 @@ def test_code_that_is_linked_raises_and_recurs_also_when_it_comes_from_the_disk(
         assert start(tmp_path, tried).communicate()[0].split() == ["10", "10", "too", "large"]
 
 
+def test_a_kernel_that_returns_an_array_is_read_after_one_that_calls_it(tmp_path):
+    """The kernel's constants were lost: its type of numbers was NULL."""
+    kernels = INNER.format(1) + "\n@kernel\ndef outer(x):\n    return inner(x).sum()\n"
+    (tmp_path / "outer_kernel.py").write_text(kernels)
+    called = "import numpy as np; from outer_kernel import inner; a = np.zeros(2); "
+    called += "print(outer(a), inner(a).sum())"
+    for _ in range(2):
+        assert start(tmp_path, called).communicate()[0].strip() == "2.0 2.0"
+
+
 def test_only_what_python_calls_becomes_machine_code(tmp_path):
     (tmp_path / "outer_kernel.py").write_text(OUTER)
     (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
