@@ -203,7 +203,7 @@ def score_sets(
     """
     required, forbidden, n_required, prune, slack = rules
     choose, lower, level, last = lattice
-    cardinalities, sums = rows.cardinalities, np.empty(terms.function.shape[1])
+    cardinalities, rate, sums = rows.cardinalities, terms.rate, np.empty(terms.function.shape[1])
     numbers, size = found.numbers, joined.sets.shape[1]
     best, own = np.empty(size), np.empty(size)
     ranks, nodes = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -235,7 +235,7 @@ def score_sets(
                 families &= ~(1 << t)
                 continue
             penalty = terms.penalty[size_at, r]
-            if prune and ceiling(terms, penalty, r, cells) + slack <= best[t]:
+            if prune and ceiling(rate[r], penalty, cells) + slack <= best[t]:
                 families &= ~(1 << t)
                 continue
             if n_required[child] and not _has_required(subset, t, required, n_required[child]):
@@ -284,7 +284,7 @@ def score_sets(
                 _emit(subset, t, score, found)
             best[t] = max(best[t], score)
             above = terms.least_penalty[size_at, r]
-            if prune and ceiling(terms, above, r, cells) + slack <= best[t]:
+            if prune and ceiling(rate[r], above, cells) + slack <= best[t]:
                 families &= ~(1 << t)
         # The set stays for the next level while some family is open.
         if not last and (families or wanted):

@@ -96,7 +96,7 @@ def _score_node(
     space = tree.space[node] * added
     best = _best_part(child, tree, node, place)
     penalty = _penalty(space, r, terms)
-    if ceiling(terms, penalty, r, tree.cells[node]) + slack <= best:
+    if ceiling(terms.rate[r], penalty, tree.cells[node]) + slack <= best:
         return -1
     sums = np.empty(terms.function.shape[1])
     cells = set_sums(_family(child, tree, node, place), rows, stack, terms, sums)
@@ -156,7 +156,7 @@ def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) ->
     if tree.depth[node] + len(child.required) >= child.max_parents:
         return True
     r = rows.cardinalities[child.child]
-    highest = ceiling(terms, _penalty(tree.space[node], r, terms), r, tree.cells[node])
+    highest = ceiling(terms.rate[r], _penalty(tree.space[node], r, terms), tree.cells[node])
     return bool(highest + child.slack <= tree.best[node])
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
 from exactlearn.scoring.set_tables import Rows, Stack, climb, complete, count, n_cells
-from exactlearn.scoring.terms import Functions, Terms, find, value
+from exactlearn.scoring.terms import Functions, Terms, find, interpolated
 
 SIZE_LIMIT = 2**12
 """Most table sizes to list."""
@@ -49,11 +49,15 @@ def _add(total: float, error: float, value: float) -> tuple[float, float]:
 @kernel
 def _sum(functions: Functions, i: int, counts: NDArray[np.float64], n_counts: int) -> float:
     """Return the sum of a function over the first ones of some counts."""
-    total, error = 0.0, 0.0
+    table, length, total, error = functions.table, functions.length, 0.0, 0.0
     for c in range(n_counts):
         n = counts[c]
         if n > 0:
-            total, error = _add(total, error, value(functions, i, n))
+            whole = int(n)
+            if whole == n and whole < length:
+                total, error = _add(total, error, table[i, whole])
+            else:
+                total, error = _add(total, error, interpolated(functions, i, n))
     return total + error
 
 
@@ -152,13 +156,13 @@ def prefix_sum(depth: int, size: float, form: int, stack: Stack, terms: Terms) -
 
 
 @kernel
-def ceiling(terms: Terms, penalty: float, r: int, cells: float) -> float:
+def ceiling(rate: float, penalty: float, cells: float) -> float:
     """Bound the scores of a family and of all its supersets from above.
 
-    ``cells`` is at most the number of observed configurations of the family, ``penalty`` at most
-    what the family loses by its size.
+    ``rate`` is what each distinct cell adds at most, ``cells`` at most the number of observed
+    configurations of the family, ``penalty`` at most what the family loses by its size.
     """
-    return float(cells * terms.rate[r] - penalty)
+    return cells * rate - penalty
 
 
 @kernel

@@ -165,7 +165,7 @@ def test_no_superset_exceeds_the_ceiling(score, seed, weighted):
             q = float(np.prod(data.cardinalities[list(parents)]))
             terms = terms_of.covering([q * r])
             penalty = terms.penalty[np.searchsorted(terms.sizes, q * r), r]
-            bound = ceiling.py_func(terms, penalty, r, cells)
+            bound = ceiling.py_func(terms.rate[r], penalty, cells)
             above = [table[s] for s in table if set(s) >= set(parents)]
             assert max(above) <= bound + 1e-8
 
