@@ -203,7 +203,12 @@ def score_sets(
     """
     required, forbidden, n_required, prune, slack = rules
     choose, lower, level, last = lattice
-    cardinalities, rate, sums = rows.cardinalities, terms.rate, np.empty(terms.function.shape[1])
+    sizes, cardinalities, rate, sums = (
+        terms.sizes,
+        rows.cardinalities,
+        terms.rate,
+        np.empty(terms.function.shape[1]),
+    )
     numbers, size = found.numbers, joined.sets.shape[1]
     best, own = np.empty(size), np.empty(size)
     ranks, nodes = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -218,7 +223,7 @@ def score_sets(
         )
         if families == 0:
             continue
-        size_at = find_size(terms.sizes, n_cells(subset, cardinalities))
+        size_at = find_size(sizes, n_cells(subset, cardinalities))
         cells = 0.0
         for u in range(size):
             if nodes[u] >= 0:
@@ -247,7 +252,15 @@ def score_sets(
             if np.isnan(own[t]):
                 slot = ranks[t] & (len(scratch.keys) - 1)
                 if scratch.keys[slot] != ranks[t]:
-                    set_sums(others, rows, scratch.parent_stack, terms, scratch.sums[slot])
+                    parents_at = find_size(sizes, n_cells(others, cardinalities))
+                    set_sums(
+                        others,
+                        rows,
+                        scratch.parent_stack,
+                        terms.functions,
+                        terms.function[parents_at],
+                        scratch.sums[slot],
+                    )
                     scratch.keys[slot] = ranks[t]
                     numbers[3] += 1
                 own[t] = scratch.sums[slot, form]
@@ -273,7 +286,8 @@ def score_sets(
         cells = 0.0
         sums[:] = np.nan
         if wanted:
-            cells = set_sums(subset, rows, scratch.stack, terms, sums)
+            functions, chosen = terms.functions, terms.function[size_at]
+            cells = set_sums(subset, rows, scratch.stack, functions, chosen, sums)
             numbers[3] += 1
         for t in range(size):
             if wanted >> t & 1 == 0:

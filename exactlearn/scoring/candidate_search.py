@@ -95,13 +95,15 @@ def _score_node(
     added = rows.cardinalities[child.parents[place]]
     space = tree.space[node] * added
     best = _best_part(child, tree, node, place)
-    penalty = _penalty(space, r, terms)
+    at, own_at = find(terms.sizes, space * r), find(terms.sizes, space)
+    penalty = terms.penalty[at, r]
     if ceiling(terms.rate[r], penalty, tree.cells[node]) + slack <= best:
         return -1
     sums = np.empty(terms.function.shape[1])
-    cells = set_sums(_family(child, tree, node, place), rows, stack, terms, sums)
+    functions, family = terms.functions, _family(child, tree, node, place)
+    cells = set_sums(family, rows, stack, functions, terms.function[at], sums)
     depth = len(child.required) + tree.depth[node] + 1
-    own = prefix_sum(depth, space, terms.configuration[r], stack, terms)
+    own = prefix_sum(depth, stack, functions, terms.function[own_at, terms.configuration[r]])
     numbers[SCORED] += 1
     if terms.has_entropy and lacks_entropy(tree.own[node] - own, penalty, added, slack):
         return -1
@@ -115,12 +117,6 @@ def _score_node(
 
 
 @kernel
-def _penalty(space: float, r: int, terms: Terms) -> float:
-    """Return the penalty of a family with that many parent configurations."""
-    return float(terms.penalty[find(terms.sizes, space * r), r])
-
-
-@kernel
 def _likely_cost(space: float, r: int, rows: Rows) -> float:
     """Return about what a family's size costs in a score without penalty."""
     return float(0.5 * (r - 1) * space * math.log1p(rows.total / space))
@@ -130,7 +126,7 @@ def _likely_cost(space: float, r: int, rows: Rows) -> float:
 def _cost(space: float, r: int, rows: Rows, terms: Terms) -> float:
     """Return about what a family's size costs; its penalty, where there is one."""
     if terms.has_penalty:
-        return _penalty(space, r, terms)
+        return float(terms.penalty[find(terms.sizes, space * r), r])
     return _likely_cost(space, r, rows)
 
 
@@ -156,7 +152,8 @@ def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) ->
     if tree.depth[node] + len(child.required) >= child.max_parents:
         return True
     r = rows.cardinalities[child.child]
-    highest = ceiling(terms.rate[r], _penalty(tree.space[node], r, terms), tree.cells[node])
+    penalty = terms.penalty[find(terms.sizes, tree.space[node] * r), r]
+    highest = ceiling(terms.rate[r], penalty, tree.cells[node])
     return bool(highest + child.slack <= tree.best[node])
 
 
@@ -208,9 +205,12 @@ def score_singles(
     for u in range(len(child.required)):
         space *= rows.cardinalities[child.required[u]]
     sums = np.empty(terms.function.shape[1])
-    cells = set_sums(_family(child, tree, -1, -1), rows, stack, terms, sums)
-    own = prefix_sum(len(child.required), space, terms.configuration[r], stack, terms)
-    score = sums[terms.cell[r]] - own - _penalty(space, r, terms)
+    functions, family = terms.functions, _family(child, tree, -1, -1)
+    at, own_at = find(terms.sizes, space * r), find(terms.sizes, space)
+    cells = set_sums(family, rows, stack, functions, terms.function[at], sums)
+    own_function = terms.function[own_at, terms.configuration[r]]
+    own = prefix_sum(len(child.required), stack, functions, own_function)
+    score = sums[terms.cell[r]] - own - terms.penalty[at, r]
     tree.score[0] = tree.best[0] = score
     tree.own[0], tree.space[0], tree.cells[0], tree.useful[0] = own, space, cells, True
     numbers[NODES] = numbers[EXPANDED] = 1

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.scoring.set_tables import Rows, Stack, climb, complete, count, n_cells
-from exactlearn.scoring.terms import Functions, Terms, find, interpolated
+from exactlearn.scoring.set_tables import Rows, Stack, climb, complete, count
+from exactlearn.scoring.terms import Functions, interpolated
 
 SIZE_LIMIT = 2**12
 """Most table sizes to list."""
@@ -98,7 +98,12 @@ def _take_sparse(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
 
 @kernel
 def set_sums(
-    subset: NDArray[np.int64], rows: Rows, stack: Stack, terms: Terms, sums: NDArray[np.float64]
+    subset: NDArray[np.int64],
+    rows: Rows,
+    stack: Stack,
+    functions: Functions,
+    numbers: NDArray[np.int64],
+    sums: NDArray[np.float64],
 ) -> float:
     """Sum every form of function over the table of a set of variables.
 
@@ -107,9 +112,10 @@ def set_sums(
     subset
         Increasing variable indices, at least one. Consecutive calls are fast when the sets differ
         in their first elements only.
-    rows, stack, terms
-        The data, scratch space that remembers the last set, and the score, which knows the set's
-        size.
+    rows, stack
+        The data, and scratch space that remembers the last set.
+    functions, numbers
+        The functions of counts, and the one of each form for the set's size, shape (forms,).
     sums
         Receives the sums, shape (forms,).
 
@@ -127,9 +133,8 @@ def set_sums(
         found = _take_dense(rows, stack, depth, variable)
     else:
         found = _take_sparse(rows, stack, depth, variable)
-    i = find(terms.sizes, n_cells(subset, rows.cardinalities))
     for form in range(len(sums)):
-        sums[form] = _sum(terms.functions, terms.function[i, form], stack.counts, found)
+        sums[form] = _sum(functions, numbers[form], stack.counts, found)
     draws = 0.0
     for c in range(found):
         draws += min(stack.counts[c], 1.0)
@@ -137,22 +142,17 @@ def set_sums(
 
 
 @kernel
-def prefix_sum(depth: int, size: float, form: int, stack: Stack, terms: Terms) -> float:
-    """Sum a form of function over the last set less its first element, from the stack.
+def prefix_sum(depth: int, stack: Stack, functions: Functions, i: int) -> float:
+    """Sum function ``i`` over the last set less its first element, from the stack.
 
     Parameters
     ----------
     depth
         Number of elements of the last set given to :func:`set_sums`, less one.
-    size
-        Number of configurations of those elements.
-    form
-        The form.
-    stack, terms
+    stack, functions
         As given to :func:`set_sums`.
     """
-    i = terms.function[find(terms.sizes, size), form]
-    return _sum(terms.functions, i, stack.totals[depth], stack.sizes[depth])
+    return _sum(functions, i, stack.totals[depth], stack.sizes[depth])
 
 
 @kernel

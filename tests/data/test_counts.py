@@ -98,7 +98,8 @@ def test_set_sums_equal_a_count_by_configuration(data, score):
             counts = np.concatenate([n, np.zeros(3)])
             expected = sum(_rising(c, alpha) for c in counts)
         terms, sums = tables.covering([n_configurations(data, subset)]), np.empty(1)
-        observed = set_sums(np.array(subset), rows, stack, terms, sums)
+        chosen = terms.function[np.searchsorted(terms.sizes, n_configurations(data, subset))]
+        observed = set_sums(np.array(subset), rows, stack, terms.functions, chosen, sums)
         assert observed == pytest.approx(np.minimum(n, 1).sum())
         assert sums[0] == pytest.approx(expected, rel=1e-10, abs=1e-10)
     assert not stack.table.any()
