@@ -23,26 +23,42 @@ from .multipliers import Multipliers
 from .relaxation import Relaxation, Relaxed
 from .separation import quick_clusters, search_clusters, separate
 
-MOST_CUTS = 50
-"""Clusters added in one round."""
 
-MOST_ROUNDS = 2000
-"""Rounds after which the multipliers so far are taken."""
+@dataclass(frozen=True, kw_only=True)
+class CuttingPlaneParameters:
+    """Tuning constants of the rounds of cutting planes.
 
-TAIL, LEAST_GAIN, LEAST_PART = 60, 0.01, 1e-4
-"""Rounds in which so much of the gap must be closed, and of what all rounds together closed."""
+    Parameters
+    ----------
+    most_cuts
+        Clusters that each search adds in one round.
+    most_rounds
+        Rounds after which the multipliers so far are taken.
+    tail, least_gain, least_part
+        Rounds in which so much of the gap must be closed, and of what all rounds together closed
+        where no selection is known.
+    most_idle
+        Rounds without progress that a cluster of no value stays in the relaxation.
+    most_programs
+        Exact searches for violated clusters.
+    tiny
+        Multiplier of a cluster that is dropped.
+    inwards
+        Weight of the inner point where clusters are sought.
+    """
 
-MOST_IDLE = 25
-"""Rounds without progress that a cluster of no value stays in the relaxation."""
+    most_cuts: int = 50
+    most_rounds: int = 2000
+    tail: int = 60
+    least_gain: float = 0.01
+    least_part: float = 1e-4
+    most_idle: int = 25
+    most_programs: int = 2
+    tiny: float = 1e-9
+    inwards: float = 0.5
 
-MOST_PROGRAMS = 2
-"""Exact searches for violated clusters."""
 
-TINY = 1e-9
-"""Multiplier of a cluster that is dropped."""
-
-INWARDS = 0.5
-"""Weight of the inner point where clusters are sought."""
+DEFAULT = CuttingPlaneParameters()
 
 OnBound = Callable[[float, Multipliers], None]
 
@@ -92,7 +108,7 @@ def solve_root(
     enough: float = -np.inf,
     control: SearchControl = UNLIMITED,
     on_bound: OnBound = no_listener,
-    rounds: int = MOST_ROUNDS,
+    parameters: CuttingPlaneParameters = DEFAULT,
 ) -> Root:
     """Bound a component's selections by cutting planes.
 
@@ -112,12 +128,14 @@ def solve_root(
         Ends the rounds; the bound is valid all the same.
     on_bound
         Called with each bound that is lower than all before, and its multipliers.
-    rounds
-        Rounds after which the multipliers so far are taken.
+    parameters
+        Tuning constants.
     """
     families = families_without_choices(component)
     start = Counted.none(families.n_variables) if clusters is None else clusters
-    planes = CuttingPlanes(component, families, chosen, start, on_bound, incumbent, control, rounds)
+    planes = CuttingPlanes(
+        component, families, chosen, start, on_bound, incumbent, control, parameters
+    )
     enough = max(enough, incumbent)
     while planes.bound > enough and control.goes_on() and planes.step():
         pass
@@ -170,11 +188,11 @@ class CuttingPlanes:
         on_bound: OnBound,
         incumbent: float = -np.inf,
         control: SearchControl = UNLIMITED,
-        rounds: int = MOST_ROUNDS,
+        parameters: CuttingPlaneParameters = DEFAULT,
     ) -> None:
         self.families = families
         self.control = control
-        self.rounds = rounds
+        self.parameters = parameters
         self.incumbent = incumbent
         self.on_bound = on_bound
         self.multipliers = greedy_multipliers(component)
@@ -221,10 +239,11 @@ class CuttingPlanes:
         go round in circles, only after some rounds.
         """
         self.idle += 1
-        self.idle[relaxed.multipliers.values > TINY] = 0
-        fell = self.last - relaxed.objective > TINY * abs(relaxed.objective)
+        tiny = self.parameters.tiny
+        self.idle[relaxed.multipliers.values > tiny] = 0
+        fell = self.last - relaxed.objective > tiny * abs(relaxed.objective)
         self.last = relaxed.objective
-        return self.idle <= (0 if fell else MOST_IDLE)
+        return self.idle <= (0 if fell else self.parameters.most_idle)
 
     def _note(self, relaxed: Relaxed) -> None:
         """Take note of the bound of a round."""
@@ -235,28 +254,33 @@ class CuttingPlanes:
 
     def _is_stuck(self) -> bool:
         """Tell whether the last rounds did little."""
-        if len(self.bounds) > self.rounds:
+        parameters, rounds = self.parameters, len(self.bounds)
+        if rounds > parameters.most_rounds:
             return True
-        if len(self.bounds) <= TAIL:
+        if rounds <= parameters.tail:
             return False
-        gained, gap = self.bounds[-TAIL] - self.bound, self.bound - self.incumbent
-        least = LEAST_GAIN * gap if gap < np.inf else LEAST_PART * (self.bounds[0] - self.bound)
+        gained, gap = self.bounds[-parameters.tail] - self.bound, self.bound - self.incumbent
+        least = parameters.least_gain * gap
+        if gap == np.inf:
+            least = parameters.least_part * (self.bounds[0] - self.bound)
         return gained <= least
 
     def _violated(self, x: NDArray[np.float64]) -> Counted:
         """Return clusters whose inequality a solution violates."""
-        n, support = self.families.n_variables, self._support(x)
-        found = self.pool.violated(support, MOST_CUTS)
+        n, support, parameters = self.families.n_variables, self._support(x), self.parameters
+        most, inwards = parameters.most_cuts, parameters.inwards
+        found = self.pool.violated(support, most)
         if self.has_inner:
-            between = INWARDS * self.inner + (1.0 - INWARDS) * x
-            deep = quick_clusters(self._support(between), n, MOST_CUTS, self.rng)
+            between = inwards * self.inner + (1.0 - inwards) * x
+            deep = quick_clusters(self._support(between), n, most, self.rng)
             if not len(deep):
                 self.inner = between
             found = Counted.join(found, Counted.of(deep))
         self.control.look()
-        found = separate(support, n, MOST_CUTS, self.rng, found)
+        found = separate(support, n, most, self.rng, found)
         self.control.look()
-        if not len(found) and self.programs < MOST_PROGRAMS and not self.control.is_over:
+        is_due = self.programs < parameters.most_programs
+        if not len(found) and is_due and not self.control.is_over:
             self.programs += 1
             found = Counted.of(search_clusters(support, n, self.control))
         return found

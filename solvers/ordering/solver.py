@@ -23,7 +23,7 @@ from exactlearn._runtime.threads import n_threads
 from ..component_solver import ComponentControl, OrderingParameters, Outcome, Selection
 from ..components import Component
 from ..lp.multipliers import Multipliers
-from ..lp.root import MOST_ROUNDS, solve_root
+from ..lp.root import CuttingPlaneParameters, solve_root
 from .decoding import Lists, list_candidates, place_by_weight
 from .islands import rounds
 from .iterated_local_search import iterated_local_search
@@ -164,7 +164,7 @@ class Bounding:
                 self.score,
                 control=self._control,
                 on_bound=self._take,
-                rounds=self.rounds,
+                parameters=CuttingPlaneParameters(most_rounds=self.rounds),
             )
         except BaseException as failure:  # raised again by the thread that waits
             self.failure = failure
@@ -184,8 +184,9 @@ def solve_component(
     """
     parameters = control.options.ordering
     relaxations = max(5, parameters.relaxed // component.n_candidates)
-    most = MOST_ROUNDS if control.left < inf else min(MOST_ROUNDS, relaxations)
-    bounding = Bounding(component, control.score, most, control)
+    most = CuttingPlaneParameters().most_rounds
+    programs = most if control.left < inf else min(most, relaxations)
+    bounding = Bounding(component, control.score, programs, control)
     try:
         _search(component, incumbent, control, bounding)
         return control.outcome(proven=control.is_proven)
