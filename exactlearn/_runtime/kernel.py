@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
@@ -32,6 +32,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime.nrt import rtsys
 from numpy.typing import NDArray
 
 from exactlearn._runtime import linking
@@ -59,13 +60,10 @@ def kernel(function: F) -> F:
 
     The plain Python function stays reachable as ``.py_func``: tests run it as the kernel's twin.
     """
-    fingerprint = _fingerprint(function)
-    with _cache_folder(function, fingerprint) as folder:
-        compiled: Any = _Kernel(function, targetoptions=_OPTIONS)
-        compiled.enable_caching()
-    compiled.fingerprint, compiled.folder = fingerprint, folder
-    compiled.lock = folder / f"{function.__name__}.lock"
-    compiled.linked.lock = folder / f"{function.__name__}-linked.lock"
+    compiled: Any = _Kernel(function, targetoptions=_OPTIONS)
+    compiled.fingerprint = _fingerprint(function)
+    compiled.folder = _cache_root(function) / "kernels" / compiled.fingerprint
+    compiled.enable_caching()
     return cast(F, compiled)
 
 
@@ -94,10 +92,6 @@ class _LinkedKernel(CPUDispatcher):
     lock: Path | None = None
     """The file that a process locks while it compiles; a kernel sent to a process has none."""
 
-    def enable_caching(self) -> None:
-        """Keep the code on disk."""
-        self._cache = KernelCache(self.py_func, "-linked")
-
     def compile(self, signature: Any) -> Any:
         """Compile, or read from the disk what this or another process compiled.
 
@@ -120,12 +114,21 @@ class _Kernel(CPUDispatcher):
     """A compiled function that can be interrupted; other kernels call its linked form."""
 
     lock: Path | None = None
+    folder: Path | None = None
 
     def __init__(self, function: Any, *options: Any, **named: Any) -> None:
         super().__init__(function, *options, **named)
-        linked = _LinkedKernel(function, targetoptions=_OPTIONS | {"no_cpython_wrapper": True})
-        self.linked: Any = linked
         cast(Any, self)._compiler._compile_core = self._compile_entry
+
+    @cached_property
+    def linked(self) -> Any:
+        """The kernel as other kernels call it."""
+        linked: Any = _LinkedKernel(
+            self.py_func, targetoptions=_OPTIONS | {"no_cpython_wrapper": True}
+        )
+        if self.folder is not None:
+            linked._cache, linked.lock = self._kept_in(self.folder, "-linked")
+        return linked
 
     @property
     def _numba_type_(self) -> Any:
@@ -133,8 +136,14 @@ class _Kernel(CPUDispatcher):
 
     def enable_caching(self) -> None:
         """Keep the machine code on disk."""
-        self._cache = KernelCache(self.py_func)
-        self.linked.enable_caching()
+        if self.folder is not None:
+            self._cache, self.lock = self._kept_in(self.folder)
+
+    def _kept_in(self, folder: Path, kind: str = "") -> tuple[Any, Path]:
+        """Return the cache in a folder, and the file that a process locks while it compiles."""
+        with _cached_in(folder):
+            cache = KernelCache(self.py_func, kind)
+        return cache, folder / f"{self.py_func.__name__}{kind}.lock"
 
     def __call__(self, *arguments: Any) -> Any:
         """Call; Ctrl-C comes out as such.
@@ -159,6 +168,7 @@ class _Kernel(CPUDispatcher):
 
     def _compile_entry(self, types: Any, _: Any) -> Any:
         """Compile the linked form, unless another kernel had it compiled, and its entry."""
+        cast(Any, self).targetctx.refresh()  # the linked form may come from the disk
         self.linked._cache.is_kept = False  # the entry is
         try:
             self.linked.compile(types)
@@ -229,16 +239,20 @@ def _source(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
+def _cache_root(function: Callable[..., Any]) -> Path:
+    """Return the folder for the caches of the kernels of a file."""
+    if _settings.CACHE_DIR:
+        return Path(_settings.CACHE_DIR)
+    return _first_writable(Path(inspect.getfile(function)).parent / "__pycache__", _user_cache())
+
+
 @contextmanager
-def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Path]:
-    """Let numba cache what is decorated inside in a folder of its own."""
+def _cached_in(folder: Path) -> Iterator[None]:
+    """Let numba cache what is decorated inside in a folder."""
     before = _settings.CACHE_DIR
-    beside = Path(inspect.getfile(function)).parent / "__pycache__"
-    root = Path(before) if before else _first_writable(beside, _user_cache())
-    folder = root / "kernels" / fingerprint
     _settings.CACHE_DIR = str(folder)
     try:
-        yield folder
+        yield
     finally:
         _settings.CACHE_DIR = before
 
@@ -248,6 +262,7 @@ def _user_cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "exactlearn"
 
 
+@cache
 def _first_writable(*folders: Path) -> Path:
     """Return the first folder that can be written, or a temporary one."""
     for folder in folders:
@@ -323,9 +338,14 @@ class KernelCache(FunctionCache):
         self._cache_file = self._files
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the machine code for a signature, or nothing when it must be compiled."""
+        """Return the machine code for a signature, or nothing when it must be compiled.
+
+        Numba would first import all that it can compile, which takes longer than to read.
+        """
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(signature, target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(signature, target_context)
         except Exception:  # unpickling garbage raises anything
             self._files.remove()
             return None
