@@ -49,7 +49,7 @@ NETWORKS = {
 """The shared networks, and the effective size aimed at in 10 s."""
 
 BY_ELIMINATION = ("barley",)
-"""Networks whose clique trees are much smaller than their decision graphs: asked themselves."""
+"""Networks whose clique trees are much smaller than their decision graphs: queried along these."""
 
 HEADS = (
     ("network", 11),
@@ -76,7 +76,7 @@ LEARNT_ROWS = 2000
 
 
 def compilation(name: str, network: BayesianNetwork, time_limit: float) -> tuple[list[str], object]:
-    """Return the cells of the table about compilation, and what to ask."""
+    """Return the cells of the table about compilation, and the model to query."""
     clock = time.process_time
     aim = NETWORKS.get(name)
     try:
@@ -101,7 +101,7 @@ def compilation(name: str, network: BayesianNetwork, time_limit: float) -> tuple
     return cells, network if name in BY_ELIMINATION else short
 
 
-def asking(network: BayesianNetwork, model: object, queries: int) -> list[str]:
+def queried(network: BayesianNetwork, model: object, queries: int) -> list[str]:
     """Return the cells of the table about queries."""
     found = updates(normalised(network), model, queries)
     return [
@@ -126,8 +126,8 @@ def print_rows_per_second(network: BayesianNetwork, graph: DecisionGraph, rows: 
     Edges, as structural EM counts them, are those of a graph that it learns.
     """
     rng = np.random.default_rng(0)
-    holes = hide(network.sample(LEARNT_ROWS, rng), "mcar:0.1", rng)
-    learnt = structural_em_graph(holes, iterations=12).graph
+    incomplete = hide(network.sample(LEARNT_ROWS, rng), "mcar:0.1", rng)
+    learnt = structural_em_graph(incomplete, iterations=12).graph
     complete = network.sample(rows, rng).codes.astype(np.int16)
     cores = n_threads(None)
     print(f"\nALARM, {rows:,} rows: million rows a second of one core, and of {cores} (wall)")
@@ -183,7 +183,7 @@ def main(
     for name in networks or NETWORKS:
         network = read_bif(folder / f"{name}.bif.gz")
         cells, model = compilation(name, network, time_limit)
-        print_row([name, *cells, *asking(network, model, queries)])
+        print_row([name, *cells, *queried(network, model, queries)])
     alarm = read_bif(folder / "alarm.bif.gz")
     print_rows_per_second(alarm, compile_network(alarm), rows)
 

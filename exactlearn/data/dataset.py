@@ -231,6 +231,22 @@ class Dataset:
         codes[self.missing_cells[:, 0], columns] = filled
         return replace(self, codes=codes)
 
+    @property
+    def complete_rows(self) -> NDArray[np.bool_]:
+        """Whether each row has no missing cell, shape (rows,)."""
+        return np.asarray((self.codes != MISSING).all(axis=1))
+
+    def part(self, chosen: NDArray[np.bool_]) -> "Dataset":
+        """Return the table of some rows with their weights.
+
+        Parameters
+        ----------
+        chosen
+            Whether each row is one of them, shape (rows,).
+        """
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(self, codes=self.codes[chosen], weights=weights)
+
     def total(self, rows: NDArray[np.float64]) -> float:
         """Return the sum of a number of each row, shape (rows,), rows counted by weight.
 

@@ -132,8 +132,5 @@ def _rows(
 def _left_out(method: str, data: Dataset, out: NDArray[np.bool_]) -> dict[str, Any]:
     """Learn from all rows but some; return the log-likelihoods of those."""
     begun = process_time()
-    logs, size = METHODS[method](
-        Dataset(data.codes[~out], data.names, data.states),
-        Dataset(data.codes[out], data.names, data.states),
-    )
+    logs, size = METHODS[method](data.part(~out), data.part(out))
     return {"log_likelihoods": logs, "size": size, "seconds": process_time() - begun}

@@ -100,7 +100,7 @@ def _run(n: int, size: int, share: float, seed: int, repetition: int) -> dict[st
 
 def _learnt(method: str, hidden: Dataset, drawn: _Drawn) -> dict[str, Any]:
     """Learn once; return the log-likelihood per row of other rows, and the free parameters."""
-    if method == "complete" and not (hidden.codes >= 0).all(axis=1).any():
+    if method == "complete" and not hidden.complete_rows.any():
         return {"test": None, "size": None, "seconds": 0.0}
     begun = process_time()
     if method in LANGUAGES:

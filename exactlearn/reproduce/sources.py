@@ -65,8 +65,7 @@ def car(folder: Path | None, _: np.random.Generator) -> Dataset:
 def votes(folder: Path | None, _: np.random.Generator) -> Dataset:
     """Return the 232 rows of Congressional Voting Records in which every vote is known."""
     table = _uci(folder, "house-votes-84.data")
-    known = (table.codes >= 0).all(axis=1)
-    return Dataset(table.codes[known], table.names, table.states)
+    return table.part(table.complete_rows)
 
 
 def draw_of(source: Source, hidden: Hide) -> Draw:
@@ -231,8 +230,4 @@ def uci_split(folder: Path | None, name: str, seed: int) -> Split:
     frame = frame.loc[:, frame.nunique() > 1]
     rules = {f"X{k}": BINS for k in source.numeric}
     data = Dataset.from_frame(frame[kept], missing=(), discretise=rules)
-    codes, training = data.codes, training[kept]
-    return Split(
-        Dataset(codes[training], data.names, data.states),
-        Dataset(codes[~training], data.names, data.states),
-    )
+    return Split(data.part(training[kept]), data.part(~training[kept]))

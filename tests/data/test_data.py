@@ -170,3 +170,14 @@ def test_bad_arrays():
         Dataset.from_array(np.eye(2), ["a"])
     with pytest.raises(OptionError, match="states of 1 variables for 2"):
         Dataset.from_array(np.eye(2), None, [["0", "1"]])
+
+
+def test_a_part_of_the_rows_keeps_their_weights():
+    table = Dataset(
+        np.array([[0, 1], [1, -1], [1, 0]]), ("a", "b"), (("n", "y"),) * 2, np.array([1.0, 2, 3])
+    )
+    assert table.complete_rows.tolist() == [True, False, True]
+    found = table.part(table.complete_rows)
+    assert found.codes.tolist() == [[0, 1], [1, 0]]
+    assert found.weights.tolist() == [1.0, 3.0]
+    assert (found.names, found.states) == (table.names, table.states)

@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL
 from exactlearn.bayesnet.complete_data import check_alpha
-from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
@@ -313,11 +312,9 @@ def _check_ascent(states: Sequence[StructuralEMState]) -> None:
 
 
 def _complete_rows(dataset: Dataset) -> Dataset:
-    complete = (dataset.codes != MISSING).all(axis=1)
-    if not complete.any():
+    if not dataset.complete_rows.any():
         raise DataError("no row is complete: use available cases or EM")
-    weights = None if dataset.weights is None else dataset.weights[complete]
-    return Dataset(dataset.codes[complete], dataset.names, dataset.states, weights)
+    return dataset.part(dataset.complete_rows)
 
 
 def _merged(dataset: Dataset) -> Dataset:
