@@ -13,11 +13,10 @@ does, with an arc from each required ancestor to its descendant.
 
 from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from .constraints import (
     ArcTotal,
@@ -28,6 +27,9 @@ from .constraints import (
 )
 from .enumeration.subproblems import Parents
 from .problem import Arc, Problem
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Relation = NDArray[np.bool_]
 """Which variables are in relation to which, shape (k, k)."""
@@ -154,6 +156,8 @@ def _fits(problem: Problem) -> bool:
     wanted = [c for c in problem.overall_constraints if isinstance(c, RequiredAncestor)]
     if not wanted:
         return True
+    from scipy.sparse.csgraph import breadth_first_order  # takes long to import
+
     graph = _possible_arcs(problem, allowed)
     return all(
         c.descendant in breadth_first_order(graph, c.ancestor, return_predecessors=False)
@@ -161,8 +165,10 @@ def _fits(problem: Problem) -> bool:
     )
 
 
-def _possible_arcs(problem: Problem, allowed: NDArray[np.bool_]) -> csr_array:
+def _possible_arcs(problem: Problem, allowed: NDArray[np.bool_]) -> "csr_array":
     """Return the arcs of all allowed candidates, shape (n, n)."""
+    from scipy.sparse import csr_array  # takes long to import
+
     n, owner = problem.n_variables, np.repeat(problem.child, np.diff(problem.member_first))
     kept = np.repeat(allowed, np.diff(problem.member_first))
     arcs = problem.members[kept], owner[kept]

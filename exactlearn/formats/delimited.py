@@ -9,10 +9,9 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from exactlearn._runtime.files import atomic_write, read_lines, suffix_of
@@ -21,6 +20,9 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 from exactlearn.errors import DataError, FormatError, OptionError
 from exactlearn.formats.raw_table import RawTable, TableFormat
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 """Suffixes of delimited text that is written, and what separates its fields."""
@@ -255,6 +257,8 @@ def _header(path: Path, data: bytes, separator: str, line: int) -> tuple[tuple[s
 
 
 def _parse(path: Path, data: bytes, separator: str, rows: int, fields: int) -> tuple[Column, ...]:
+    import pandas as pd  # takes long to import
+
     # A first row of text keeps pandas from reading labels as numbers, where "01" would equal "1".
     first = (" " if separator == WHITE_SPACE else separator).join(["text"] * fields)
     try:
@@ -285,7 +289,9 @@ def _column(series: "pd.Series[Any]") -> Column:
 
 
 def _factorised(cells: NDArray[np.object_]) -> Column:
-    codes, labels = pd.factorize(cells)
+    from pandas import factorize
+
+    codes, labels = factorize(cells)
     return Column("", tuple(labels), codes)
 
 

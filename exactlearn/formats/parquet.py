@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pandas import CategoricalDtype
 
 from exactlearn._runtime.files import atomic_write
 from exactlearn.data.coding import labelled_column
@@ -146,6 +145,8 @@ def read_parquet_table(path: Path, header: bool, separator: str | None) -> RawTa
                 f"{path}, column {field.name!r}: expected one value in a cell, found the type "
                 f"{field.type}; drop the column from the file, or unfold it"
             )
+    from pandas import CategoricalDtype  # takes long to import
+
     # Column by column, since a frame would not tell two columns of one name apart.
     series = [(f.name, c.to_pandas()) for f, c in zip(table.schema, table.columns, strict=True)]
     columns = tuple(labelled_column(name, own) for name, own in series)

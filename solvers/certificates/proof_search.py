@@ -14,11 +14,10 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from exactlearn._runtime.control import SearchControl
 
+from ..components import strong_components
 from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxed
 from .certificate import (
@@ -285,7 +284,8 @@ def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
     """Return the strongly connected groups of at least two variables, each in their order."""
     variables = list(problem)
     position = {v: i for i, v in enumerate(variables)}
-    tails, heads = [], []
+    tails: list[int] = []
+    heads: list[int] = []
     for v, own in problem.items():
         union = 0
         for _, p in own:
@@ -294,9 +294,8 @@ def strong_parts(problem: Problem) -> list[tuple[int, ...]]:
         tails += parents
         heads += [position[v]] * len(parents)
     n = len(variables)
-    graph = coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(n, n)).tocsr()
-    count, labels = connected_components(graph, directed=True, connection="strong")
-    groups: list[list[int]] = [[] for _ in range(count)]
+    labels = strong_components(np.array(tails, np.int64), np.array(heads, np.int64), n)
+    groups: list[list[int]] = [[] for _ in range(n)]
     for v, label in zip(variables, labels.tolist(), strict=True):
         groups[label].append(v)
     return sorted(tuple(group) for group in groups if len(group) > 1)
