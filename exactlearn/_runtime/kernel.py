@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
@@ -28,14 +28,11 @@ from typing import IO, Any, TypeVar, cast
 
 import numba
 from numba.core import event
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.core.compiler import Flags
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
-from numba.core.runtime.nrt import rtsys
 from numpy.typing import NDArray
 
-from exactlearn._runtime import linking
 from exactlearn._runtime.compilation_notice import compilation_begins
 
 if sys.platform == "win32":
@@ -60,16 +57,19 @@ def kernel(function: F) -> F:
 
     The plain Python function stays reachable as ``.py_func``: tests run it as the kernel's twin.
     """
-    compiled: Any = _Kernel(function, targetoptions=_OPTIONS)
-    compiled.fingerprint = _fingerprint(function)
-    compiled.folder = _cache_root(function) / "kernels" / compiled.fingerprint
-    compiled.enable_caching()
+    fingerprint = _fingerprint(function)
+    with _cache_folder(function, fingerprint) as folder:
+        compiled: Any = _Kernel(function, targetoptions=_OPTIONS)
+        compiled.enable_caching()
+    compiled.fingerprint, compiled.folder = fingerprint, folder
+    compiled.lock = folder / f"{function.__name__}.lock"
     return cast(F, compiled)
 
 
 def is_compiled(function: Callable[..., Any]) -> bool:
     """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
-    return Path(cast(Any, function)._cache._files._index_path).is_file()
+    folder: Path = cast(Any, function).folder
+    return next(folder.rglob(f"*.{function.__name__}-*.nbi"), None) is not None
 
 
 class _Compilations(event.Listener):
@@ -86,64 +86,15 @@ class _Compilations(event.Listener):
 cast(Any, event.register)("numba:compile", _Compilations())
 
 
-class _LinkedKernel(CPUDispatcher):
-    """A kernel as other kernels call it: compiled once for all constants, without machine code."""
+class _Kernel(CPUDispatcher):
+    """A compiled function that can be interrupted, and compiles once for all constants."""
 
     lock: Path | None = None
     """The file that a process locks while it compiles; a kernel sent to a process has none."""
 
-    def compile(self, signature: Any) -> Any:
-        """Compile, or read from the disk what this or another process compiled.
-
-        Numba's own lock comes first: a thread that waits for another process then holds up no
-        thread of its own that this other process waits for.
-        """
-        with global_compiler_lock, _only_process(self.lock), linking.linked_only(self.targetctx):
-            return super().compile(signature)
-
-    def get_call_template(self, types: Any, keywords: Any) -> Any:
-        """Let the type not depend on constants and widths of integers that another kernel passes.
-
-        Otherwise numba compiles once more for each constant and width.
-        """
-        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
-        return super().get_call_template(tuple(map(_widest, types)), keywords)
-
-
-class _Kernel(CPUDispatcher):
-    """A compiled function that can be interrupted; other kernels call its linked form."""
-
-    lock: Path | None = None
-    folder: Path | None = None
-
-    def __init__(self, function: Any, *options: Any, **named: Any) -> None:
-        super().__init__(function, *options, **named)
-        cast(Any, self)._compiler._compile_core = self._compile_entry
-
-    @cached_property
-    def linked(self) -> Any:
-        """The kernel as other kernels call it."""
-        linked: Any = _LinkedKernel(
-            self.py_func, targetoptions=_OPTIONS | {"no_cpython_wrapper": True}
-        )
-        if self.folder is not None:
-            linked._cache, linked.lock = self._kept_in(self.folder, "-linked")
-        return linked
-
-    @property
-    def _numba_type_(self) -> Any:
-        return self.linked._numba_type_
-
     def enable_caching(self) -> None:
         """Keep the machine code on disk."""
-        if self.folder is not None:
-            self._cache, self.lock = self._kept_in(self.folder)
-
-    def _kept_in(self, folder: Path, kind: str = "") -> tuple[Any, Path]:
-        """Return the cache in a folder, and the file that a process locks while it compiles."""
-        with _cached_in(folder):
-            cache = KernelCache(self.py_func, kind)
-        return cache, folder / f"{self.py_func.__name__}{kind}.lock"
+        self._cache = KernelCache(self.py_func)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call; Ctrl-C comes out as such.
@@ -162,21 +113,21 @@ class _Kernel(CPUDispatcher):
             raise cause from None
 
     def compile(self, signature: Any) -> Any:
-        """Compile, or read from the disk what this or another process compiled."""
+        """Compile, or read from the disk what this or another process compiled.
+
+        Numba's own lock comes first: a thread that waits for another process then holds up no
+        thread of its own that this other process waits for.
+        """
         with global_compiler_lock, _only_process(self.lock):
             return super().compile(signature)
 
-    def _compile_entry(self, types: Any, _: Any) -> Any:
-        """Compile the linked form, unless another kernel had it compiled, and its entry."""
-        cast(Any, self).targetctx.refresh()  # the linked form may come from the disk
-        self.linked._cache.is_kept = False  # the entry is
-        try:
-            self.linked.compile(types)
-        finally:
-            self.linked._cache.is_kept = True
-        flags = Flags()
-        cast(Any, self).targetdescr.options.parse_as_flags(flags, _OPTIONS)
-        return linking.entered_from_python(self.linked.overloads[tuple(types)], flags)
+    def get_call_template(self, types: Any, keywords: Any) -> Any:
+        """Let the type not depend on constants and widths of integers that another kernel passes.
+
+        Otherwise numba compiles once more for each constant and width.
+        """
+        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
+        return super().get_call_template(tuple(map(_widest, types)), keywords)
 
 
 def _widest(of: Any) -> Any:
@@ -222,7 +173,6 @@ def _is_locked(file: IO[bytes]) -> bool:
 def _fingerprint(function: Callable[..., Any]) -> str:
     """Hash what a kernel is compiled from: source file, kernels called, constants read."""
     digest = hashlib.sha256(_source(inspect.getfile(function)))
-    digest.update(_source(linking.__file__))
     digest.update(f"{numba.__version__} {sys.version} {_OPTIONS}".encode())
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
@@ -239,20 +189,16 @@ def _source(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-def _cache_root(function: Callable[..., Any]) -> Path:
-    """Return the folder for the caches of the kernels of a file."""
-    if _settings.CACHE_DIR:
-        return Path(_settings.CACHE_DIR)
-    return _first_writable(Path(inspect.getfile(function)).parent / "__pycache__", _user_cache())
-
-
 @contextmanager
-def _cached_in(folder: Path) -> Iterator[None]:
-    """Let numba cache what is decorated inside in a folder."""
+def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Path]:
+    """Let numba cache what is decorated inside in a folder of its own."""
     before = _settings.CACHE_DIR
+    beside = Path(inspect.getfile(function)).parent / "__pycache__"
+    root = Path(before) if before else _first_writable(beside, _user_cache())
+    folder = root / "kernels" / fingerprint
     _settings.CACHE_DIR = str(folder)
     try:
-        yield
+        yield folder
     finally:
         _settings.CACHE_DIR = before
 
@@ -262,7 +208,6 @@ def _user_cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "exactlearn"
 
 
-@cache
 def _first_writable(*folders: Path) -> Path:
     """Return the first folder that can be written, or a temporary one."""
     for folder in folders:
@@ -302,58 +247,26 @@ class _CheckedFiles(IndexDataCacheFile):
         return pickle.loads(dumped)
 
 
-class _Results(CompileResultCacheImpl):
-    """What is kept of a compilation: its result, and the constants that its entry boxes with.
-
-    Numba has one environment of constants for each function. Where that is read first with a kernel
-    that calls the function, it lacks those of the function's own entry from Python.
-    """
-
-    def reduce(self, cres: Any) -> Any:
-        """Return what is written."""
-        return list(cres.environment.consts), super().reduce(cres)
-
-    def rebuild(self, target_context: Any, payload: Any) -> Any:
-        """Return the result of the compilation that was written."""
-        constants, reduced = payload
-        result = super().rebuild(target_context, reduced)
-        known = result.environment.consts
-        known.extend(constants[len(known) :])
-        return result
-
-
 class KernelCache(FunctionCache):
     """The cache of a kernel; damaged files count as absent, and are written anew."""
 
-    _impl_class = _Results
-
-    is_kept = True
-    """Whether what is compiled now is kept."""
-
-    def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         files = self._cache_file
-        base = Path(files._index_name).stem + kind
+        base = Path(files._index_name).stem
         self._files = _CheckedFiles(files._cache_path, base, files._source_stamp)
         self._cache_file = self._files
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the machine code for a signature, or nothing when it must be compiled.
-
-        Numba would first import all that it can compile, which takes longer than to read.
-        """
-        rtsys.initialize(target_context)
+        """Return the machine code for a signature, or nothing when it must be compiled."""
         try:
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(signature, target_context)
+            return super().load_overload(signature, target_context)
         except Exception:  # unpickling garbage raises anything
             self._files.remove()
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep the machine code for a signature, unless the disk does not take it."""
-        if not self.is_kept:
-            return
         try:
             super().save_overload(signature, data)
         except Exception:

@@ -65,7 +65,8 @@ def properties(
 ) -> Properties:
     """Check a score for variables with these numbers of states, and rows of these weights."""
     is_whole = bool((weights == np.round(weights)).all())
-    return _properties(score, _distinct(cardinalities), float(weights.sum()), is_whole)
+    known = _properties if _is_hashable(score) else _properties.__wrapped__
+    return known(score, _distinct(cardinalities), float(weights.sum()), is_whole)
 
 
 def is_convex(score: Score, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]) -> bool:
@@ -73,7 +74,17 @@ def is_convex(score: Score, cardinalities: NDArray[np.int64], weights: NDArray[n
 
     The arguments are those of :func:`properties`.
     """
-    return _is_convex(score, _distinct(cardinalities), float(weights.sum()))
+    known = _is_convex if _is_hashable(score) else _is_convex.__wrapped__
+    return known(score, _distinct(cardinalities), float(weights.sum()))
+
+
+def _is_hashable(score: Score) -> bool:
+    """Return whether what is known of a score can be kept: not that of one that may change."""
+    try:
+        hash(score)
+    except TypeError:
+        return False
+    return True
 
 
 def _distinct(cardinalities: NDArray[np.int64]) -> tuple[int, ...]:

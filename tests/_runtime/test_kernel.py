@@ -69,40 +69,6 @@ def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
     assert start(tmp_path, command).communicate()[0].split() == ["20", "25.0"]
 
 
-RAISING = INNER.replace(
-    "return x + {}", "if x > 5:\n        raise ValueError('too large')\n    return x"
-)
-RECURSIVE = OUTER + "\n@kernel\ndef sum_to(n):\n    return n + sum_to(n - 1) if n > 0 else 0\n"
-
-
-def test_code_that_is_linked_raises_and_recurs_also_when_it_comes_from_the_disk(tmp_path):
-    (tmp_path / "outer_kernel.py").write_text(RECURSIVE)
-    (tmp_path / "inner_kernel.py").write_text(RAISING)
-    tried = "from outer_kernel import sum_to\nprint(outer(1), sum_to(4))\ntry: outer(6)\n"
-    tried = f"\n{tried}except ValueError as error: print(error)"
-    for _ in range(2):
-        assert start(tmp_path, tried).communicate()[0].split() == ["10", "10", "too", "large"]
-
-
-def test_a_kernel_that_returns_an_array_is_read_after_one_that_calls_it(tmp_path):
-    """The kernel's constants were lost: its type of numbers was NULL."""
-    kernels = INNER.format(1) + "\n@kernel\ndef outer(x):\n    return inner(x).sum()\n"
-    (tmp_path / "outer_kernel.py").write_text(kernels)
-    called = "import numpy as np; from outer_kernel import inner; a = np.zeros(2); "
-    called += "print(outer(a), inner(a).sum())"
-    for _ in range(2):
-        assert start(tmp_path, called).communicate()[0].strip() == "2.0 2.0"
-
-
-def test_only_what_python_calls_becomes_machine_code(tmp_path):
-    (tmp_path / "outer_kernel.py").write_text(OUTER)
-    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    compiled = "from inner_kernel import inner; outer(1); print(is_compiled(inner), end=' ')"
-    called = f"{compiled}; print(inner(1), is_compiled(inner))"
-    assert start(tmp_path, called).communicate()[0].strip() == "False 2 True"
-    assert start(tmp_path, called).communicate()[0].strip() == "True 2 True"
-
-
 def loaded(file: Path):
     """Return the kernel of a file, as a new process would load it."""
     spec = importlib.util.spec_from_file_location("inner_kernel", file)

@@ -1,6 +1,7 @@
 """A score of a user's own is one small subclass: the cases that every score passes."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.scoring.terms import Form, TermTables, value
 from tests.augmentation_oracle import all_dags, best_per_completion, random_table
-from tests.own_scores import FNML, K2, OWN, Concave
+from tests.own_scores import FNML, K2, OWN, Concave, Jeffreys
 from tests.scoring_oracle import dependent_data, enumerated, make, tables, undominated
 
 ALL = [BDeu(1), BDeu(0.01), BIC(), AIC(), PenalisedLikelihood(0.3), *OWN]
@@ -182,3 +183,23 @@ def test_what_is_no_score_is_refused():
         candidate_parent_sets(dependent_data(3), NoScore())
     with pytest.raises(TypeError, match="abstract"):
         Score()
+
+
+def test_a_score_that_may_change_is_looked_at_anew():
+    """A dataclass that is not frozen has no hash."""
+
+    @dataclass
+    class Penalised(Jeffreys):
+        weight: float = 0.0
+
+        def penalty(self, r, q, rows):
+            return super().penalty(r, q, rows) + self.weight * q
+
+    data = random_table(np.random.default_rng(1), 4, 40, 0)
+    score = Penalised()
+    for weight in (0.0, 5.0):
+        score.weight = weight
+        problem = candidate_parent_sets(data, score, max_parents=2)
+        for v in range(4):
+            for parents, found in problem.candidates(v):
+                assert found == pytest.approx(score_family(data, v, parents, score))
