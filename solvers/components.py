@@ -171,6 +171,8 @@ def strong_components(
     >>> strong_components(np.array([0, 1, 2]), np.array([1, 2, 1]), 3).tolist()
     [0, 1, 1]
     """
+    if n == 0:
+        return np.zeros(0, np.int64)
     if n > _CLOSED:
         from scipy.sparse import coo_array  # takes long to import
         from scipy.sparse.csgraph import connected_components
