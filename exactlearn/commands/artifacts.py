@@ -11,8 +11,10 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import MissingExtraError, OptionError, TooLargeError
+from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import GRAPHS, NETWORKS, write_model
-from exactlearn.formats.scores import write_scores, written_suffixes
+from exactlearn.formats.scores import FORMATS as SCORES
+from exactlearn.formats.scores import write_scores
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -81,7 +83,7 @@ def writers(completes: bool) -> dict[str, Writer]:
     return {
         **dict.fromkeys(NETWORKS, lambda found, path: write_model(found.network, path)),
         ".json": lambda found, path: write_json(found.record, path),
-        **dict.fromkeys(written_suffixes(), _write_scores),
+        **dict.fromkeys(written_suffixes(SCORES), _write_scores),
         **(dict.fromkeys(TABLES, _write_table) if completes else {}),
         **dict.fromkeys(FIGURES, lambda found, path: write_figure(found.drawing, path)),
     }

@@ -10,9 +10,11 @@ from exactlearn.commands.declarations import Convert
 from exactlearn.commands.output import Output, is_folder, require_parent
 from exactlearn.commands.pipeline import learning_problem, load
 from exactlearn.errors import OptionError
+from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import FORMATS as MODELS
 from exactlearn.formats.models import GRAPHS, NETWORKS, read_model, write_model
-from exactlearn.formats.scores import is_score_file, read_scores, write_scores, written_suffixes
+from exactlearn.formats.scores import FORMATS as SCORES
+from exactlearn.formats.scores import is_score_file, read_scores, write_scores
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
@@ -47,7 +49,7 @@ def _writers(source: Path, options: Convert) -> dict[str, Writer]:
         models = {**(NETWORKS if suffix_of(source) in NETWORKS else {}), **GRAPHS}
         return {**dict.fromkeys(models, _rewrite_model), **dict.fromkeys(FIGURES, _draw_model)}
     if is_score_file(source):
-        return dict.fromkeys(written_suffixes(), _rewrite_scores)
+        return dict.fromkeys(written_suffixes(SCORES), _rewrite_scores)
     return _table_writers(options)
 
 
@@ -81,6 +83,6 @@ def _table_writers(options: Convert) -> dict[str, Writer]:
 
     # '.parquet' after a table is a table.
     return {
-        **dict.fromkeys(written_suffixes(), write_score_file),
+        **dict.fromkeys(written_suffixes(SCORES), write_score_file),
         **dict.fromkeys(TABLES, write_table),
     }

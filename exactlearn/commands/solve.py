@@ -28,9 +28,11 @@ from exactlearn.commands.pipeline import (
 from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
+from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import read_parents
 from exactlearn.formats.score_table import writable_problem
-from exactlearn.formats.scores import is_score_file, read_scores, score_text, written_suffixes
+from exactlearn.formats.scores import FORMATS as SCORES
+from exactlearn.formats.scores import is_score_file, read_scores, score_text
 from exactlearn.instances import locate
 from exactlearn.reporting.arc_support import arc_support, support_record, write_support
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
@@ -55,7 +57,7 @@ def run(options: Solve, output: Output) -> None:
             more["scores"] = score_text(path)
         if problem.stopped:  # a proof would be one about the parent sets that were scored
             more.pop("certify", None)
-        if output.path is not None and suffix_of(output.path) in written_suffixes():
+        if output.path is not None and suffix_of(output.path) in written_suffixes(SCORES):
             writable_problem(problem)
         output.detail(
             f"{problem.n_candidates} candidate parent sets of {problem.n_variables} variables"

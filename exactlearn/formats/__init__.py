@@ -55,6 +55,11 @@ def format_of(path: Path, formats: Mapping[str, Format[C]], expected: str) -> Fo
     return formats[suffix]
 
 
+def written_suffixes(formats: Mapping[str, Format[C]]) -> tuple[str, ...]:
+    """Return the suffixes of formats that can be written."""
+    return tuple(suffix for suffix, known in formats.items() if known.write)
+
+
 def writer_of(
     path: Path, formats: Mapping[str, Format[C]], expected: str
 ) -> Callable[[C, Path], None]:
@@ -65,11 +70,10 @@ def writer_of(
     OptionError
         When no format that can be written has the suffix; says what was ``expected``.
     """
-    writable = [suffix for suffix, known in formats.items() if known.write]
     write = formats[suffix_of(path)].write if suffix_of(path) in formats else None
     if write is None:
         raise OptionError(
-            f"{path}: expected {expected}, ending in {', '.join(writable)}, found "
+            f"{path}: expected {expected}, ending in {', '.join(written_suffixes(formats))}, found "
             f"'{suffix_of(path)}'"
         )
     return write

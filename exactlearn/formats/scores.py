@@ -31,11 +31,6 @@ FORMATS: dict[str, Format[Problem]] = {
 """Formats by the suffix of the file."""
 
 
-def written_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of files of local scores that can be written."""
-    return tuple(suffix for suffix, known in FORMATS.items() if known.write)
-
-
 # A table never begins so: its second line would have another number of fields than its first.
 _BEGINNING = re.compile(rb"\s*\d+[ \t]*\n\s*\S+[ \t]+\d+[ \t]*\n")
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*\n", re.MULTILINE)

@@ -19,7 +19,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.pdg.inference.flows import expected_counts
+from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
 from exactlearn.queries.posteriors import joint_posterior
@@ -49,9 +49,7 @@ def entropy(
     if variables is not None:
         return _entropy(joint_posterior(model, variables, evidence))
     graph, _ = conditional(model, evidence)
-    nothing = np.full((1, graph.n_variables), -1, np.int16)
-    reach = expected_counts(graph, nothing)
-    return -float(reach @ _log(graph.parameters))
+    return -float(node_probabilities(graph) @ _log(graph.parameters))
 
 
 @checked_arguments()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.errors import OptionError
 from exactlearn.pdg.inference.condition import condition
-from exactlearn.pdg.inference.flows import expected_counts
+from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, coded_evidence, refuse_evidence
 
@@ -138,8 +138,7 @@ def slopes(
 
 def _log_slopes(graph: DecisionGraph, given: DecisionGraph) -> NDArray[np.float64]:
     """Return the derivative of the log-probability of evidence by each parameter."""
-    nothing = np.full((1, graph.n_variables), -1, np.int16)
-    counts = expected_counts(given, nothing)
+    counts = node_probabilities(given)
     offsets = graph.parameter_offsets
     totals = np.repeat(np.add.reduceat(counts, offsets[:-1]), np.diff(offsets))
     theta = graph.parameters

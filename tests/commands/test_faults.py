@@ -18,7 +18,7 @@ def scores(tmp_path, monkeypatch):
     return write_hard_scores(tmp_path / "hard.jkl")
 
 
-def require_answer(path, scores):
+def require_answer(path):
     """The file has a network of 40 variables and says that nothing is proven."""
     record = json.loads(path.read_text())
     assert len(record["parents"]) == 40
@@ -36,9 +36,9 @@ def test_a_linear_program_that_fails_leaves_the_incumbent(solved, scores, tmp_pa
         return solve(self, *args, **kwargs)
 
     monkeypatch.setattr(LinearProgram, "solve", failing)
-    told = fails("solve", scores, "-o", "out.json", "--time-limit", 60, status=5)
-    assert told == "Error: the linear relaxation was not solved; its solver says 'no memory'\n"
-    require_answer(tmp_path / "out.json", scores)
+    message = fails("solve", scores, "-o", "out.json", "--time-limit", 60, status=5)
+    assert message == "Error: the linear relaxation was not solved; its solver says 'no memory'\n"
+    require_answer(tmp_path / "out.json")
 
 
 @pytest.mark.parametrize("name", ["order-graph", "scip"])
@@ -50,6 +50,6 @@ def test_a_component_solver_without_memory_leaves_the_incumbent(
 
     entry = replace(COMPONENT_SOLVERS[name], solve=failing)
     monkeypatch.setitem(COMPONENT_SOLVERS, name, entry)
-    told = fails("solve", scores, "--solver", name, "-o", "out.json", "--time-limit", 60)
-    assert told == "Error: not enough memory: take fewer rows, variables or parents\n"
-    require_answer(tmp_path / "out.json", scores)
+    message = fails("solve", scores, "--solver", name, "-o", "out.json", "--time-limit", 60)
+    assert message == "Error: not enough memory: take fewer rows, variables or parents\n"
+    require_answer(tmp_path / "out.json")

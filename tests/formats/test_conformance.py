@@ -13,10 +13,10 @@ import pytest
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 from exactlearn.errors import ExactlearnError, OptionError
-from exactlearn.formats import Format, models, scores, table
+from exactlearn.formats import Format, models, scores, table, written_suffixes
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.raw_table import RawTable, TableFormat
-from exactlearn.formats.scores import read_scores, write_scores, written_suffixes
+from exactlearn.formats.scores import read_scores, write_scores
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
@@ -34,7 +34,7 @@ class Content:
     draw: Callable[[np.random.Generator], Any]
     write: Callable[[Any, Path], None]
     read: Callable[[Path], Any]
-    told: Callable[[Any], Any]
+    comparable: Callable[[Any], Any]
 
 
 def draw_table(rng: np.random.Generator) -> Dataset:
@@ -46,33 +46,35 @@ def draw_table(rng: np.random.Generator) -> Dataset:
     return Dataset(codes, ("one", "two, three", 'a "b"', "é"), states)
 
 
-def told_of_table(data: Dataset) -> Any:
+def content_of_table(data: Dataset) -> Any:
     return data.names, data.states, data.codes.tolist()
 
 
-def told_of_network(network: Any) -> Any:
+def content_of_network(network: Any) -> Any:
     return network.names, network.states, network.parents, [t.tobytes() for t in network.tables]
 
 
-def told_of_graph(graph: Any) -> Any:
+def content_of_graph(graph: Any) -> Any:
     arrays = (graph.forest, graph.variable, graph.parameters, graph.successors)
     return graph.names, graph.states, [a.tobytes() for a in arrays]
 
 
-def told_of_problem(problem: Any) -> Any:
+def content_of_problem(problem: Any) -> Any:
     return problem.names, [sorted(problem.candidates(v)) for v in range(problem.n_variables)]
 
 
 NETWORK = Content("network", lambda rng: random_network(rng, 5), write_model, read_model,
-                  told_of_network)  # fmt: skip
-GRAPH = Content("graph", lambda rng: random_graph(rng, 5), write_model, read_model, told_of_graph)
-TABLE = Content("table", draw_table, write_dataset, read_dataset, told_of_table)
+                  content_of_network)  # fmt: skip
+GRAPH = Content(
+    "graph", lambda rng: random_graph(rng, 5), write_model, read_model, content_of_graph
+)
+TABLE = Content("table", draw_table, write_dataset, read_dataset, content_of_table)
 SCORES = Content(
     "scores",
     lambda rng: candidate_parent_sets(complete(draw_table(rng)), BDeu(1.0), max_parents=2),
     write_scores,
     read_scores,
-    told_of_problem,
+    content_of_problem,
 )
 
 
@@ -93,7 +95,7 @@ CASES = [
         (NETWORK, models.NETWORKS),
         (GRAPH, models.GRAPHS),
         (TABLE, table.FORMATS),
-        (SCORES, written_suffixes()),
+        (SCORES, written_suffixes(scores.FORMATS)),
     )
     for suffix in suffixes
 ]
@@ -105,7 +107,7 @@ each_format = pytest.mark.parametrize(("content", "suffix"), CASES)
 def test_what_is_written_is_read_again(content, suffix, seed, tmp_path):
     given = content.draw(np.random.default_rng(seed))
     content.write(given, tmp_path / f"a{suffix}")
-    assert content.told(content.read(tmp_path / f"a{suffix}")) == content.told(given)
+    assert content.comparable(content.read(tmp_path / f"a{suffix}")) == content.comparable(given)
 
 
 @each_format
@@ -120,7 +122,7 @@ def test_a_text_may_be_compressed_and_a_suffix_in_capitals(content, suffix, tmp_
     given = content.draw(np.random.default_rng(2))
     path = tmp_path / f"a{suffix.upper()}{'' if suffix == '.parquet' else '.gz'}"
     content.write(given, path)
-    assert content.told(content.read(path)) == content.told(given)
+    assert content.comparable(content.read(path)) == content.comparable(given)
 
 
 @each_format

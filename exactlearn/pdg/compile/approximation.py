@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.errors import TooLargeError
-from exactlearn.pdg.inference.flows import expected_counts
+from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.structure_score import information
 
@@ -88,9 +88,10 @@ class MergeSequence:
         self._points: list[tuple[int, int, float]] = []
         self.effective_size, self.nodes = graph.effective_size, graph.n_nodes
         if masses is None:
-            masses = expected_counts(graph, np.full((1, graph.n_variables), -1, np.int16))
-        self._pseudo = np.zeros_like(masses) if pseudo is None else pseudo
+            masses = node_probabilities(graph)
         self._mass = [self._of(masses, v) for v in range(graph.n_variables)]
+        extra = np.zeros_like(masses) if pseudo is None else pseudo
+        self._pseudo = [self._of(extra, v) for v in range(graph.n_variables)]
         self._information = [information(m) for m in self._mass]
         self._successors = [graph.successors_of(v).copy() for v in range(graph.n_variables)]
         self._first = graph.first_nodes.tolist()
@@ -134,7 +135,8 @@ class MergeSequence:
         first = self._first[variable]
         mass = self._mass[variable]
         self._alike[self._key(gone)].discard(gone)
-        mass[keep - first] += mass[gone - first]
+        for masses in (mass, self._pseudo[variable]):
+            masses[keep - first] += masses[gone - first]
         self._information[variable][keep - first] = information(mass[keep - first])
         self._into[gone] = keep
         self._version[gone] = -1
@@ -170,25 +172,14 @@ class MergeSequence:
             nodes = self._nodes(variable)
             places[nodes] = np.cumsum(kept[nodes]) - 1
         parameters, successors = {}, {}
-        remains = self._remains()
         for variable in range(graph.n_variables):
-            nodes = self._nodes(variable)
-            mine = kept[nodes]
-            pseudo = np.zeros_like(self._mass[variable])
-            np.add.at(pseudo, remains[nodes] - nodes.start, self._of(self._pseudo, variable))
-            mass = (self._mass[variable] + pseudo)[mine]
+            mine = kept[self._nodes(variable)]
+            mass = (self._mass[variable] + self._pseudo[variable])[mine]
             total = mass.sum(axis=1, keepdims=True)
             own = graph.parameters_of(variable)[mine]
             parameters[variable] = np.where(total > 0, mass / np.where(total > 0, total, 1), own)
             successors[variable] = places[self._successors[variable][mine]].astype(np.int32)
         return assemble(graph.names, graph.states, graph.forest, parameters, successors)
-
-    def _remains(self) -> NDArray[np.int64]:
-        """Return the node that each node has become part of."""
-        into = self._into
-        while (into[into] != into).any():
-            into = into[into]
-        return into
 
     def _of(self, flat: NDArray[np.float64], variable: int) -> NDArray[np.float64]:
         return self.graph.with_parameters(flat).parameters_of(variable).copy()

@@ -152,6 +152,16 @@ def expected_counts(
     return counts
 
 
+def node_probabilities(graph: DecisionGraph) -> NDArray[np.float64]:
+    """Return the probability that a row reaches each node and has each of its states.
+
+    Returns
+    -------
+    Probabilities laid out as `DecisionGraph.parameters`; each variable's add up to one.
+    """
+    return expected_counts(graph, np.full((1, graph.n_variables), -1, np.int16))
+
+
 def expect_counts(
     layout: Layout,
     parameters: NDArray[np.float64],

@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.codes import MISSING
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.inference.flows import expected_counts, log_likelihood
+from exactlearn.pdg.inference.flows import (
+    expected_counts,
+    log_likelihood,
+    node_probabilities,
+)
 from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
@@ -241,8 +244,8 @@ def data_merges(graph: DecisionGraph, dataset: Dataset, alpha: float = 0.0) -> M
     counts = expected_counts(small, codes, dataset.weights)
     # Each variable's counts add up to the weight of all records.
     per_record = small.n_variables / counts.sum()
-    own = expected_counts(small, np.full((1, small.n_variables), MISSING, np.int16))
-    return MergeSequence(small, counts * per_record, pseudo=alpha * per_record * own)
+    pseudo = alpha * per_record * node_probabilities(small) if alpha else None
+    return MergeSequence(small, counts * per_record, pseudo=pseudo)
 
 
 def reached_nodes(graph: DecisionGraph, dataset: Dataset) -> NDArray[np.bool_]:
