@@ -1,1 +1,1 @@
-"""What every package runs on: compiled kernels, search control, threads, atomic files."""
+"""Infrastructure of all packages: compiled kernels, search control, threads, atomic files."""

@@ -141,7 +141,7 @@ def instance_of(kinds: type | tuple[type, ...], expected: str, instead: str) -> 
     kinds
         The classes.
     expected, instead
-        What the message of the error says.
+        The message of the error.
     """
 
     def check(value: Any, name: str) -> Any:

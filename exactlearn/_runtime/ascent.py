@@ -119,7 +119,7 @@ class EMState(NamedTuple):
         Log-likelihood of the observed cells under ``parameters``, natural logarithm, total over
         rows.
     objective
-        What EM maximises: ``log_likelihood`` plus each pseudo-count times its log parameter.
+        The objective of EM: ``log_likelihood`` plus each pseudo-count times its log parameter.
     """
 
     iteration: int
@@ -139,7 +139,7 @@ class EMResult(Generic[M]):
         The model with the last parameters of the best start.
     log_likelihoods, objectives
         Before the first iteration and after each, of the best start: the total log-likelihood of
-        the observed cells, and what EM maximised (the same without pseudo-counts).
+        the observed cells, and the objective of EM (the same without pseudo-counts).
     converged
         Whether the gain fell below the tolerance before the iterations ran out.
     starts

@@ -22,17 +22,17 @@ from typing import Literal, NamedTuple, Self
 from exactlearn.errors import ExitStatus
 
 STEADY = 0.4
-"""Seconds after which the listener hears of a search again even when nothing improves."""
+"""Seconds between two reports of a search that does not improve."""
 
 UNFINISHED: set[Path] = set()
 """Files that are being written, which a process that ends at once removes."""
 
 GRACE = 0.7
-"""Seconds that a command without anything to keep gets to end by itself after a signal."""
+"""Seconds that a command without a result to keep has to end by itself after a signal."""
 
 
 class Event(NamedTuple):
-    """What a running search reports: whenever the score or the bound improves, and now and then.
+    """The state of a running search, reported at each improvement and at a steady rate.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class SearchControl:
         self.outer = outer
         self.state: Callable[[], Event] = lambda: Event(self.seconds, -inf, inf, 0, None)
         self.trace: list[tuple[float, float, float]] = []
-        self._told = self.begun
+        self._reported_at = self.begun
         self._is_stopped = False
         self._enclosing: SearchControl | None = None
 
@@ -152,7 +152,7 @@ class SearchControl:
         self._is_stopped = True
 
     def part(self, share: float) -> "SearchControl":
-        """Return the control of a part of the search, which may take a share of the time left."""
+        """Return the control of a part of the search that takes at most a share of the time left."""
         return SearchControl(share * self.left, outer=self)
 
     def aside(self) -> "SearchControl":
@@ -160,38 +160,38 @@ class SearchControl:
         return SearchControl(on_event=lambda event: None, outer=self)
 
     def is_due(self, pause: float) -> bool:
-        """Return whether the listener has not heard of the search for some seconds."""
-        return monotonic() - self._told >= pause
+        """Return whether the last report is older than some seconds."""
+        return monotonic() - self._reported_at >= pause
 
     def record(self) -> None:
         """Report the state, and keep it in the trace if it is new."""
         event = self.state()
         if event.score > -inf and (not self.trace or self.trace[-1][1:] != event[1:3]):
             self.trace.append(event[:3])
-        self._tell(event)
+        self._report(event)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report the state."""
-        self._tell(self.state())
+        self._report(self.state())
 
     def look(self) -> None:
-        """Let the listener hear of the search now and then; called between blocks of work."""
+        """Report the state if a report is due; called between blocks of work."""
         if self.on_event is None and self.outer is not None:
             self.outer.look()
         elif self.is_due(STEADY):
-            self.tell()
+            self.report()
 
     def goes_on(self) -> bool:
-        """Report now and then; return whether the search is to go on: between blocks of work."""
+        """Report if due, and return whether the search goes on; called between blocks of work."""
         self.look()
         return not self.is_over
 
-    def _tell(self, event: Event) -> None:
-        self._told = monotonic()
+    def _report(self, event: Event) -> None:
+        self._reported_at = monotonic()
         if self.on_event is not None:
             self.on_event(event)
         elif self.outer is not None:
-            self.outer._tell(event)
+            self.outer._report(event)
 
     @contextmanager
     def running(self) -> Iterator[Self]:
@@ -274,32 +274,32 @@ def terminated_as_interrupted() -> Iterator[None]:
 def ended_by_signal() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the process within a second, with the status of an interrupt.
 
-    Python hears a signal only when a compiled kernel has returned, which may take much longer. A
-    thread of its own hears it at once, and ends the process where nothing else does. Only for what
-    has no result to keep; in other threads than the main one, nothing changes.
+    Python handles a signal only after a compiled kernel has returned, which may take much longer. A
+    second thread receives it at once, and ends the process unless that happens otherwise. Only for
+    commands without a result to keep; outside the main thread, nothing changes.
     """
     if not _is_main_thread():
         yield
         return
     ended = threading.Event()
-    hear, tell = socket.socketpair()
-    tell.setblocking(False)
-    before = signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False)
-    watcher = threading.Thread(target=_end_after_signal, args=(hear, ended), daemon=True)
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_end_after_signal, args=(reader, ended), daemon=True)
     watcher.start()
     try:
         yield
     finally:
         ended.set()
         signal.set_wakeup_fd(before)
-        tell.close()
+        writer.close()
         watcher.join()
-        hear.close()
+        reader.close()
 
 
-def _end_after_signal(hear: socket.socket, ended: threading.Event) -> None:
-    """Wait for a signal's number; then end the process unless that happens by itself."""
-    while number := hear.recv(1):
+def _end_after_signal(reader: socket.socket, ended: threading.Event) -> None:
+    """Wait for a signal; then end the process unless it ends by itself within the grace period."""
+    while number := reader.recv(1):
         if number[0] in (signal.SIGINT, signal.SIGTERM) and not ended.wait(GRACE):
             for file in list(UNFINISHED):
                 file.unlink(missing_ok=True)

@@ -263,17 +263,17 @@ class Incumbent(SearchControl):
     def tick(self, nodes: int) -> None:
         """Report that a solver inside is at a number of nodes beyond those counted."""
         with self._lock:
-            self._tell(self._event(nodes))
+            self._report(self._event(nodes))
 
     def record(self) -> None:
         """Report the state, and keep it in the trace if it is new."""
         with self._lock:
             super().record()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report the state."""
         with self._lock:
-            super().tell()
+            super().report()
 
     def _event(self, nodes: int = 0) -> Event:
         values = () if self.parents is None else tuple(self.values.tolist())

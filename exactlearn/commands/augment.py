@@ -38,7 +38,7 @@ from exactlearn.reporting.report import (
     number,
     plain_table,
     shown_cells,
-    size_told,
+    size_in_words,
 )
 from exactlearn.reporting.trace import write_trace
 
@@ -53,7 +53,7 @@ def run(options: Augment, output: Output) -> None:
     require_records(options.trace, "--trace")
     data = load(locate(options.source, ".csv"), options)
     require_table_names(output, data)
-    output.detail(size_told(data))
+    output.detail(size_in_words(data))
     _note_few_cells(output, data, options)
     reduction = partial(
         gadget_problem,

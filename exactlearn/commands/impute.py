@@ -27,7 +27,7 @@ from exactlearn.reporting.report import (
     number,
     plain_table,
     shown_cells,
-    size_told,
+    size_in_words,
 )
 
 
@@ -40,7 +40,7 @@ def run(options: Impute, output: Output) -> None:
     data = load(path, options) if given is None else load_for(path, options, given)
     require_table_names(output, data)
     learned_from = data if train is None else load(locate(train, ".csv"), options)
-    output.detail(size_told(data))
+    output.detail(size_in_words(data))
     begun = monotonic()
     with output.progress_display(mode) as display:
         how = learning(learned_from, options, display, options.missingness)

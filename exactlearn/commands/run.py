@@ -53,7 +53,7 @@ from exactlearn.reporting.report import (
     completion_record,
     learning_record,
     run_tables,
-    size_told,
+    size_in_words,
 )
 
 RESULTS = Path("results")
@@ -102,7 +102,7 @@ def _pipeline(run: Run, path: Path, folder: Path, output: Output) -> dict[str, A
     _store(run, folder)
     require_table_names(output, data)
     output.note(run.title or f"Run {path}")
-    output.note(size_told(data))
+    output.note(size_in_words(data))
     parents, record = _learn(run, data, truth, output)
     if record["status"] != "interrupted":
         network = _network(run, data, parents, record, output)

@@ -1,4 +1,4 @@
-"""Separation in directed acyclic graphs: active trails and what a graph's ancestors are.
+"""d-separation in directed acyclic graphs: active trails and ancestors.
 
 A trail is active given Z when each of its colliders is in Z or has a descendant there, and none of
 its other inner variables is in Z (Pearl 1988, "Probabilistic Reasoning in Intelligent Systems",

@@ -1,4 +1,4 @@
-"""What a network or a decision graph looks like, before it has places; and as Graphviz text."""
+"""Drawings of networks and decision graphs before layout, and as Graphviz text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LARGEST, SMALLEST = 18.0, 5.0
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a graph looks like, before it has places.
+    """A graph's labels, arcs and shades, before layout.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Drawing:
     reach
         The probability that a row comes to each box; empty for a network.
     beside
-        What is drawn on the left of it: the forest of a decision graph's variables.
+        Drawn on the left of it: the forest of a decision graph's variables.
     """
 
     labels: tuple[str, ...]
@@ -67,7 +67,7 @@ def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
     return Drawing(
         tuple(_node_label(graph, node) for node in shown),
         tuple((place[a], place[b]) for a, b in kept),
-        tuple(_states_told(graph, a, states) for (a, _), states in kept.items()),
+        tuple(_arc_label(graph, a, states) for (a, _), states in kept.items()),
         tuple(graph.variable[shown].tolist()),
         tuple(_reach(graph)[shown].tolist()),
         network_drawing(graph.names, above),
@@ -143,13 +143,13 @@ def _node_label(graph: DecisionGraph, node: int) -> str:
 
 
 def _probability(p: float) -> str:
-    """Return three decimals, but tell what is certain from what is nearly so."""
+    """Return three decimals, with 0 and 1 only for probabilities that are exactly so."""
     if p in (0.0, 1.0):
         return str(int(p))
     return "<0.001" if p < 0.0005 else ">0.999" if p >= 0.9995 else f"{p:.3f}"
 
 
-def _states_told(graph: DecisionGraph, node: int, states: list[str]) -> str:
+def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:
     """Return the states of an arc, or nothing when every possible state takes it."""
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
@@ -157,6 +157,6 @@ def _states_told(graph: DecisionGraph, node: int, states: list[str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as Graphviz's language wants it."""
+    """Return a quoted string of the DOT language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -8,7 +8,7 @@ from exactlearn.reporting.plot import painted
 from exactlearn.reporting.records_file import write_records
 
 COLUMNS = ("effective_size", "nodes", "loss")
-"""What is told of each graph of the sequence."""
+"""Columns of the table: one row for each graph of the sequence."""
 
 
 def write_frontier(frontier: Frontier, path: Path) -> None:

@@ -49,8 +49,8 @@ def write_records(
     if suffix == ".csv":
         atomic_write(path, _csv(columns, records))
     elif suffix == ".json":
-        told = json.dumps(strict(list(records)), ensure_ascii=False, allow_nan=False, indent=2)
-        atomic_write(path, told + "\n")
+        text = json.dumps(strict(list(records)), ensure_ascii=False, allow_nan=False, indent=2)
+        atomic_write(path, text + "\n")
     else:
         atomic_write(path, figure(suffix))
 

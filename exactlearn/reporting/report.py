@@ -25,7 +25,7 @@ SHOWN_ROWS = 10
 
 
 class Learned(Protocol):
-    """What every learning method answers with."""
+    """The result of a learning method."""
 
     @property
     def parents(self) -> tuple[tuple[int, ...], ...] | None:
@@ -57,7 +57,7 @@ class Learned(Protocol):
 
     @property
     def message(self) -> str:
-        """What a user should know beyond the status."""
+        """Remarks beyond the status."""
 
 
 def console() -> Console:
@@ -118,16 +118,16 @@ def learning_tables(record: Mapping[str, Any]) -> list[Any]:
 def facts(**entries: str) -> Table:
     """Return a table of one line per fact; an empty fact is left out."""
     table = Table.grid(padding=(0, 2))
-    for name, told in entries.items():
-        if told:
-            table.add_row(name.replace("_", " "), told)
+    for name, text in entries.items():
+        if text:
+            table.add_row(name.replace("_", " "), text)
     return table
 
 
-def size_told(dataset: "Dataset") -> str:
-    """Return in words how large a table is."""
-    holes = len(dataset.missing_cells)
-    return f"{dataset.n_rows} rows, {dataset.n_variables} variables, {holes} missing cells"
+def size_in_words(dataset: "Dataset") -> str:
+    """Return the size of a table in words."""
+    missing = len(dataset.missing_cells)
+    return f"{dataset.n_rows} rows, {dataset.n_variables} variables, {missing} missing cells"
 
 
 def completion_record(dataset: "Dataset", values: Sequence[int]) -> list[dict[str, Any]]:
@@ -186,8 +186,10 @@ def compilation_table(record: Mapping[str, Any], **more: str) -> Table:
     """Return the table of a compilation's record, and of more facts."""
     sizes = {key: str(value) for key, value in record.items() if key != "max_error"}
     error = record["max_error"]
-    told = f"{error:.2g}" if isfinite(error) else "infinite: a row is impossible for one of the two"
-    return facts(**sizes, largest_relative_error_of_the_probability_of_a_row=told, **more)
+    shown = (
+        f"{error:.2g}" if isfinite(error) else "infinite: a row is impossible for one of the two"
+    )
+    return facts(**sizes, largest_relative_error_of_the_probability_of_a_row=shown, **more)
 
 
 def parents_table(parents: Mapping[str, Sequence[str]]) -> Table:

@@ -9,11 +9,11 @@ from exactlearn.reporting.records_file import write_records
 from exactlearn.reporting.report import Learned
 
 COLUMNS = ("seconds", "score", "bound")
-"""What a trace tells at each improvement."""
+"""Columns of the table: one row for each improvement."""
 
 
 class Traced(Learned, Protocol):
-    """What a search answers with that kept its trace."""
+    """The result of a search, with its trace."""
 
     @property
     def trace(self) -> tuple[tuple[float, float, float], ...]:
@@ -26,7 +26,7 @@ def write_trace(result: Traced, path: Path) -> None:
     Parameters
     ----------
     result
-        What the search answered.
+        The result of the search.
     path
         A table (``.csv``), a list of records (``.json``), or a figure (``.svg``, ``.png``,
         ``.pdf``).
@@ -48,7 +48,7 @@ def trace_figure(result: Traced, suffix: str) -> bytes:
     Parameters
     ----------
     result
-        What a search answered.
+        The result of a search.
     suffix
         One of ``.svg``, ``.png`` and ``.pdf``.
 
@@ -78,7 +78,7 @@ def trace_figure(result: Traced, suffix: str) -> bytes:
 def _lines(result: Traced) -> list[list[float]]:
     """Return the trace by columns, its last state drawn on to the end of the search.
 
-    What is infinite is not drawn: it is not a number.
+    Infinite values become NaN, which is not drawn.
     """
     points = list(result.trace)
     if points and result.seconds > points[-1][0]:
