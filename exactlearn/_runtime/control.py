@@ -152,7 +152,7 @@ class SearchControl:
         self._is_stopped = True
 
     def part(self, share: float) -> "SearchControl":
-        """Return the control of a part of the search that takes at most a share of the time left."""
+        """Return the control of a part of the search, limited to a share of the time left."""
         return SearchControl(share * self.left, outer=self)
 
     def aside(self) -> "SearchControl":
