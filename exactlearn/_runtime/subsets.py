@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 LARGEST_RANK = 2**63 - 1
 """The largest rank that fits into a machine word."""
@@ -23,7 +23,7 @@ def binomials(n: int, k: int) -> NDArray[np.int64]:
     )
 
 
-@kernel
+@in_place_kernel
 def rank_without(
     subset: NDArray[np.int64], skip: int, skip_too: int, choose: NDArray[np.int64]
 ) -> int:
@@ -36,7 +36,7 @@ def rank_without(
     return rank
 
 
-@kernel
+@in_place_kernel
 def ranks_without_one(
     subset: NDArray[np.int64], choose: NDArray[np.int64], ranks: NDArray[np.int64]
 ) -> None:
@@ -51,7 +51,7 @@ def ranks_without_one(
             after -= choose[subset[i + 1], i + 1]
 
 
-@kernel
+@in_place_kernel
 def next_subset(subset: NDArray[np.int64]) -> None:
     """Step to the next set in colexicographic order."""
     i = 0
@@ -73,13 +73,13 @@ def index_ranks(ranks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     return keys, places
 
 
-@kernel
+@in_place_kernel
 def _slot(rank: int, slots: int) -> int:
     mixed = rank * SPREAD
     return (mixed ^ (mixed >> 29)) & (slots - 1)
 
 
-@kernel
+@in_place_kernel
 def _insert(ranks: NDArray[np.int64], keys: NDArray[np.int64], places: NDArray[np.int32]) -> None:
     for place in range(len(ranks)):
         slot = _slot(ranks[place], len(keys))
@@ -88,7 +88,7 @@ def _insert(ranks: NDArray[np.int64], keys: NDArray[np.int64], places: NDArray[n
         keys[slot], places[slot] = ranks[place], place
 
 
-@kernel
+@in_place_kernel
 def find(rank: int, keys: NDArray[np.int64], places: NDArray[np.int32]) -> int:
     """Return the place of a rank, or -1."""
     slot = _slot(rank, len(keys))

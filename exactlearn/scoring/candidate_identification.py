@@ -251,6 +251,7 @@ class Identification:
             np.array([-np.inf]),
             self.k,
             rounding_slack(self.rows.total),
+            np.empty(1 + max(self.k, len(needed)), np.int64),
         )
 
     def _n_paired(self, m: int, numbers: NDArray[np.int64], start: float, deadline: float) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn._runtime.subsets import find, rank_without, ranks_without_one
 from exactlearn.scoring.candidate_level import Kept, Level, bits_below
 from exactlearn.scoring.set_scores import ceiling, lacks_entropy, set_sums
@@ -69,13 +69,13 @@ class Found(NamedTuple):
     numbers: NDArray[np.int64]
 
 
-@kernel
+@in_place_kernel
 def _leave_out(subset: NDArray[np.int64], t: int, others: NDArray[np.int64]) -> None:
     for u in range(len(others)):
         others[u] = subset[u + (u >= t)]
 
 
-@kernel
+@in_place_kernel
 def _has_required(
     subset: NDArray[np.int64], t: int, required: NDArray[np.bool_], n_required: int
 ) -> bool:
@@ -84,7 +84,7 @@ def _has_required(
     return n_required == 0
 
 
-@kernel
+@in_place_kernel
 def _find_smaller(
     families: int,
     ranks: NDArray[np.int64],
@@ -104,7 +104,7 @@ def _find_smaller(
     return families
 
 
-@kernel
+@in_place_kernel
 def _best_subset(
     t: int,
     nodes: NDArray[np.int64],
@@ -121,7 +121,7 @@ def _best_subset(
     return highest
 
 
-@kernel
+@in_place_kernel
 def _entropy_closes(
     others: NDArray[np.int64],
     own: float,
@@ -149,7 +149,7 @@ def _entropy_closes(
     return False
 
 
-@kernel
+@in_place_kernel
 def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None:
     row = found.numbers[0]
     found.child[row], found.scores[row] = subset[t], score
@@ -158,7 +158,7 @@ def _emit(subset: NDArray[np.int64], t: int, score: float, found: Found) -> None
     found.numbers[0] += 1
 
 
-@kernel
+@in_place_kernel
 def _keep(
     subset: NDArray[np.int64],
     sums: NDArray[np.float64],

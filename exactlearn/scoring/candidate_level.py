@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.subsets import index_ranks
 
 
@@ -92,7 +92,7 @@ def gather(blocks: Sequence[Kept], size: int) -> Level:
     return Level(sets, sums, cells, open_, first, best, *index_ranks(ranks))
 
 
-@kernel
+@in_place_kernel
 def bits_below(mask: int, position: int) -> int:
     """Return how many bits of a mask are set below a position."""
     below = mask & ((1 << position) - 1)
@@ -103,7 +103,7 @@ def bits_below(mask: int, position: int) -> int:
     return count
 
 
-@kernel
+@in_place_kernel
 def _open_in_both(low: int, high: int, open_: NDArray[np.int64]) -> int:
     """Return the families, by element of the union, that neither of two sets closes.
 
@@ -174,7 +174,7 @@ def join_sets(
     return count
 
 
-@kernel
+@in_place_kernel
 def _same_tail(sets: NDArray[np.int32], a: int, b: int) -> bool:
     different = False
     for t in range(1, sets.shape[1]):

@@ -25,9 +25,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.scoring.candidate_tree import Child, Queue, Tree, pop, push
-from exactlearn.scoring.set_scores import ceiling, lacks_entropy, prefix_sum, set_sums
+from exactlearn.scoring.set_scores import ceiling, count_set, lacks_entropy, prefix_sum, sum_counts
 from exactlearn.scoring.set_tables import Rows, Stack
 from exactlearn.scoring.terms import Terms, find
 
@@ -41,26 +41,25 @@ NODES, EXPANDED, QUEUED, SCORED, DROPPED = range(5)
 """What a search counts: nodes, nodes that were queued, the queue, tables, what was given up."""
 
 
-@kernel
-def _family(child: Child, tree: Tree, node: int, place: int) -> NDArray[np.int64]:
-    """Return the child and its parents, the ones added last first: node -1 is above the root."""
-    depth = 0 if node < 0 else tree.depth[node]
-    added = 0 if place < 0 else 1
-    subset = np.empty(1 + added + depth + len(child.required), np.int64)
+@in_place_kernel
+def _family(child: Child, tree: Tree, node: int, place: int) -> int:
+    """Write the child and its parents, the ones added last first: node -1 is above the root."""
+    subset, at = child.family, 1
     subset[0] = child.child
-    if added:
-        subset[1] = child.parents[place]
-    at = 1 + added
+    if place >= 0:
+        subset[at] = child.parents[place]
+        at += 1
     while node > 0:
         subset[at] = child.parents[tree.place[node]]
         node = tree.above[node]
         at += 1
     for u in range(len(child.required)):
-        subset[at + u] = child.required[u]
-    return subset
+        subset[at] = child.required[u]
+        at += 1
+    return at
 
 
-@kernel
+@in_place_kernel
 def _best_part(child: Child, tree: Tree, node: int, place: int) -> float:
     """Return the highest known score of a proper subset of a node's parents and one more."""
     best = tree.best[node]
@@ -73,13 +72,13 @@ def _best_part(child: Child, tree: Tree, node: int, place: int) -> float:
     return float(best)
 
 
-@kernel
+@in_place_kernel
 def max_known(value: float, other: float) -> float:
     """Return the larger of a number and another that may be not-a-number."""
     return other if other > value else value
 
 
-@kernel
+@in_place_kernel
 def _score_node(
     child: Child,
     tree: Tree,
@@ -99,15 +98,14 @@ def _score_node(
     penalty = terms.penalty[at, r]
     if ceiling(terms.rate[r], penalty, tree.cells[node]) + slack <= best:
         return -1
-    sums = np.empty(terms.function.shape[1])
-    functions, family = terms.functions, _family(child, tree, node, place)
-    cells = set_sums(family, rows, stack, functions, terms.function[at], sums)
-    depth = len(child.required) + tree.depth[node] + 1
-    own = prefix_sum(depth, stack, functions, terms.function[own_at, terms.configuration[r]])
+    size, functions = _family(child, tree, node, place), terms.functions
+    found, cells = count_set(child.family[:size], rows, stack)
+    own = prefix_sum(size - 1, stack, functions, terms.function[own_at, terms.configuration[r]])
     numbers[SCORED] += 1
     if terms.has_entropy and lacks_entropy(tree.own[node] - own, penalty, added, slack):
         return -1
-    score = sums[terms.cell[r]] - own - penalty
+    total = sum_counts(functions, terms.function[at, terms.cell[r]], stack.counts, found)
+    score = total - own - penalty
     new = numbers[NODES]
     tree.above[new], tree.place[new], tree.depth[new] = node, place, tree.depth[node] + 1
     tree.score[new], tree.best[new], tree.own[new] = score, max(best, score), own
@@ -116,13 +114,13 @@ def _score_node(
     return int(new)
 
 
-@kernel
+@in_place_kernel
 def _likely_cost(space: float, r: int, rows: Rows) -> float:
     """Return about what a family's size costs in a score without penalty."""
     return float(0.5 * (r - 1) * space * math.log1p(rows.total / space))
 
 
-@kernel
+@in_place_kernel
 def _cost(space: float, r: int, rows: Rows, terms: Terms) -> float:
     """Return about what a family's size costs; its penalty, where there is one."""
     if terms.has_penalty:
@@ -130,7 +128,7 @@ def _cost(space: float, r: int, rows: Rows, terms: Terms) -> float:
     return _likely_cost(space, r, rows)
 
 
-@kernel
+@in_place_kernel
 def _enqueue(
     child: Child,
     queue: Queue,
@@ -146,7 +144,7 @@ def _enqueue(
         numbers[QUEUED] += 1
 
 
-@kernel
+@in_place_kernel
 def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) -> bool:
     """Return whether all supersets of a node's parents are dominated or too large."""
     if tree.depth[node] + len(child.required) >= child.max_parents:
@@ -157,7 +155,7 @@ def _is_closed(child: Child, tree: Tree, node: int, rows: Rows, terms: Terms) ->
     return bool(highest + child.slack <= tree.best[node])
 
 
-@kernel
+@in_place_kernel
 def _expand(
     child: Child,
     tree: Tree,
@@ -190,7 +188,7 @@ def _expand(
         _enqueue(child, queue, numbers, estimate - GAIN_WEIGHT * best, node, place)
 
 
-@kernel
+@in_place_kernel
 def score_singles(
     child: Child,
     tree: Tree,
@@ -204,13 +202,12 @@ def score_singles(
     space = 1.0
     for u in range(len(child.required)):
         space *= rows.cardinalities[child.required[u]]
-    sums = np.empty(terms.function.shape[1])
-    functions, family = terms.functions, _family(child, tree, -1, -1)
+    size, functions = _family(child, tree, -1, -1), terms.functions
     at, own_at = find(terms.sizes, space * r), find(terms.sizes, space)
-    cells = set_sums(family, rows, stack, functions, terms.function[at], sums)
-    own_function = terms.function[own_at, terms.configuration[r]]
-    own = prefix_sum(len(child.required), stack, functions, own_function)
-    score = sums[terms.cell[r]] - own - terms.penalty[at, r]
+    found, cells = count_set(child.family[:size], rows, stack)
+    own = prefix_sum(size - 1, stack, functions, terms.function[own_at, terms.configuration[r]])
+    total = sum_counts(functions, terms.function[at, terms.cell[r]], stack.counts, found)
+    score = total - own - terms.penalty[at, r]
     tree.score[0] = tree.best[0] = score
     tree.own[0], tree.space[0], tree.cells[0], tree.useful[0] = own, space, cells, True
     numbers[NODES] = numbers[EXPANDED] = 1
@@ -226,7 +223,7 @@ def score_singles(
             child.gain[place] = part - root
 
 
-@kernel
+@in_place_kernel
 def score_pairs(
     child: Child,
     tree: Tree,
@@ -251,7 +248,7 @@ def score_pairs(
                 child.interaction[place, other] = part - root - gains
 
 
-@kernel
+@in_place_kernel
 def take_pairs(
     child: Child, tree: Tree, rows: Rows, terms: Terms, numbers: NDArray[np.int64]
 ) -> None:
@@ -360,7 +357,7 @@ def search(
     return 0.0
 
 
-@kernel
+@in_place_kernel
 def is_crowded(child: Child, queue: Queue, numbers: NDArray[np.int64]) -> bool:
     """Return whether another batch may not fit into the queue."""
     return bool(numbers[QUEUED] + BATCH * len(child.parents) > len(queue.node))
@@ -397,10 +394,10 @@ def undominated(
     kept = np.zeros(len(nodes), np.bool_)
     earlier, count = np.empty(len(nodes), np.int64), 0
     for i in range(len(nodes)):
-        family = _family(child, tree, nodes[i], -1)
-        for u in range(1, len(family)):
-            sets[i, u - 1] = family[u]
-            bits[i, family[u] // 63] |= 1 << (family[u] % 63)
+        for u in range(1, _family(child, tree, nodes[i], -1)):
+            v = child.family[u]
+            sets[i, u - 1] = v
+            bits[i, v // 63] |= 1 << (v % 63)
         dominated = False
         for j in range(count):
             missing = 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 
 class Child(NamedTuple):
@@ -20,7 +20,7 @@ class Child(NamedTuple):
     and with two more, not-a-number where not known; ``gain`` and ``interaction`` hold the
     likelihood part of what they gain, and of what a pair gains beyond that, 0 where not known. The
     matrices cover the first places only, and their upper triangles. What is not expected to gain
-    at least ``floor`` does not enter the queue.
+    at least ``floor`` does not enter the queue. ``family`` is scratch space for a set to count.
     """
 
     child: int
@@ -33,6 +33,7 @@ class Child(NamedTuple):
     floor: NDArray[np.float64]
     max_parents: int
     slack: float
+    family: NDArray[np.int64]
 
 
 class Tree(NamedTuple):
@@ -92,7 +93,7 @@ def new_queue(room: int) -> Queue:
     return Queue(np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32))
 
 
-@kernel
+@in_place_kernel
 def _comes_first(
     priority: NDArray[np.float64],
     node: NDArray[np.int32],
@@ -107,7 +108,7 @@ def _comes_first(
     return bool(position[a] < position[b])
 
 
-@kernel
+@in_place_kernel
 def _swap(
     priority: NDArray[np.float64],
     node: NDArray[np.int32],
@@ -120,7 +121,7 @@ def _swap(
     position[a], position[b] = position[b], position[a]
 
 
-@kernel
+@in_place_kernel
 def push(queue: Queue, length: int, priority: float, node: int, position: int) -> None:
     """Add an entry to a queue of that length."""
     priorities, nodes, positions = queue
@@ -131,7 +132,7 @@ def push(queue: Queue, length: int, priority: float, node: int, position: int) -
         at = (at - 1) // 2
 
 
-@kernel
+@in_place_kernel
 def pop(queue: Queue, length: int) -> None:
     """Move the first entry behind the others: to place ``length - 1``."""
     priorities, nodes, positions = queue

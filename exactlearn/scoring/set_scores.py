@@ -15,7 +15,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.scoring.set_tables import Rows, Stack, climb, complete, count
 from exactlearn.scoring.terms import Functions, interpolated
 
@@ -38,7 +38,7 @@ def table_sizes(cardinalities: NDArray[np.int64], depth: int) -> NDArray[np.floa
     return np.array(sorted(products[depth]))
 
 
-@kernel
+@in_place_kernel
 def _add(total: float, error: float, value: float) -> tuple[float, float]:
     """Add without rounding error, so that sums do not depend on the order of cells."""
     new = total + value
@@ -46,8 +46,8 @@ def _add(total: float, error: float, value: float) -> tuple[float, float]:
     return new, error + ((total - (new - taken)) + (value - taken))
 
 
-@kernel
-def _sum(functions: Functions, i: int, counts: NDArray[np.float64], n_counts: int) -> float:
+@in_place_kernel
+def sum_counts(functions: Functions, i: int, counts: NDArray[np.float64], n_counts: int) -> float:
     """Return the sum of a function over the first ones of some counts."""
     table, length, total, error = functions.table, functions.length, 0.0, 0.0
     for c in range(n_counts):
@@ -61,22 +61,24 @@ def _sum(functions: Functions, i: int, counts: NDArray[np.float64], n_counts: in
     return total + error
 
 
-@kernel
-def _take_dense(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
-    """List the counts of the table that are not 0, and clear it; return how many there are."""
-    found = 0
+@in_place_kernel
+def _take_dense(rows: Rows, stack: Stack, depth: int, variable: int) -> tuple[int, float]:
+    """List the counts of the table that are not 0, and clear it."""
+    found, draws = 0, 0.0
     for c in range(stack.sizes[depth] * rows.cardinalities[variable]):
-        if stack.table[c] > 0:
-            stack.counts[found] = stack.table[c]
+        n = stack.table[c]
+        if n > 0:
+            stack.counts[found] = n
             stack.table[c] = 0
+            draws += min(n, 1.0)
             found += 1
-    return found
+    return found, draws
 
 
-@kernel
-def _take_sparse(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
+@in_place_kernel
+def _take_sparse(rows: Rows, stack: Stack, depth: int, variable: int) -> tuple[int, float]:
     """List the counts of the cells that the deviant rows touched, clear them, and list the rest."""
-    r, size, found = rows.cardinalities[variable], stack.sizes[depth], 0
+    r, size, found, draws = rows.cardinalities[variable], stack.sizes[depth], 0, 0.0
     ids, column, rest = stack.ids[depth], rows.codes[variable], stack.rest
     for c in range(size):
         rest[c] = stack.totals[depth, c]
@@ -86,17 +88,47 @@ def _take_sparse(rows: Rows, stack: Stack, depth: int, variable: int) -> int:
         n = stack.table[c]
         if n > 0:
             stack.counts[found] = n
-            found += 1
             rest[ids[row]] -= n
             stack.table[c] = 0
+            draws += min(n, 1.0)
+            found += 1
     for c in range(size if rows.subtract else 0):
         if rest[c] > 0:
             stack.counts[found] = rest[c]
+            draws += min(rest[c], 1.0)
             found += 1
-    return found
+    return found, draws
 
 
-@kernel
+@in_place_kernel
+def count_set(subset: NDArray[np.int64], rows: Rows, stack: Stack) -> tuple[int, float]:
+    """Count the table of a set of variables.
+
+    Parameters
+    ----------
+    subset
+        Increasing variable indices, at least one. Consecutive calls are fast when the sets differ
+        in their first elements only.
+    rows, stack
+        The data, and scratch space that remembers the last set and receives the counts.
+
+    Returns
+    -------
+    found, draws
+        Number of observed configurations, and the same where one that weighs less than one row
+        counts by its weight.
+    """
+    depth, variable = len(subset) - 1, subset[0]
+    climb(subset, rows, stack)
+    count(rows, stack, depth, variable)
+    deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
+    if stack.sizes[depth] * rows.cardinalities[variable] <= 2 * deviants:
+        complete(rows, stack, depth, variable)
+        return _take_dense(rows, stack, depth, variable)
+    return _take_sparse(rows, stack, depth, variable)
+
+
+@in_place_kernel
 def set_sums(
     subset: NDArray[np.int64],
     rows: Rows,
@@ -109,11 +141,8 @@ def set_sums(
 
     Parameters
     ----------
-    subset
-        Increasing variable indices, at least one. Consecutive calls are fast when the sets differ
-        in their first elements only.
-    rows, stack
-        The data, and scratch space that remembers the last set.
+    subset, rows, stack
+        As :func:`count_set` takes them.
     functions, numbers
         The functions of counts, and the one of each form for the set's size, shape (forms,).
     sums
@@ -124,38 +153,27 @@ def set_sums(
     float
         Number of observed configurations; one that weighs less than one row counts by its weight.
     """
-    depth, variable = len(subset) - 1, subset[0]
-    climb(subset, rows, stack)
-    count(rows, stack, depth, variable)
-    deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
-    if stack.sizes[depth] * rows.cardinalities[variable] <= 2 * deviants:
-        complete(rows, stack, depth, variable)
-        found = _take_dense(rows, stack, depth, variable)
-    else:
-        found = _take_sparse(rows, stack, depth, variable)
+    found, draws = count_set(subset, rows, stack)
     for form in range(len(sums)):
-        sums[form] = _sum(functions, numbers[form], stack.counts, found)
-    draws = 0.0
-    for c in range(found):
-        draws += min(stack.counts[c], 1.0)
+        sums[form] = sum_counts(functions, numbers[form], stack.counts, found)
     return draws
 
 
-@kernel
+@in_place_kernel
 def prefix_sum(depth: int, stack: Stack, functions: Functions, i: int) -> float:
     """Sum function ``i`` over the last set less its first element, from the stack.
 
     Parameters
     ----------
     depth
-        Number of elements of the last set given to :func:`set_sums`, less one.
+        Number of elements of the last set given to :func:`count_set`, less one.
     stack, functions
-        As given to :func:`set_sums`.
+        As given to :func:`count_set`, and the functions of counts.
     """
-    return _sum(functions, i, stack.totals[depth], stack.sizes[depth])
+    return sum_counts(functions, i, stack.totals[depth], stack.sizes[depth])
 
 
-@kernel
+@in_place_kernel
 def ceiling(rate: float, penalty: float, cells: float) -> float:
     """Bound the scores of a family and of all its supersets from above.
 
@@ -165,7 +183,7 @@ def ceiling(rate: float, penalty: float, cells: float) -> float:
     return cells * rate - penalty
 
 
-@kernel
+@in_place_kernel
 def lacks_entropy(gain: float, cost: float, r: int, slack: float) -> bool:
     """Return whether a parent with ``r`` states has too little entropy given the others.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 LARGEST_EXACT_TOTAL = 2.0**53
 """Up to this total, sums and differences of whole weights are exact."""
@@ -93,7 +93,7 @@ def new_stack(rows: Rows, depth: int) -> Stack:
     return stack
 
 
-@kernel
+@in_place_kernel
 def n_cells(subset: NDArray[np.int64], cardinalities: NDArray[np.int64]) -> float:
     """Return the number of configurations of a set of variables, observed or not."""
     cells = 1.0
@@ -102,7 +102,7 @@ def n_cells(subset: NDArray[np.int64], cardinalities: NDArray[np.int64]) -> floa
     return cells
 
 
-@kernel
+@in_place_kernel
 def count(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Count the prefix's configurations by the states of one more variable, deviant rows only."""
     r = rows.cardinalities[variable]
@@ -112,7 +112,7 @@ def count(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
         stack.table[ids[row] * r + column[row]] += rows.weights[row]
 
 
-@kernel
+@in_place_kernel
 def complete(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Fill in the cells of the variable's most common state."""
     if not rows.subtract:
@@ -125,7 +125,7 @@ def complete(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
         stack.table[c * r + common] = rest
 
 
-@kernel
+@in_place_kernel
 def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Extend the prefix by a variable."""
     r, n = rows.cardinalities[variable], rows.codes.shape[1]
@@ -154,7 +154,7 @@ def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     stack.sizes[depth + 1] = observed
 
 
-@kernel
+@in_place_kernel
 def climb(subset: NDArray[np.int64], rows: Rows, stack: Stack) -> None:
     """Make the stack's prefix all variables of the set but the first, the last one lowest."""
     top = len(subset) - 1

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.errors import OptionError
 from exactlearn.scoring.properties import properties
 from exactlearn.scoring.scores import (
@@ -103,7 +103,7 @@ class Terms(NamedTuple):
     has_penalty: bool
 
 
-@kernel
+@in_place_kernel
 def value(functions: Functions, i: int, n: float) -> float:
     """Return the value of function ``i`` at a count."""
     whole = int(n)
@@ -112,7 +112,7 @@ def value(functions: Functions, i: int, n: float) -> float:
     return interpolated(functions, i, n)
 
 
-@kernel
+@in_place_kernel
 def rise(functions: Functions, i: int, n: float, w: float) -> float:
     """Return by how much function ``i`` rises from a count of ``n`` to ``n + w``."""
     if functions.table.shape[1] == functions.length:  # all counts are whole and tabulated
@@ -120,12 +120,12 @@ def rise(functions: Functions, i: int, n: float, w: float) -> float:
     return _interpolated_rise(functions, i, n, w)
 
 
-@kernel
+@in_place_kernel
 def _interpolated_rise(functions: Functions, i: int, n: float, w: float) -> float:
     return value(functions, i, n + w) - value(functions, i, n)
 
 
-@kernel
+@in_place_kernel
 def interpolated(functions: Functions, i: int, n: float) -> float:
     """Return the value of function ``i`` at a positive count by its polynomials; 0 at others."""
     smallest = math.ldexp(1.0, functions.lowest)
@@ -141,7 +141,7 @@ def interpolated(functions: Functions, i: int, n: float) -> float:
     return float(share * (functions.table[i, first] + x * high - low))
 
 
-@kernel
+@in_place_kernel
 def find(sizes: NDArray[np.float64], size: float) -> int:
     """Return the place of a size, or -1."""
     low, high = 0, len(sizes)

@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba import TypingError
+from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import _only_process, kernel, overwrite
+from exactlearn._runtime.kernel import _only_process, in_place_kernel, kernel, overwrite
 
 INNER = (
     "from exactlearn._runtime.kernel import kernel\n\n@kernel\ndef inner(x):\n    return x + {}\n"
@@ -18,6 +21,11 @@ OUTER = (
     "from exactlearn._runtime.kernel import kernel\nfrom inner_kernel import inner\n\n"
     "@kernel\ndef outer(x):\n    return 10 * inner(x)\n"
 )
+
+
+class Pair(NamedTuple):
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
 
 
 @kernel
@@ -140,6 +148,50 @@ def test_a_vector_is_overwritten_also_where_it_has_strides():
     target = np.zeros((3, 2))
     overwrite(target[:, 1], np.arange(3.0))
     assert target.tolist() == [[0, 0], [0, 1], [0, 2]]
+
+
+@in_place_kernel
+def doubled(pair: Pair, row: int) -> int:
+    here = pair.left[row]
+    for k in range(len(here)):
+        pair.right[k] += 2 * here[k]
+    return len(here)
+
+
+@kernel
+def doubled_rows(pair: Pair) -> float:
+    total = np.zeros(1)
+    for row in range(len(pair.left)):
+        total[0] += doubled(pair, row)
+    return total[0]
+
+
+def test_a_kernel_in_place_leaves_references_to_arrays_as_they_are():
+    pair = Pair(np.arange(6.0).reshape(2, 3), np.zeros(3))
+    before = [sys.getrefcount(array) for array in pair]
+    assert doubled(pair, 1) == 3
+    assert doubled_rows(pair) == 6
+    assert pair.right.tolist() == [12, 18, 24]
+    assert [sys.getrefcount(array) for array in pair] == before
+
+
+def test_a_kernel_in_place_neither_allocates_nor_returns_arrays():
+    def first(pair: Pair) -> NDArray[np.float64]:
+        return pair.left
+
+    def allocated(n: int) -> float:
+        return np.zeros(n)[0]
+
+    with pytest.raises(TypeError, match="first: expected to return numbers"):
+        in_place_kernel(first)
+    with pytest.raises(TypeError, match="calls_one calls doubled_rows, which may allocate"):
+        in_place_kernel(calls_one)
+    with pytest.raises(TypingError):
+        in_place_kernel(allocated)(3)
+
+
+def calls_one(pair: Pair) -> float:
+    return doubled_rows(pair)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
