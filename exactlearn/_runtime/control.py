@@ -151,6 +151,10 @@ class SearchControl:
         """Stop the search, in all threads, at their next look at the clock."""
         self._is_stopped = True
 
+    def expire(self) -> None:
+        """End the search as its time limit does: where a proof fails that it cannot do without."""
+        self.deadline = min(self.deadline, monotonic())
+
     def part(self, share: float) -> "SearchControl":
         """Return the control of a part of the search, limited to a share of the time left."""
         return SearchControl(share * self.left, outer=self)

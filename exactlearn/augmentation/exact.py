@@ -5,13 +5,12 @@ with another row, whatever its states are (theorem *Complete rows*, docs/theory/
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import Event
+from exactlearn._runtime.control import UNLIMITED, Event, SearchControl
 from exactlearn.augmentation.branch_and_bound.incomplete_families import require_few_families
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.enumeration.gadget import (
@@ -29,13 +28,7 @@ from exactlearn.augmentation.enumeration.linked_program import (
     place_values,
     require_enumerable,
 )
-from exactlearn.augmentation.incumbent import (
-    Incumbent,
-    LimitReachedError,
-    Pause,
-    SolutionPool,
-    no_pause,
-)
+from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
 from exactlearn.augmentation.local_search.hill_climber import best_climb, offer_sparsest
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import Task, merge_rows
@@ -53,7 +46,8 @@ STARTS = 3
 CLIMBING = 0.6
 """Share of a time limit after which climbs leave the rest to bounds."""
 
-_Search = Callable[[Task, Incumbent], tuple[AugmentationStatus, str]]
+_Outcome = tuple[AugmentationStatus, str]
+_Search = Callable[[Task, Incumbent], _Outcome]
 _Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
 
 
@@ -115,12 +109,10 @@ def augment_branching(task: Task, incumbent: Incumbent) -> Augmentation:
     return _run(_merged(task, incumbent), incumbent, "branching", _branch)
 
 
-def _branch(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
-    try:
-        branch(task, SolutionPool(incumbent))
-    except LimitReachedError:
-        return incumbent.status, f"{incumbent.ending} before all branches were closed"
-    return "optimal", ""
+def _branch(task: Task, incumbent: Incumbent) -> _Outcome:
+    if branch(task, SolutionPool(incumbent)):
+        return "optimal", ""
+    return incumbent.status, f"{incumbent.ending} before all branches were closed"
 
 
 def reduction(task: Task) -> tuple[Problem, Problem]:
@@ -133,34 +125,49 @@ def reduction(task: Task) -> tuple[Problem, Problem]:
 
 
 def _run(task: Task, incumbent: Incumbent, method: str, search: _Search) -> Augmentation:
-    status: AugmentationStatus
-    try:
-        if task.dataset.is_complete:
-            incumbent.confirm(best_climb(task, incumbent, min(task.starts, STARTS), 1))
-            status, message = "optimal", ""
-            incumbent.prove(incumbent.score)
-        else:
-            _begin(task, incumbent)
-            status, message = search(task, incumbent)
-    except LimitReachedError:
-        offer_sparsest(task, incumbent)
-        status, message = incumbent.status, f"{incumbent.ending} before the exact search began"
+    if task.dataset.is_complete:
+        outcome = _best_network(task, incumbent)
+    else:
+        outcome = _begin(task, incumbent) or search(task, incumbent)
+    status, message = outcome
     if status == "optimal":
         incumbent.bound = incumbent.score
     return Augmentation.of(incumbent, status, method, message=message)
 
 
-def _begin(task: Task, incumbent: Incumbent) -> None:
+def _best_network(task: Task, incumbent: Incumbent) -> _Outcome:
+    """Find the best network of a table without missing cells."""
+    if not _climb(task, incumbent, 1):
+        return _unbegun(task, incumbent)
+    incumbent.prove(incumbent.score)
+    return "optimal", ""
+
+
+def _begin(task: Task, incumbent: Incumbent) -> _Outcome | None:
     """Find a bound that costs little, then a good solution in a share of the time limit."""
     if _properties(task).falls:
         incumbent.prove_families(bounds_without_rows(task))
-        incumbent.prove_families(bounds_by_complete_rows(task, incumbent.pause))
-    with suppress(LimitReachedError), incumbent.hurried(CLIMBING):
-        incumbent.confirm(best_climb(task, incumbent, min(task.starts, STARTS), None))
-    incumbent.pause()
+        incumbent.prove_families(bounds_by_complete_rows(task, incumbent))
+    with incumbent.hurried(CLIMBING):
+        _climb(task, incumbent, None)
+    return _unbegun(task, incumbent) if incumbent.is_over else None
 
 
-def _solve_linked(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
+def _climb(task: Task, incumbent: Incumbent, t: int | None) -> bool:
+    """Climb from a few starts; return whether the climbs were finished."""
+    best = best_climb(task, incumbent, min(task.starts, STARTS), t)
+    if best is not None:
+        incumbent.confirm(best)
+    return best is not None
+
+
+def _unbegun(task: Task, incumbent: Incumbent) -> _Outcome:
+    """Return the outcome of a search that was over before it began."""
+    offer_sparsest(task, incumbent)
+    return incumbent.status, f"{incumbent.ending} before the exact search began"
+
+
+def _solve_linked(task: Task, incumbent: Incumbent) -> _Outcome:
     columns = all_completions(task.dataset)
     problem = completion_problem(task.dataset, columns, task.score, task.rules)
 
@@ -179,7 +186,7 @@ def _solve_linked(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus,
     return _solve(problem, task, incumbent, start, take, 0.0)
 
 
-def _solve_gadget(task: Task, incumbent: Incumbent) -> tuple[AugmentationStatus, str]:
+def _solve_gadget(task: Task, incumbent: Incumbent) -> _Outcome:
     by_cell, plain = reduction(task)
     n = task.dataset.n_variables
     offset = penalty(by_cell) * len(by_cell.options)
@@ -205,7 +212,7 @@ def _solve(
     start: Result,
     take: _Take,
     offset: float,
-) -> tuple[AugmentationStatus, str]:
+) -> _Outcome:
     def listen(event: Event) -> None:
         if event.parents is not None and event.score + offset > incumbent.score:
             take(event.parents, event.values)
@@ -304,15 +311,15 @@ def _properties(task: Task) -> Properties:
     return properties(task.score, task.dataset.cardinalities, task.dataset.row_weights)
 
 
-def bounds_by_complete_rows(task: Task, pause: Pause = no_pause) -> NDArray[np.float64]:
+def bounds_by_complete_rows(task: Task, control: SearchControl = UNLIMITED) -> NDArray[np.float64]:
     """Return the best score that a family of each variable has in the complete rows, shape (n,).
 
     Parameters
     ----------
     task
         The table, the score and the rules.
-    pause
-        Called between blocks of work; what it raises passes through.
+    control
+        When its search is over, the bounds are those without rows.
 
     Raises
     ------
@@ -330,7 +337,10 @@ def bounds_by_complete_rows(task: Task, pause: Pause = no_pause) -> NDArray[np.f
         max_parents=task.rules.max_parents,
         required=task.rules.required,
         forbidden=task.rules.forbidden,
-        on_progress=lambda done, of: pause(),
+        on_progress=lambda done, of: control.look(),
+        control=control,
     )
+    if problem.stopped:
+        return bounds_without_rows(task)
     best: NDArray[np.float64] = np.maximum.reduceat(problem.scores, problem.first[:-1])
     return best

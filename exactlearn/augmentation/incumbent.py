@@ -1,7 +1,7 @@
 """Solutions (a DAG with a completion) and the best ones found so far, of which none is lost."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isfinite
@@ -123,22 +123,13 @@ GRACE = 1.0
 ROUNDING = 1e-12
 """Relative difference of scores that is none."""
 
-Pause = Callable[[], None]
-"""Called between blocks of work whose results are of no use by halves; raises to end them."""
-
-
-def no_pause() -> None:
-    """Do not pause."""
-
-
-class LimitReachedError(Exception):
-    """Raised inside when a search is over before its result is; never leaves the package."""
-
 
 class Incumbent(SearchControl):
     """The control of an augmentation, with the best DAG and completion so far.
 
-    Several threads may share it.
+    Several threads may share it. Loops end when it is over, and what they return is unfinished
+    then. As it stays over, one look at it after any computation says whether that was cut short:
+    without it, no proof is claimed. Scores and bounds that are returned hold anyway.
 
     Parameters
     ----------
@@ -201,17 +192,6 @@ class Incumbent(SearchControl):
             yield
         finally:
             self._hurried_until = inf
-
-    def pause(self) -> None:
-        """Report now and then; leave a computation whose result is of no use by halves.
-
-        Raises
-        ------
-        LimitReachedError
-            When the search is over.
-        """
-        if not self.goes_on():
-            raise LimitReachedError
 
     def count_nodes(self, nodes: int) -> None:
         """Add the nodes of a finished search tree."""

@@ -20,7 +20,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent, LimitReachedError
+from exactlearn.augmentation.incumbent import TOLERANCE, Incumbent
 from exactlearn.augmentation.local_search.hill_climber import best_climb
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import Task
@@ -207,10 +207,9 @@ class Known:
             values = np.where(held, state, self.best.values)
             table = _filled(self.dataset, held, values)
             task = Task(table, score, rules, solver, start=values[~held])
-            try:
-                with Incumbent(control.remaining).running() as incumbent:
-                    solution = best_climb(task, incumbent, 1, None)
-            except LimitReachedError:
+            with Incumbent(control.remaining).running() as incumbent:
+                solution = best_climb(task, incumbent, 1, None)
+            if solution is None:
                 return
             values[~held] = solution.values
             self._take(values, solution.score)

@@ -9,7 +9,7 @@ from exactlearn._runtime.control import OnEvent
 from exactlearn.augmentation.augment import augment
 from exactlearn.augmentation.branch_and_bound.search import branch
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution, SolutionPool
+from exactlearn.augmentation.incumbent import Incumbent, Solution, SolutionPool
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
 from exactlearn.augmentation.task import Task, merge_rows
 from exactlearn.data.dataset import Dataset
@@ -132,12 +132,8 @@ def best_solutions(
 
 
 def _rank(task: Task, pool: SolutionPool) -> AugmentationStatus:
-    try:
-        _take_neighbours(task, pool)
-        branch(task, pool)
-    except LimitReachedError:
-        return pool.incumbent.status
-    return "optimal"
+    _take_neighbours(task, pool)
+    return "optimal" if branch(task, pool) else pool.incumbent.status
 
 
 def _take_neighbours(task: Task, pool: SolutionPool) -> None:
@@ -146,7 +142,7 @@ def _take_neighbours(task: Task, pool: SolutionPool) -> None:
     values = incumbent.working_values.copy()
     if not pool.by_completion:
         found = enumerate_networks(
-            task.families(values),
+            task.families(values, control=incumbent),
             k=pool.k,
             solver=task.solver,
             time_limit=incumbent.remaining,
@@ -158,9 +154,9 @@ def _take_neighbours(task: Task, pool: SolutionPool) -> None:
     states = task.dataset.cardinalities[task.dataset.missing_cells[:, 1]]
     for cell, r in enumerate(states):
         for state in range(int(r)):
-            incumbent.pause()
             changed = values.copy()
             changed[cell] = state
-            result = task.solve(task.families(changed), incumbent)
-            assert result.parents is not None
+            result = task.solve(task.families(changed, control=incumbent), incumbent)
+            if result.parents is None or not incumbent.goes_on():
+                return
             pool.take(task.solution(result.parents, changed))

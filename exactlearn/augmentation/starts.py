@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn.augmentation.incumbent import Incumbent, Pause, no_pause
+from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.row_completion import most_probable_completion
@@ -138,7 +138,7 @@ def mode_completion(dataset: Dataset) -> NDArray[np.int64]:
 
 
 def fitted_completion(
-    task: Task, values: NDArray[np.int64], pause: Pause = no_pause
+    task: Task, values: NDArray[np.int64], control: SearchControl = UNLIMITED
 ) -> NDArray[np.int64]:
     """Fill each row with its most probable states in a network fitted to another completion.
 
@@ -148,13 +148,14 @@ def fitted_completion(
         The table, the score and the rules.
     values
         The completion from which a good DAG and its parameters are learned.
-    pause
-        Called between blocks of work; what it raises passes through.
+    control
+        When its search is over, the other completion is returned.
     """
-    problem = task.families(values, pause=pause)
+    problem = task.families(values, control=control)
     problem.require_feasible()
     parents, _ = heuristic_network(problem, None, budget=BUDGET, perturbations=1, seed=task.seed)
-    pause()
+    if not control.goes_on():
+        return values
     network = fit_complete(task.dataset.complete(values), parents)
     return most_probable_completion(network, task.dataset)
 
@@ -174,7 +175,7 @@ def hard_em_completion(
     seen: set[bytes] = set()
     while len(seen) < ROUNDS and values.tobytes() not in seen and not incumbent.out_of_time:
         seen.add(values.tobytes())
-        values = fitted_completion(task, values, incumbent.pause)
+        values = fitted_completion(task, values, incumbent)
     return values
 
 

@@ -6,15 +6,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import (
-    Incumbent,
-    LimitReachedError,
-    Pause,
-    Solution,
-    no_pause,
-    total_score,
-)
+from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
@@ -68,11 +62,12 @@ class Task:
         values: NDArray[np.int64],
         *,
         budget: Budget | None = None,
-        pause: Pause = no_pause,
+        control: SearchControl = UNLIMITED,
     ) -> Problem:
         """Return the candidate parent sets of the table completed with some values.
 
-        With a budget, those that a search so long identifies. The pause is called between blocks.
+        With a budget, those that a search so long identifies; where the control's search is over,
+        those found so far.
         """
         return candidate_parent_sets(
             self.dataset.complete(values),
@@ -81,7 +76,8 @@ class Task:
             required=self.rules.required,
             forbidden=self.rules.forbidden,
             budget=budget,
-            on_progress=lambda done, of: pause(),
+            on_progress=lambda done, of: control.look(),
+            control=control,
         )
 
     def sparsest(self, values: NDArray[np.int64]) -> Solution:
@@ -107,14 +103,12 @@ class Task:
     def solve(
         self, problem: Problem, incumbent: Incumbent, start: Solution | None = None
     ) -> Result:
-        """Solve a problem inside within the time that is left.
+        """Solve a problem inside within the time that is left, which may be too little for any DAG.
 
         Raises
         ------
         InfeasibleError
             When the constraints exclude every network.
-        LimitReachedError
-            When the search ended before it found any.
         """
         result = solve(
             problem,
@@ -125,17 +119,9 @@ class Task:
             on_event=lambda event: incumbent.tick(event.nodes),
         )
         incumbent.count_nodes(result.nodes)
-        if result.parents is None:
-            if result.status != "infeasible":
-                require_proof(result)
+        if result.status == "infeasible":
             raise InfeasibleError(result.message or "no network satisfies the constraints")
         return result
-
-
-def require_proof(result: Result) -> None:
-    """Raise :class:`LimitReachedError` unless a result is proven."""
-    if result.status != "optimal":
-        raise LimitReachedError
 
 
 @dataclass(frozen=True, eq=False)

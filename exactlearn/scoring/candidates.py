@@ -76,7 +76,7 @@ def candidate_parent_sets(
         Seconds after which scoring stops with the candidates so far; each variable has at least
         its smallest allowed parent set. The problem then says in ``stopped`` how far it came.
     control
-        Stops the scoring as the limit does, but at once.
+        Its search's end stops the scoring as the limit does, but at once.
 
     Returns
     -------
@@ -142,7 +142,7 @@ class _Stop(NamedTuple):
         """
         found: list[Piece] = []
         with closing(pieces):
-            while not self.control.is_stopped and (monotonic() < self.deadline or not is_enough()):
+            while not self.control.is_over and (monotonic() < self.deadline or not is_enough()):
                 piece = next(pieces, None)
                 if piece is None:
                     return found, True

@@ -24,9 +24,9 @@ from math import inf
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, LimitReachedError, Solution
+from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
@@ -178,13 +178,13 @@ class _Alternation:
     def run(self, starts: int) -> StructuralEM:
         """Alternate E- and M-steps from every start, within the limits."""
         status: StructuralStatus = "converged"
-        try:
-            for start in range(1 if self.task.dataset.is_complete else starts):
-                if not self._alternate(self._first_table(start)):
-                    status = "feasible"
-                    self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
-        except LimitReachedError:
+        for start in range(1 if self.task.dataset.is_complete else starts):
+            if self._alternate(self._first_table(start)):
+                continue
             status = self.incumbent.status
+            if self.incumbent.out_of_time:
+                break
+            self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
         return self._answer(status)
 
     def _first_table(self, start: int) -> Dataset:
@@ -203,18 +203,21 @@ class _Alternation:
         current: Parents | None = None
         seen: set[Parents | bytes] = set()
         for _ in range(MOST_ITERATIONS):
-            result, parents = self._best_dag(table, current)
+            result = self._best_dag(table, current)
+            if result is None or result.parents is None:
+                return False
+            parents = result.parents
             if self.variant == "expected" and (
                 parents in seen or self._is_best(current, table, result)
             ):
                 return True
             if self.offered and self.incumbent.is_stopped:
-                raise LimitReachedError
+                return False
             network = self._fitted(table, parents, random=not seen)
             fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
             self._offer(fitted)
             if self.incumbent.out_of_time:
-                raise LimitReachedError
+                return False
             met = parents if self.variant == "expected" else fitted.values.tobytes()
             if met in seen:
                 self.incumbent.confirm(self._solution(fitted))
@@ -223,8 +226,11 @@ class _Alternation:
             current, table = parents, self._completed(network)
         return False
 
-    def _best_dag(self, table: Dataset, start: Parents | None) -> tuple[Result, Parents]:
-        """Return the best DAG of a complete weighted table: the M-step over structures."""
+    def _best_dag(self, table: Dataset, start: Parents | None) -> Result | None:
+        """Return the best DAG of a complete weighted table: the M-step over structures.
+
+        ``None`` when its scores cannot be had in time.
+        """
         rules = self.task.rules
         problem = candidate_parent_sets(
             table,
@@ -232,20 +238,17 @@ class _Alternation:
             max_parents=rules.max_parents,
             required=rules.required,
             forbidden=rules.forbidden,
-            on_progress=lambda done, total: self._look_at_the_clock(),
+            on_progress=lambda done, total: self.incumbent.look(),
+            control=SearchControl(outer=self.incumbent),
         )
+        if problem.stopped:
+            return None
         solution = None if start is None else Solution(start, NO_VALUES, -inf)
         result = self.task.solve(problem, self.incumbent, solution)
         self.iterations += 1
         if result.status == "feasible" and not self.incumbent.out_of_time:
             self._remark(f"the M-step of '{result.solver}' is not proven optimal")
-        assert result.parents is not None
-        return result, result.parents
-
-    def _look_at_the_clock(self) -> None:
-        self.incumbent.look()
-        if self.incumbent.out_of_time:
-            raise LimitReachedError
+        return result
 
     def _is_best(self, parents: Parents | None, table: Dataset, result: Result) -> bool:
         """Return whether the current DAG has the best score of its own expected counts."""

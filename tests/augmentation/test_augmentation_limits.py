@@ -10,11 +10,14 @@ from exactlearn.augmentation.exact import bounds_by_complete_rows, bounds_withou
 from exactlearn.augmentation.incumbent import GRACE, Incumbent
 from exactlearn.augmentation.local_search import family_store, tabulation
 from exactlearn.augmentation.local_search.family_store import FamilyStore
+from exactlearn.augmentation.profile import profile
+from exactlearn.augmentation.ranking import best_solutions
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
 from tests.augmentation_oracle import best_per_completion, random_table
+from tests.interrupts import Looks
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
 
@@ -42,6 +45,25 @@ def stop_at(monkeypatch):
     return install
 
 
+@pytest.fixture
+def interrupt_at(monkeypatch):
+    """Return a function that lets searches be interrupted at a given look."""
+
+    def install(last):
+        looks = [0]
+
+        def is_stopped(control):
+            looks[0] += 1
+            return looks[0] > last
+
+        monkeypatch.setattr(Incumbent, "is_stopped", property(is_stopped))
+
+    return install
+
+
+LOOKS = (*range(6), *range(6, 60, 9), 100, 200, 400, 800)
+
+
 @pytest.mark.parametrize("seed", range(15))
 def test_complete_rows_bound_every_solution(seed):
     data, score = table_of(seed), SCORES[seed % len(SCORES)]
@@ -60,7 +82,7 @@ def test_complete_rows_bound_every_solution(seed):
 def test_a_search_stopped_at_any_look_has_a_solution_and_a_valid_bound(method, stop_at):
     data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
     best = max(best_per_completion(data, score, rules).values())
-    for last in (*range(6), *range(6, 60, 9)):
+    for last in LOOKS:
         stop_at(last)
         result = augment(data, score, method=method, max_parents=2, starts=1, time_limit=60)
         assert result.parents is not None
@@ -70,6 +92,57 @@ def test_a_search_stopped_at_any_look_has_a_solution_and_a_valid_bound(method, s
         if not last:
             assert result.status == "feasible"
             assert result.parents == ((),) * 4
+
+
+@pytest.mark.parametrize("method", [*EXACT, "t-local", "mode"])
+def test_a_search_interrupted_at_any_look_has_a_solution_and_a_valid_bound(method, interrupt_at):
+    data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
+    known = best_per_completion(data, score, rules)
+    best = max(known.values())
+    for last in LOOKS:
+        interrupt_at(last)
+        result = augment(data, score, method=method, max_parents=2, starts=1)
+        assert result.parents is not None
+        assert result.score <= best + 1e-9 <= result.bound + 2e-9
+        if not last:
+            assert result.status == "interrupted"
+            assert result.parents == ((),) * 4
+        if result.status == "t-local":
+            near = [s for v, s in known.items() if (np.array(v) != result.values).sum() <= 1]
+            assert result.score >= max(near) - 1e-6
+        elif result.status == "optimal":
+            assert result.score == pytest.approx(best)
+
+
+@pytest.mark.parametrize("distinct", ["solutions", "completions"])
+def test_a_ranking_interrupted_at_any_look_has_true_scores(distinct, interrupt_at):
+    data, score = table_of(1), BDeu(1.0)
+    best = augment(data, score, max_parents=2)
+    whole = best_solutions(data, score, 4, distinct=distinct, max_parents=2, best=best)
+    assert whole.status == "optimal"
+    scores = np.array([solution.score for solution in whole.solutions])
+    for last in LOOKS:
+        interrupt_at(last)
+        found = best_solutions(data, score, 4, distinct=distinct, max_parents=2, best=best)
+        own = np.array([solution.score for solution in found.solutions])
+        assert (own <= scores[: len(own)] + 1e-9).all()
+        assert found.status in ("interrupted", "optimal")
+        if found.status == "optimal":
+            np.testing.assert_allclose(own, scores)
+
+
+def test_a_profile_interrupted_at_any_look_has_valid_bounds(interrupt_at):
+    data, score, rules = table_of(1), BDeu(1.0), FamilyRules.of(2)
+    known = best_per_completion(data, score, rules)
+    best = augment(data, score, max_parents=2)
+    cells = data.missing_cells
+    for last in LOOKS:
+        interrupt_at(last)
+        found = profile(data, score, best, max_parents=2)
+        for cell, state in np.argwhere(~np.isnan(found.scores)):
+            assert state < data.cardinalities[cells[cell, 1]]
+            most = max(s for values, s in known.items() if values[cell] == state)
+            assert found.scores[cell, state] <= most + 1e-9 <= found.bounds[cell, state] + 2e-9
 
 
 def test_a_stopped_search_keeps_required_arcs_or_says_why_it_cannot(stop_at):
@@ -105,19 +178,23 @@ def test_a_first_solution_has_a_grace_and_climbs_a_share_of_the_limit():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_blocks_of_any_size_give_the_same_and_pause_after_each(seed, monkeypatch):
+def test_blocks_of_any_size_give_the_same_with_a_look_after_each(seed, monkeypatch):
     data, score, rules = table_of(seed), SCORES[seed], FamilyRules.of(2)
     rng = np.random.default_rng(seed)
     values = rng.integers(data.cardinalities[data.missing_cells[:, 1]])
     dag = ((), (0,), (0, 1), (2,))
 
     def work():
-        looks = []
-        store = FamilyStore.of_all(data, values, score, rules, lambda: looks.append(1))
+        control = Looks(10**9)
+        store = FamilyStore.of_all(data, values, score, rules, control)
         singles = store.single_moves(distinct=True)
         tops, close = store.bound_moves(store.scores, singles, store.scores.min())
         dags = list(store.ascend(dag))
-        return len(looks), (store.envelope(singles), tops, close, store.values, store.scores), dags
+        return (
+            10**9 - control.looks,
+            (store.envelope(singles), tops, close, store.values, store.scores),
+            dags,
+        )
 
     few, whole, dags = work()
     for module, size in product((tabulation, family_store), (1,)):

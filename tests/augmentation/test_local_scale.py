@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.augmentation import FamilyRules, augment
-from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution, total_score
+from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
 from exactlearn.augmentation.local_search import move_search as move_search
 from exactlearn.augmentation.local_search import neighbourhood
 from exactlearn.augmentation.local_search.coordinate_ascent import in_order
@@ -223,7 +223,7 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
     def stop(search, *args):
         begun.append(search)
         if len(begun) > looks:
-            raise LimitReachedError
+            search.incumbent.expire()
         return promising(search, *args)
 
     def prove(*args):  # once nothing is found without proof
@@ -253,8 +253,8 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
 
 
 def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatch):
-    def stop(*args):
-        raise LimitReachedError
+    def stop(near, *args):
+        near.incumbent.expire()
 
     loosen(monkeypatch)
     monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", stop)

@@ -10,7 +10,6 @@ from exactlearn.__main__ import main
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation import exact as exact_methods
 from exactlearn.augmentation import profile as profiling
-from exactlearn.augmentation.incumbent import LimitReachedError
 from exactlearn.augmentation.profile import Known, profile
 from exactlearn.errors import OptionError
 from exactlearn.formats.table import write_dataset
@@ -107,7 +106,6 @@ def interrupted(*arguments, **options):
 
 def interrupted_climb(*_):
     press_ctrl_c()
-    raise LimitReachedError
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import COMMANDS, main
-from exactlearn.augmentation.incumbent import LimitReachedError
+from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.commands.pipeline import load_for
@@ -216,9 +216,24 @@ class TestAugment:
         record = run_json(*words, status=3)
         assert record["status"] == "feasible"
 
+    @pytest.mark.parametrize("method", ["exact", "branching", "gadget", "t-local"])
+    def test_an_interrupt_keeps_the_first_solution(self, tables, tmp_path, monkeypatch, method):
+        def offer_and_press(incumbent, solution):
+            offer(incumbent, solution)
+            press_ctrl_c()
+
+        offer = Incumbent.offer
+        monkeypatch.setattr(Incumbent, "offer", offer_and_press)
+        kept = tmp_path / "kept.json"
+        words = ("augment", tables / "holes.csv", "--method", method, "-o", kept)
+        record = run_json(*words, status=130)
+        assert record["status"] == "interrupted"
+        assert record["bound"] is None or record["score"] <= record["bound"]
+        assert json.loads(kept.read_text()) == record
+
     def test_a_stopped_proof_tells_what_it_leaves_open(self, tables, monkeypatch):
-        def stop(*args):
-            raise LimitReachedError
+        def stop(near, *args):
+            near.incumbent.expire()
 
         monkeypatch.setattr(Neighbourhood, "_proven", stop)
         words = ("augment", tables / "holes.csv", "--method", "t-local", "--starts", 1)

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from exactlearn.augmentation.incumbent import total_score
+from exactlearn.augmentation.incumbent import Incumbent, total_score
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
@@ -184,6 +184,28 @@ def test_limits_keep_the_best_network(variant):
     assert found.status == "interrupted"
     assert found.parents == events[-1].parents
     assert found.values.tolist() == list(events[-1].values)
+
+
+@pytest.mark.parametrize("variant", ["expected", "hard"])
+def test_an_interrupt_at_any_look_keeps_the_best_network(variant, monkeypatch):
+    table = holed_table(2)
+    whole = structural_em(table, BDeu(), variant=variant, starts=2)
+    for last in (*range(12), *range(12, 60, 7), 100, 200, 400):
+        looks = [0]
+
+        def is_stopped(control, looks=looks, last=last):
+            looks[0] += 1
+            return looks[0] > last
+
+        with monkeypatch.context() as during:
+            during.setattr(Incumbent, "is_stopped", property(is_stopped))
+            found = structural_em(table, BDeu(), variant=variant, starts=2)
+        assert found.status in ("interrupted", "converged")
+        assert found.parents is not None
+        value = "observed_score" if variant == "expected" else "score"
+        assert getattr(found, value) <= getattr(whole, value) + 1e-6
+        if found.status == "converged":
+            assert found.parents == whole.parents
 
 
 def test_empty_rows_and_columns_are_no_obstacle():

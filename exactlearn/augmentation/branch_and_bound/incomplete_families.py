@@ -1,17 +1,17 @@
 """All families of an incomplete table, with bounds on their scores under any completion."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
 from exactlearn.augmentation.families import FamilyTerms, parent_sets
-from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families
@@ -42,17 +42,17 @@ class IncompleteFamilies:
     terms
         What their scores are made of.
     control
-        Paused between blocks of bounds.
+        When its search is over, families are left without a bound.
     """
 
     names: tuple[str, ...]
     child: NDArray[np.int32]
     members: NDArray[np.int32]
     terms: FamilyTerms
-    control: Incumbent = field(default_factory=Incumbent)
+    control: SearchControl = UNLIMITED
 
     @classmethod
-    def of(cls, task: Task, control: Incumbent | None = None) -> "IncompleteFamilies":
+    def of(cls, task: Task, control: SearchControl = UNLIMITED) -> "IncompleteFamilies":
         """List the families of a task whose table has weights.
 
         Raises
@@ -75,7 +75,7 @@ class IncompleteFamilies:
         children = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         terms = FamilyTerms.of(task.tables, sizes, dataset.cardinalities[children])
-        return cls(dataset.names, children, members, terms, control or Incumbent())
+        return cls(dataset.names, children, members, terms, control)
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)
@@ -167,7 +167,10 @@ class IncompleteFamilies:
     def bounds(
         self, which: NDArray[np.int64], cells: MissingCells, most_nodes: int
     ) -> NDArray[np.float64]:
-        """Bound the scores of some families, less their multipliers, shape (which,)."""
+        """Bound the scores of some families, less their multipliers, shape (which,).
+
+        Where the search is over, the bounds that are left are infinite.
+        """
         threads = n_threads(None)
         size = max(LEAST_PIECE, min(PIECE, -(-len(which) // (2 * threads))))
         size = max(1, min(size, BLOCK // self._looks(cells, most_nodes)))
@@ -176,11 +179,14 @@ class IncompleteFamilies:
             own = which[piece * size : (piece + 1) * size]
             return bound_families(own, self.child, self.members, cells, self.terms, most_nodes)
 
-        found = [np.zeros(0)]
-        for bounds in in_order(work, -(-len(which) // size), lambda: None, threads):
-            found.append(bounds)
-            self.control.pause()
-        return np.concatenate(found)
+        found = np.full(len(which), np.inf)
+        for piece, bounds in enumerate(
+            in_order(work, -(-len(which) // size), lambda: None, threads)
+        ):
+            found[piece * size : (piece + 1) * size] = bounds
+            if not self.control.goes_on():
+                break
+        return found
 
     def _looks(self, cells: MissingCells, most_nodes: int) -> int:
         """Return an upper estimate of the cells that the bound of a family looks at."""

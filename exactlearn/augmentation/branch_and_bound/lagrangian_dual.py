@@ -32,7 +32,6 @@ from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster, Solved
-from exactlearn.augmentation.incumbent import LimitReachedError
 from exactlearn.solvers.lp.multipliers import Meeting, Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates
 
@@ -79,11 +78,13 @@ def solve_dual(
     relaxation: NodeRelaxation,
     multipliers: Multipliers,
     target: float,
-    pause: Callable[[float], None],
+    on_bound: Callable[[float], None] = lambda bound: None,
     *,
     stall_limit: int = 10,
-) -> DualBound:
+) -> DualBound | None:
     """Find multipliers with a low bound by column generation; the relaxation then has them.
+
+    ``None`` when the search is over first.
 
     Parameters
     ----------
@@ -95,11 +96,12 @@ def solve_dual(
         Clusters with multipliers to begin with.
     target
         Stop when the bound is at most this.
-    pause
-        Called each round with the bound so far; what it raises passes through.
+    on_bound
+        Called each round with the bound so far.
     stall_limit
         Rounds in which a tenth of the gap must be closed.
     """
+    control = relaxation.families.control
     master.restrict(relaxation)
     best, best_cell_multipliers = (
         relaxation.adjusted(multipliers).total,
@@ -107,10 +109,10 @@ def solve_dual(
     )
     trace = [best]
     while True:
-        pause(best)
-        solved = master.solve(relaxation.families.control)
+        on_bound(best)
+        solved = master.solve(control) if control.goes_on() else None
         if solved is None:
-            raise LimitReachedError
+            return None
         entered = False
         closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_REDUCED_COST))
         weight = SMOOTHING * max(0.0, closed)
@@ -158,6 +160,8 @@ def _enter(
         completion = relaxation.best_completion(number)
         if master.reduced_cost(completion, solved) > LEAST_REDUCED_COST:
             entered |= master.add(completion)
+        if not relaxation.families.control.goes_on():
+            break
     return entered
 
 
@@ -237,7 +241,6 @@ class SubgradientMethod:
         tops = relaxation.families.tops(adjusted.scores)
         completions = tuple(relaxation.best_completion(number) for number in tops.tolist())
         slopes = self._slopes(completions)
-        relaxation.families.control.pause()
         self._child.move(slopes.child, size * self._scale)
         self._sink.move(slopes.sink, size * self._scale)
         self._weights.move(clusters.counts - master.met(tops).sum(axis=1), size)
@@ -293,10 +296,12 @@ def subgradient_method(
     relaxation: NodeRelaxation,
     multipliers: Multipliers,
     target: float,
-    pause: Callable[[float], None],
+    on_bound: Callable[[float], None],
     steps: int,
 ) -> Multipliers:
     """Find multipliers with a low bound by subgradient steps; the relaxation then has them.
+
+    The steps end with the search.
 
     Parameters
     ----------
@@ -304,8 +309,8 @@ def subgradient_method(
         Those of :class:`SubgradientMethod`.
     target
         Stop when the bound is at most this.
-    pause
-        Called after each step with the bound so far; what it raises passes through.
+    on_bound
+        Called after each step with the bound so far.
     steps
         Number of steps.
 
@@ -317,8 +322,8 @@ def subgradient_method(
     method = SubgradientMethod(master, relaxation, multipliers)
     for k in range(steps):
         best = method.step(FIRST_STEP * (LAST_STEP / FIRST_STEP) ** (k / steps))
-        pause(best)
-        if best <= target:
+        on_bound(best)
+        if best <= target or not relaxation.families.control.goes_on():
             break
         if k % MEMORY == MEMORY - 1:
             method.separate()

@@ -106,14 +106,16 @@ class NodeRelaxation:
         most_nodes: int,
         on_tops: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> "NodeRelaxation":
-        """Bound all families, child by child.
+        """Bound all families, child by child, until the search is over.
 
         ``on_tops`` is called after each with the best bounds so far, infinite where there is none,
         shape (n,).
         """
-        free, tops = np.empty(len(families)), np.full(families.n_variables, np.inf)
+        free, tops = np.full(len(families), np.inf), np.full(families.n_variables, np.inf)
         for child, (begin, end) in enumerate(pairwise(families.first)):
             free[begin:end] = families.bounds(np.arange(begin, end), cells, most_nodes)
+            if families.control.is_over:
+                break
             tops[child] = free[begin:end].max()
             if on_tops is not None:
                 on_tops(tops)
@@ -253,7 +255,6 @@ class NodeRelaxation:
 
     def best_completion(self, number: int) -> LocalCompletion:
         """Return the local completion that maximises a family's score, fixed cells included."""
-        self.families.control.pause()
         child, members = int(self.families.child[number]), self.families.members[number]
         return LocalCompletion(
             number,

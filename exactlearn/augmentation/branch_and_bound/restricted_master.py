@@ -318,7 +318,7 @@ class RestrictedMaster:
         return np.array([completion.number for completion in self._completions], np.int64)
 
     def restrict(self, relaxation: NodeRelaxation) -> None:
-        """Allow the local completions that a node allows."""
+        """Allow the local completions that a node allows; the anchor's may enter too late."""
         filled = relaxation.cells.filled
         cell = np.repeat(np.arange(len(self.states)), self.states)
         state = np.arange(len(cell)) - self._state_first[cell]
@@ -337,6 +337,8 @@ class RestrictedMaster:
         common = np.where(filled >= 0, filled, self.values)
         for number in self.anchor:
             self.add(relaxation.completion_with(number, common))
+            if not relaxation.families.control.goes_on():
+                break
 
     def solve(self, control: SearchControl = UNLIMITED) -> Solved | None:
         """Return an optimum over the local completions that are allowed.

@@ -30,13 +30,10 @@ from exactlearn.augmentation.branch_and_bound.node_relaxation import (
     NodeRelaxation,
 )
 from exactlearn.augmentation.branch_and_bound.restricted_master import RestrictedMaster
-from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, SolutionPool
+from exactlearn.augmentation.incumbent import Incumbent, SolutionPool
 from exactlearn.augmentation.local_search.coordinate_ascent import coordinate_ascent
 from exactlearn.augmentation.local_search.hill_climber import climb, is_tabulated
-from exactlearn.augmentation.task import (
-    Task,
-    require_proof,
-)
+from exactlearn.augmentation.task import Task
 from exactlearn.solvers.enumeration.networks import enumerate_networks
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.lp.root import cluster_multipliers
@@ -76,25 +73,34 @@ class _Chosen:
     bound: float
 
 
-def branch(task: Task, pool: SolutionPool) -> None:
+def branch(task: Task, pool: SolutionPool) -> bool:
     """Search until nothing better is left; solutions and the bound go to the pool's incumbent.
+
+    Returns
+    -------
+    bool
+        Whether all branches were closed. When the search is over first, the bound is that of the
+        open nodes.
 
     Raises
     ------
-    LimitReachedError
-        When the time is up first; the bound is then that of the open nodes.
     TooLargeError
         When there are too many families.
     """
     incumbent = pool.incumbent
-    root, master, multipliers, bound = _root(task, pool)
+    rooted = _root(task, pool)
+    if rooted is None:
+        return False
+    root, master, multipliers, bound = rooted
     incumbent.prove(bound)
     queue: list[tuple[float, int, NodeRelaxation, Multipliers]] = [(-bound, 0, root, multipliers)]
     made = 1
     while queue and -queue[0][0] > pool.target:
         priority, _, node, multipliers = heappop(queue)
         incumbent.prove(-priority)
-        dual = solve_dual(master, node, multipliers, pool.target, lambda _: incumbent.pause())
+        dual = solve_dual(master, node, multipliers, pool.target)
+        if dual is None:
+            return False
         if dual.bound <= pool.target:
             incumbent.nodes += 1
             continue
@@ -102,11 +108,14 @@ def branch(task: Task, pool: SolutionPool) -> None:
             _climb_from(task, pool, node, dual)
         kept = _promising(node, dual, pool.target, master.anchor)
         if not len(node.open_cells):
-            _list_networks(task, pool, node, kept)
+            if not _list_networks(task, pool, node, kept):
+                return False
             continue
         bound, chosen = min(-priority, dual.bound), None
         if not _is_fractional(node, dual):
             chosen = _choose(task, pool, node, kept)
+            if chosen is None:
+                return False
             bound = min(bound, chosen.bound)
             if bound <= pool.target:
                 continue
@@ -115,6 +124,7 @@ def branch(task: Task, pool: SolutionPool) -> None:
             heappush(queue, (-bound, made, node.fixed(cell, state), dual.multipliers))
             made += 1
     incumbent.prove(incumbent.score)
+    return True
 
 
 def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: DualBound) -> None:
@@ -122,18 +132,15 @@ def _climb_from(task: Task, pool: SolutionPool, node: NodeRelaxation, dual: Dual
     if is_tabulated(task):
         filled = node.cells.filled
         values = np.where(filled >= 0, filled, dual.shares.argmax(axis=1))
-        pool.take(climb(task, pool.incumbent, values, None))
-
-
-def _prove(incumbent: Incumbent, bound: float) -> None:
-    incumbent.prove(bound)
-    incumbent.pause()
+        found = climb(task, pool.incumbent, values, None)
+        if found is not None:
+            pool.take(found)
 
 
 def _list_networks(
     task: Task, pool: SolutionPool, node: NodeRelaxation, kept: NDArray[np.bool_]
-) -> None:
-    """Take the best networks of a node that has fixed all missing cells."""
+) -> bool:
+    """Take the best networks of a node that has fixed all missing cells; return whether all."""
     node.refresh(np.flatnonzero(kept))
     pool.incumbent.nodes += 1
     found = enumerate_networks(
@@ -145,19 +152,20 @@ def _list_networks(
     )
     for network in found.networks:
         pool.take(task.solution(network.parents, node.cells.filled))
-    if not found.complete:
-        raise LimitReachedError
+    return found.complete
 
 
 def _root(
     task: Task, pool: SolutionPool
-) -> tuple[NodeRelaxation, RestrictedMaster, Multipliers, float]:
-    """Return the root relaxation, its restricted master, multipliers and bound."""
+) -> tuple[NodeRelaxation, RestrictedMaster, Multipliers, float] | None:
+    """Return the root relaxation, its restricted master, multipliers and bound, if time allows."""
     incumbent = pool.incumbent
     families = IncompleteFamilies.of(task, incumbent)
     relaxation = NodeRelaxation.of(
         families, MissingCells.of(task.dataset), FIRST_NODE_BUDGET, incumbent.prove_families
     )
+    if incumbent.is_over:
+        return None
     relaxation.most_nodes = NODE_BUDGET
     relaxation.fresh[:] = False
     problem = families.problem(relaxation.upper)
@@ -166,19 +174,15 @@ def _root(
     master = _master(families, relaxation, incumbent)
     master.add_clusters(multipliers.counted)
 
-    def note(bound: float) -> None:
-        _prove(incumbent, bound)
-
     if steps := _steps(relaxation):
-        multipliers = subgradient_method(master, relaxation, multipliers, pool.target, note, steps)
+        multipliers = subgradient_method(
+            master, relaxation, multipliers, pool.target, incumbent.prove, steps
+        )
     dual = solve_dual(
-        master,
-        relaxation,
-        multipliers,
-        pool.target,
-        note,
-        stall_limit=STALL_LIMIT,
+        master, relaxation, multipliers, pool.target, incumbent.prove, stall_limit=STALL_LIMIT
     )
+    if dual is None:
+        return None
     kept = _promising(relaxation, dual, pool.target, master.anchor)
     relaxation = relaxation.take(kept)
     return relaxation, master.take(kept, relaxation.families), dual.multipliers, dual.bound
@@ -212,19 +216,19 @@ def _promising(
 
 def _choose(
     task: Task, pool: SolutionPool, node: NodeRelaxation, kept: NDArray[np.bool_]
-) -> _Chosen:
+) -> _Chosen | None:
     """Solve a node's relaxation, and offer the majority of its local completions as a solution.
 
-    Families that are not kept are in no selection above the target.
+    ``None`` when that cannot be done in time. Families that are not kept are in no selection above
+    the target.
     """
     incumbent, families = pool.incumbent, node.families
     nodes, at_once = incumbent.nodes + 1, AT_ONCE
     while True:
-        incumbent.pause()
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside
-        assert result.parents is not None
-        require_proof(result)
+        if result.parents is None or result.status != "optimal" or not incumbent.goes_on():
+            return None
         numbers = [families.number(i, parents) for i, parents in enumerate(result.parents)]
         stale = [child for child, number in enumerate(numbers) if not node.fresh[number]]
         if not stale:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.augmentation.families import FamilyRules
-from exactlearn.augmentation.incumbent import Pause, no_pause
 from exactlearn.augmentation.local_search.coordinate_ascent import in_order, sweep
 from exactlearn.augmentation.local_search.set_families import (
     SetFamilies,
@@ -55,8 +55,8 @@ class FamilyStore:
         The tables.
     families
         The families.
-    pause
-        Called between blocks of work; what it raises passes through.
+    control
+        When its search is over, what is counted, moved or bounded in blocks ends after the first.
 
     Attributes
     ----------
@@ -70,10 +70,10 @@ class FamilyStore:
         rows: Rows,
         sets: Sets,
         families: SetFamilies,
-        pause: Pause = no_pause,
+        control: SearchControl = UNLIMITED,
     ) -> None:
         self.dataset, self.rows, self.sets, self.families = dataset, rows, sets, families
-        self.pause = pause
+        self.control = control
         cells = dataset.missing_cells
         self.cells = cells[np.argsort(cells[:, 1], kind="stable")]
 
@@ -84,11 +84,11 @@ class FamilyStore:
         values: NDArray[np.int64],
         score: Score,
         rules: FamilyRules,
-        pause: Pause = no_pause,
+        control: SearchControl = UNLIMITED,
     ) -> "FamilyStore":
         """Tabulate every family that the rules allow."""
         members, families = all_families(dataset.n_variables, rules)
-        return cls._tabulated(dataset, values, score, members, families, pause)
+        return cls._tabulated(dataset, values, score, members, families, control)
 
     @classmethod
     def of_listed(
@@ -97,10 +97,10 @@ class FamilyStore:
         values: NDArray[np.int64],
         score: Score,
         problem: Problem,
-        pause: Pause = no_pause,
+        control: SearchControl = UNLIMITED,
     ) -> "FamilyStore":
         """Tabulate the families of a problem."""
-        return cls._tabulated(dataset, values, score, *listed_families(problem), pause)
+        return cls._tabulated(dataset, values, score, *listed_families(problem), control)
 
     @classmethod
     def _tabulated(
@@ -110,19 +110,19 @@ class FamilyStore:
         score: Score,
         members: NDArray[np.int32],
         families: SetFamilies,
-        pause: Pause,
+        control: SearchControl,
     ) -> "FamilyStore":
         rows = rows_of(dataset, values)
         tables = TermTables(score, rows.cardinalities, rows.weights)
         members, forms, terms, families = with_forms(members, families, rows.cardinalities, tables)
-        sets = tabulate(rows, members, forms, terms, pause)
-        return cls(dataset, rows, sets, families, pause)
+        sets = tabulate(rows, members, forms, terms, control)
+        return cls(dataset, rows, sets, families, control)
 
     def select(self, keep: NDArray[np.bool_]) -> "FamilyStore":
         """Return a store of some of the families, in the same order, with tables of its own."""
         rows = self.rows._replace(codes=self.rows.codes.copy())
         sets, families = some_families(self.sets, self.families, keep)
-        return FamilyStore(self.dataset, rows, sets, families, self.pause)
+        return FamilyStore(self.dataset, rows, sets, families, self.control)
 
     @property
     def values(self) -> NDArray[np.int64]:
@@ -146,7 +146,8 @@ class FamilyStore:
         wanted = np.column_stack([cells, values])
         for block in self.blocks(wanted[self.values != values]):
             self.change(block)
-            self.pause()
+            if not self.control.goes_on():
+                break
 
     def blocks(self, moves: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Split moves, or cells, so that one pass over a part is a bounded amount of work."""
@@ -197,14 +198,15 @@ class FamilyStore:
     def bound_moves(
         self, scores: NDArray[np.float64], moves: NDArray[np.int64], limit: float
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Bound single moves, see :func:`.set_families.bound_moves`."""
+        """Bound single moves, see :func:`.set_families.bound_moves`; the first when time is up."""
         tops = [np.zeros((0, self.dataset.n_variables))]
         close = np.zeros(len(scores), np.bool_)
         for block in self.blocks(moves):
             own, near = bound_moves(self.sets, self.rows, self.families, scores, block, limit)
             tops.append(own)
             close |= near
-            self.pause()
+            if not self.control.goes_on():
+                break
         return np.concatenate(tops), close
 
     def envelope(self, moves: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -213,7 +215,8 @@ class FamilyStore:
         best = np.full(len(scores), -np.inf)
         for block in self.blocks(moves):
             best = np.maximum(best, envelope(self.sets, self.rows, self.families, scores, block))
-            self.pause()
+            if not self.control.goes_on():
+                break
         return best
 
     def ascend(self, parents: Dag) -> Iterator[Dag]:
@@ -227,11 +230,12 @@ class FamilyStore:
         scores = store.scores
         chosen = store.best_families(scores)
         changed = 1
-        while changed:
+        while changed and not self.control.is_over:
             changed = 0
             for cells in self.blocks(store.cells):
                 changed += sweep(store.sets, store.rows, store.families, scores, chosen, cells)
-                self.pause()
+                if not self.control.goes_on():
+                    break
             self.move_to(store.values)
             yield store.network(chosen)
 

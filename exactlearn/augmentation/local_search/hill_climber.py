@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.threads import n_threads
-from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution, Unproven
+from exactlearn.augmentation.incumbent import Incumbent, Solution, Unproven
 from exactlearn.augmentation.local_search.family_store import FamilyStore, fits
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.augmentation.result import Augmentation, AugmentationStatus
@@ -67,9 +67,10 @@ def augment_local(task: Task, incumbent: Incumbent) -> Augmentation:
     message = ""
     unproven: Unproven | None = None
     provable = is_tabulated(task)
-    try:
-        incumbent.confirm(best_climb(task, incumbent, starts, t))
-    except LimitReachedError:
+    best = best_climb(task, incumbent, starts, t)
+    if best is not None:
+        incumbent.confirm(best)
+    else:
         offer_sparsest(task, incumbent)
         status, unproven = incumbent.status, incumbent.unproven
         message = _left(incumbent.ending, unproven)
@@ -93,24 +94,26 @@ def is_tabulated(task: Task) -> bool:
     return task.solver != "ordering" and fits(task.dataset, task.rules)
 
 
-def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Solution:
+def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> Solution | None:
     """Climb from every start, several at once; return the first of the best solutions.
 
+    When the search is over before all climbs are, it has the solutions, and ``None`` is returned.
     Without a radius, or where not all families are looked at, nothing is proven.
     """
     tabulated = is_tabulated(task)
     climbing: dict[bytes, Start] = {}
-    climbed: dict[bytes, Solution] = {}
+    climbed: dict[bytes, Solution | None] = {}
 
     def work(start: Start) -> bytes:
         values = start.completion(task, incumbent)
         name = values.tobytes()
         if climbing.setdefault(name, start) is start:
-            climbed[name] = (
-                climb(task, incumbent, values, t)
-                if tabulated
-                else climb_in_orders(task, incumbent, values)
-            )
+            if incumbent.is_over:
+                climbed[name] = None
+            elif tabulated:
+                climbed[name] = climb(task, incumbent, values, t)
+            else:
+                climbed[name] = climb_in_orders(task, incumbent, values)
         return name
 
     begin = list(starting_completions(task, starts, fitted=tabulated))
@@ -120,14 +123,14 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             ended, _ = wait(climbs, return_when=FIRST_EXCEPTION)
             for ended_climb in ended:
                 ended_climb.result()  # what it raised, before others are told to stop
-            return max((climbed[c.result()] for c in climbs), key=lambda solution: solution.score)
-        except LimitReachedError:  # the others hear of it by themselves
-            pool.shutdown(cancel_futures=True)
-            raise
+            found = [climbed[c.result()] for c in climbs]
         except BaseException:
             incumbent.stop()
             pool.shutdown(cancel_futures=True)
             raise
+    solutions = [solution for solution in found if solution is not None]
+    whole = len(solutions) == len(found)
+    return max(solutions, key=lambda solution: solution.score) if whole else None
 
 
 def offer_sparsest(task: Task, incumbent: Incumbent) -> None:
@@ -139,14 +142,12 @@ def offer_sparsest(task: Task, incumbent: Incumbent) -> None:
 def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     """Fill in each variable's most frequent state, then learn the best DAG: the baseline."""
     values = mode_completion(task.dataset)
-    try:
-        families = task.families(values, pause=incumbent.pause)
-        result = task.solve(families, incumbent)
-    except LimitReachedError:
+    families = task.families(values, control=incumbent)
+    result = None if incumbent.is_over else task.solve(families, incumbent)
+    if result is None or result.parents is None:
         offer_sparsest(task, incumbent)
         message = f"{incumbent.ending} before any search"
         return Augmentation.of(incumbent, incumbent.status, "mode", message=message)
-    assert result.parents is not None
     incumbent.offer(task.solution(result.parents, values))
     status: AugmentationStatus = "heuristic" if result.status == "optimal" else result.status
     if status == "heuristic" and task.dataset.is_complete:
@@ -171,7 +172,9 @@ TABLES, TABLES_EACH = 1_000_000, 2
 pair of a variable with another."""
 
 
-def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None) -> Solution:
+def climb(
+    task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None
+) -> Solution | None:
     """Climb from a completion to a t-local optimum, or by cheap steps only.
 
     Parameters
@@ -185,45 +188,50 @@ def climb(task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | 
     t
         Radius of the neighbourhood; without it nothing is proven.
 
-    Raises
-    ------
-    LimitReachedError
-        When the time is up first.
+    Returns
+    -------
+    Solution or None
+        ``None`` when the search is over first; the incumbent has what was found.
     """
-    store = FamilyStore.of_all(task.dataset, values, task.score, task.rules, incumbent.pause)
+    store = FamilyStore.of_all(task.dataset, values, task.score, task.rules, incumbent)
     near = Neighbourhood(task, incumbent, store)
     solution: Solution | None = None
-    while True:
+    while incumbent.goes_on():
         solution = _rise(task, incumbent, store, solution)
+        if incumbent.is_over:
+            break
         better = near.better(solution, t)
         if better is None:
-            return solution
+            return None if incumbent.is_over else solution
+        incumbent.offer(better)
         store.move_to(better.values)
         solution = better
-        incumbent.offer(solution)
+    return None
 
 
-def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Solution:
+def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64]) -> Solution | None:
     """Climb from a completion where not all families can be tabulated, nor DAGs be proven best.
 
     The candidate parent sets are those that a search of bounded budget identifies. In the end, no
     other value of a single cell lets any of them that fit the DAG's order improve the score.
 
-    The parameters and errors are those of :func:`climb`.
+    The parameters and the outcome are those of :func:`climb`.
     """
     n = task.dataset.n_variables
     budget = Budget(tables=max(TABLES // n, TABLES_EACH * n))
     solution: Solution | None = None
-    while True:
-        problem = task.families(values, budget=budget, pause=incumbent.pause)
+    while incumbent.goes_on():
+        problem = task.families(values, budget=budget, control=incumbent)
         if solution is not None:
             problem = _also(problem, task, solution)
-        store = FamilyStore.of_listed(task.dataset, values, task.score, problem, incumbent.pause)
-        incumbent.pause()
+        store = FamilyStore.of_listed(task.dataset, values, task.score, problem, incumbent)
         found = _rise_once(task, incumbent, store, solution, problem)
+        if incumbent.is_over:
+            break
         if solution is not None and found.score <= solution.target:
             return max(found, solution, key=lambda p: p.score)
         values, solution = found.values, found
+    return None
 
 
 def _rise(
@@ -234,8 +242,7 @@ def _rise(
 ) -> Solution:
     """Alternate good DAGs and cells of a store until that brings nothing more."""
     while True:
-        incumbent.pause()
-        problem = task.families(store.values, pause=incumbent.pause)
+        problem = task.families(store.values, control=incumbent)
         found = _rise_once(task, incumbent, store, solution, problem)
         if solution is not None and found.score <= solution.target:
             if found.score < solution.score:
@@ -243,6 +250,8 @@ def _rise(
                 return solution
             return found
         solution = found
+        if not incumbent.goes_on():
+            return found
 
 
 def _rise_once(
@@ -266,13 +275,11 @@ def _rise_once(
         seed=task.seed,
         control=incumbent,
     )
-    incumbent.pause()
     found = task.solution(parents, store.values)
     incumbent.offer(found)
-    for dag in store.ascend(parents):
+    for dag in store.ascend(parents) if incumbent.goes_on() else ():
         found = task.solution(dag, store.values)
         incumbent.offer(found)
-        incumbent.pause()
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn.augmentation.incumbent import Incumbent, LimitReachedError, Solution
+from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.family_store import FamilyStore
 from exactlearn.augmentation.local_search.set_families import rewarded, selection_problem
 from exactlearn.augmentation.local_search.threshold_query import (
@@ -244,11 +244,13 @@ class MoveSearch:
         return self.store.bound_moves(scores, moves, self.solution.target + self.multipliers.total)
 
     def look(self, group: Group, prove: bool) -> Solution | bool:
-        """Return a better solution, or whether the group's envelope leaves room for any."""
+        """Return a better solution, or whether the group's envelope leaves room for any.
+
+        Where the search is over, nothing is excluded.
+        """
         scores, beyond = self.after(group), 0.0
         several = len(group) > 1 or len(group[0].last) > 1
-        while True:
-            self.incumbent.pause()
+        while self.incumbent.goes_on():
             weight = self._weight(scores, beyond) if prove else 1.0
             query = self.promising(scores, weight, prove)
             if query is None:
@@ -263,6 +265,7 @@ class MoveSearch:
             if better is not None or several or weight == 1.0:
                 return several if better is None else better
             beyond = max(weight, self._refuting(group[0], parents))
+        return True
 
     def _weight(self, scores: NDArray[np.float64], beyond: float) -> float:
         """Return the weight of the scores before some moves in the objective cut."""
@@ -280,13 +283,7 @@ class MoveSearch:
         return refuting_weight(before, after, self.solution.target)
 
     def better_dag(self) -> Solution | None:
-        """Return the solution with a better DAG, or ``None`` when its own is proven the best.
-
-        Raises
-        ------
-        LimitReachedError
-            When the time is up first.
-        """
+        """Return the solution with a better DAG, or ``None`` when its own is proven the best."""
         query = self.promising(self.store.scores)
         parents = None if query is None else self.network_above(query)
         return None if parents is None else self.task.solution(parents, self.solution.values)
@@ -294,10 +291,7 @@ class MoveSearch:
     def network_above(self, query: ThresholdQuery, prove: bool = True) -> Dag | None:
         """Return a network that scores more than a query's target, or ``None`` without any.
 
-        Raises
-        ------
-        LimitReachedError
-            When that is to be proven and cannot be in time.
+        Where that is to be proven and cannot be, the search ends.
         """
         if prove and not query.is_open:
             return None
@@ -315,7 +309,7 @@ class MoveSearch:
         )
         self.incumbent.count_nodes(outcome.nodes)
         if prove and outcome.parents is None and not outcome.proven:
-            raise LimitReachedError
+            self.incumbent.expire()
         return outcome.parents
 
     def promising(

@@ -19,13 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.augmentation.incumbent import (
-    Incumbent,
-    Ledger,
-    LimitReachedError,
-    Solution,
-    no_pause,
-)
+from exactlearn.augmentation.incumbent import Incumbent, Ledger, Solution
 from exactlearn.augmentation.local_search.family_store import FamilyStore, require_tabulated
 from exactlearn.augmentation.local_search.move_search import (
     Group,
@@ -95,7 +89,9 @@ class Neighbourhood:
         self.turn: dict[int, int] = {}
 
     def better(self, solution: Solution, t: int | None) -> Solution | None:
-        """Return a better solution; or ``None`` when there is none, proven if there is a radius.
+        """Return a better solution; ``None`` when there is none, or the search is over.
+
+        That there is none is proven if there is a radius, unless the search is over.
 
         Parameters
         ----------
@@ -104,11 +100,6 @@ class Neighbourhood:
         t
             Hamming distance up to which completions are searched; without it, only what a search
             that proves nothing finds one cell away.
-
-        Raises
-        ------
-        LimitReachedError
-            When the time is up first.
         """
         if t is None:
             return self._found(solution, halve=True)
@@ -116,22 +107,21 @@ class Neighbourhood:
         singles = [self.store.single_moves(distinct=size == 1) for size in sizes]
         ledger = Ledger(solution, sum(map(n_moves, singles, sizes)))
         self.incumbent.examine(ledger)
-        try:
-            return self._found(solution, halve=False) or self._proven(solution, singles, ledger)
-        except LimitReachedError:
-            if self.root is not None and singles and ledger.unseen == ledger.total:
-                search = self._search(solution)
-                ledger.dag = solution.target + search.gap
-                self._bound_quickly(search, singles[0], ledger)
-            raise
+        better = self._found(solution, halve=False) or self._proven(solution, singles, ledger)
+        no_bounds = ledger.unseen == ledger.total
+        if better is None and singles and no_bounds and self.incumbent.is_over:
+            self._bound_quickly(solution, singles[0], ledger)
+        return better
 
     def _bound_quickly(
-        self, search: MoveSearch, singles: NDArray[np.int64], ledger: Ledger
+        self, solution: Solution, singles: NDArray[np.int64], ledger: Ledger
     ) -> None:
         """Quick bound: bound as many moves of single cells as a moment allows."""
-        blocks, end = self.store.blocks(singles), monotonic() + MOMENT
-        self.store.pause = no_pause
-        for block in blocks:
+        if self.root is None:
+            return
+        search, end = self._search(solution), monotonic() + MOMENT
+        ledger.dag = solution.target + search.gap
+        for block in self.store.blocks(singles):
             if monotonic() > end:
                 return
             _bounded(search, Moves(block[:0], block), ledger)
@@ -140,6 +130,8 @@ class Neighbourhood:
         """Return a better solution that a search without proofs finds."""
         if self.root is None:
             self._relax(solution, ROUNDS)
+        if self.incumbent.is_over:
+            return None
         singles = self.store.single_moves(distinct=True)
         groups = [(Moves(singles[:0], own),) for own in by_variable(singles)]
         halve = halve and not self.tight
@@ -148,18 +140,21 @@ class Neighbourhood:
     def _proven(
         self, solution: Solution, singles: list[NDArray[np.int64]], ledger: Ledger
     ) -> Solution | None:
-        """Return a better solution, or ``None`` when there is provably none.
+        """Return a better solution; ``None`` when there is provably none, or the search is over.
 
         The moves of single cells are given for each number of cells that may differ.
         """
         if not (self.tight and self.relaxed is solution):
             self._relax(solution, MOST_ROUNDS)
+        if self.incumbent.is_over:
+            return None
         search = self._search(solution)
         ledger.dag = solution.target + search.gap
         better = None if self.tight else search.better_dag()
-        if better is None:
-            ledger.dag = solution.score
-            search = search.with_best_dag()
+        if better is not None or self.incumbent.is_over:
+            return better
+        ledger.dag = solution.score
+        search = search.with_best_dag()
         for size, own in enumerate(singles, 1):
             if better is None:
                 better = self._at_distance(search, own, size, ledger)
@@ -167,7 +162,9 @@ class Neighbourhood:
 
     def _relax(self, solution: Solution, rounds: int) -> None:
         """Bound the DAGs for the solution's completion by rounds of cutting planes."""
-        problem = self.task.families(solution.values, pause=self.incumbent.pause)
+        problem = self.task.families(solution.values, control=self.incumbent)
+        if self.incumbent.is_over:
+            return
         problem = problem.select(problem.allowed)
         start = Counted.none(problem.n_variables) if self.root is None else self.root.counted
         planes = CuttingPlanes(
@@ -181,8 +178,7 @@ class Neighbourhood:
         )
         bounds = [np.inf]
         while planes.bound > solution.target and len(bounds) <= rounds:
-            self.incumbent.pause()
-            if not planes.step():
+            if not self.incumbent.goes_on() or not planes.step():
                 break
             bounds.append(planes.bound)
             before = bounds[max(0, len(bounds) - TAIL)]
@@ -201,7 +197,8 @@ class Neighbourhood:
         families = np.zeros(len(search.rewards), np.bool_)
         found: list[_Reached] = []
         for fixed, last in prefixes(singles, size - 1):
-            self.incumbent.pause()
+            if not self.incumbent.goes_on():
+                return None
             with self.store.changed(fixed):
                 reached, close = _bounded(search, Moves(fixed, last), ledger)
             if len(reached.tops):
@@ -220,7 +217,8 @@ class Neighbourhood:
         before = list(prefixes(singles, size - 1))
         begin = self.turn.get(size, 0) % max(1, len(before))
         for turn in [*range(begin, len(before)), *range(begin)]:
-            self.incumbent.pause()
+            if not self.incumbent.goes_on():
+                return None
             self.turn[size], (fixed, last) = turn, before[turn]
             with self.store.changed(fixed):
                 reached, close = _bounded(search, Moves(fixed, last), ledger)
@@ -242,14 +240,17 @@ def _bounded(
 ) -> tuple[_Reached, NDArray[np.bool_]]:
     """Bound moves; keep those that are not excluded, and note them in the ledger.
 
-    Also return the families that a better solution may have, shape (families,).
+    Where the search is over, these may be the first moves only. Also return the families that a
+    better solution may have, shape (families,).
     """
     tops, close = search.bounds(moves.last)
     bounds = tops.sum(axis=1) - search.multipliers.total
     left = bounds > search.solution.target
     ledger.unseen -= len(bounds)
     ledger.left.append(bounds[left])
-    return _Reached(moves._replace(bounds=bounds).take(left), tops[left]), close
+    return _Reached(
+        moves.take(np.s_[: len(tops)])._replace(bounds=bounds).take(left), tops[left]
+    ), close
 
 
 def _groups(search: MoveSearch, found: Sequence[_Reached]) -> list[Group]:
@@ -269,7 +270,7 @@ def _groups(search: MoveSearch, found: Sequence[_Reached]) -> list[Group]:
 def better_solution(
     task: Task, incumbent: Incumbent, solution: Solution, t: int
 ) -> Solution | None:
-    """Return a better solution near a solution, or ``None`` when there is provably none.
+    """Return a better solution near a solution; ``None`` without any, or when the search is over.
 
     Parameters
     ----------
@@ -286,8 +287,6 @@ def better_solution(
     ------
     TooLargeError
         When there are too many families to tabulate.
-    LimitReachedError
-        When the time is up first.
     """
     require_tabulated(task.dataset, task.rules)
     store = FamilyStore.of_all(task.dataset, solution.values, task.score, task.rules)

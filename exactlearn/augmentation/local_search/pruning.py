@@ -28,7 +28,7 @@ def prune_groups(
     halve: bool = True,
     ledger: Ledger | None = None,
 ) -> Solution | None:
-    """Return a better solution, or ``None`` when there is none after any of the moves.
+    """Return a better solution; ``None`` when no move leads to any, or the search is over.
 
     Parameters
     ----------
@@ -42,18 +42,15 @@ def prune_groups(
         Whether to halve groups whose envelopes allow too much, which a proof needs.
     ledger
         Receives the moves that are left.
-
-    Raises
-    ------
-    LimitReachedError
-        When the time is up first.
     """
     tables: list[MoveSearch] = []
-    while groups:
+    while groups and search.incumbent.goes_on():
         halved: list[Group] = []
         for at, found in enumerate(_looks(search, groups, prove, tables)):
             if isinstance(found, Solution):
                 return found
+            if search.incumbent.is_over:
+                return None
             if found and halve:
                 halved += halves(groups[at])
             if ledger is not None:
@@ -102,7 +99,7 @@ MARGIN = 0.5
 def prune_sequentially(
     search: MoveSearch, moves: Moves, others: list[Multipliers], ledger: Ledger
 ) -> Solution | None:
-    """Return a better solution, or ``None`` when there is none after any of the moves.
+    """Return a better solution; ``None`` when no move leads to any, or the search is over.
 
     Parameters
     ----------
@@ -114,18 +111,15 @@ def prune_sequentially(
         Multipliers of completions nearby; those that are found go there.
     ledger
         Receives the moves that are left.
-
-    Raises
-    ------
-    LimitReachedError
-        When the time is up first.
     """
     known, tried = [search.multipliers, *others[-MOST_TRIED:]], 1
     nearest = np.zeros(len(moves.last), np.int64)
-    while True:
+    while search.incumbent.goes_on():
         while tried < len(known) and len(moves.last):
             search = replace(search, multipliers=known[tried])
             tops, close = search.bounds(moves.last)
+            if search.incumbent.is_over:
+                return None
             bounds = tops.sum(axis=1) - known[tried].total
             if close.mean() < SHRINKS:
                 search = search.near(close)
@@ -148,11 +142,11 @@ def prune_sequentially(
             others.append(found)
         kept = np.arange(len(nearest)) != at
         moves, nearest = moves.take(kept), nearest[kept]
+    return None
 
 
 def _look(search: MoveSearch, change: Moves) -> Solution | Multipliers | None:
     """Return a better solution after a move; if there is none, multipliers if that needs them."""
-    search.incumbent.pause()
     query = search.promising(search.after((change,)))
     if query is None:
         return None

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
-from exactlearn.augmentation.incumbent import Pause, no_pause
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.terms import Functions, Terms, rise, value
 
 BLOCK = 2**24
-"""Table cells that a kernel looks at, at most, between two pauses, about."""
+"""Table cells that a kernel looks at, at most, between two looks at the clock, about."""
 
 MOST_CELLS = 2**25
 """Cells of all tables together, 8 bytes each."""
@@ -90,7 +90,7 @@ def tabulate(
     members: NDArray[np.int32],
     forms: NDArray[np.int64],
     terms: Terms,
-    pause: Pause = no_pause,
+    control: SearchControl = UNLIMITED,
 ) -> Sets:
     """Count the tables of sets of variables.
 
@@ -104,8 +104,8 @@ def tabulate(
         The form of function to sum over the table of each, shape (sets,).
     terms
         The score, which knows the sizes of the sets.
-    pause
-        Called between blocks of sets; what it raises passes through.
+    control
+        When its search is over, the tables left are not counted.
     """
     sizes = set_sizes(rows.cardinalities, members)
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -127,7 +127,8 @@ def tabulate(
     step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))
     for begin in range(0, n_sets, step):
         _count(sets, columns, rows.weights, begin, min(begin + step, n_sets))
-        pause()
+        if not control.goes_on():
+            break
     return sets
 
 
