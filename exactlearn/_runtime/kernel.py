@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
@@ -90,19 +90,14 @@ def in_place_kernel(function: F) -> F:
 
 
 def _compiled(function: F, options: dict[str, object]) -> F:
-    fingerprint = _fingerprint(function, options)
-    with _cache_folder(function, fingerprint) as folder:
-        compiled: Any = _Kernel(function, targetoptions=options)
-        compiled.enable_caching()
-    compiled.fingerprint, compiled.folder = fingerprint, folder
-    compiled.lock = folder / f"{function.__name__}.lock"
+    compiled: Any = _Kernel(function, targetoptions=options)
+    compiled.keep(_fingerprint(function, options))
     return cast(F, compiled)
 
 
 def is_compiled(function: Callable[..., Any]) -> bool:
     """Return whether a kernel's machine code lies on disk, so that its first call is quick."""
-    folder: Path = cast(Any, function).folder
-    return next(folder.rglob(f"*.{function.__name__}-*.nbi"), None) is not None
+    return Path(cast(Any, function)._cache._cache_file._index_path).is_file()
 
 
 class _Compilations(event.Listener):
@@ -119,15 +114,68 @@ class _Compilations(event.Listener):
 cast(Any, event.register)("numba:compile", _Compilations())
 
 
-class _Kernel(CPUDispatcher):
-    """A compiled function that can be interrupted, and compiles once for all constants."""
+class _Callee(CPUDispatcher):
+    """A kernel as other kernels call it, compiled once for all constants.
+
+    It has no entry from Python, which would take a fifth of the time of its compilation: most
+    kernels are called by kernels only.
+    """
+
+    fingerprint: str | None = None
+    """Of what it is compiled from; a kernel sent to a process has none, and is not kept."""
 
     lock: Path | None = None
-    """The file that a process locks while it compiles; a kernel sent to a process has none."""
+    """The file that a process locks while it compiles."""
 
-    def enable_caching(self) -> None:
+    entry: Any = None
+    """The kernel as Python calls it: compiled for Python, it serves kernels as well."""
+
+    def keep(self, fingerprint: str, suffix: str = "") -> None:
         """Keep the machine code on disk."""
-        self._cache = KernelCache(self.py_func)
+        with _cache_folder(self.py_func, fingerprint) as folder:
+            self._cache = KernelCache(self.py_func, suffix)
+        self.fingerprint = fingerprint
+        self.lock = folder / f"{self.py_func.__name__}{suffix}.lock"
+
+    def compile(self, signature: Any) -> Any:
+        """Compile, or read from the disk what this or another process compiled.
+
+        Numba's own lock comes first: a thread that waits for another process then holds up no
+        thread of its own that this other process waits for.
+        """
+        with global_compiler_lock, _only_process(self.lock):
+            known = self.entry and self.entry.overloads.get(signature)
+            if known and signature not in self.overloads:
+                cast(Any, self).add_overload(known)
+            return super().compile(signature)
+
+    def get_call_template(self, types: Any, keywords: Any) -> Any:
+        """Let the type not depend on constants and widths of integers that another kernel passes.
+
+        Otherwise numba compiles once more for each constant and width.
+        """
+        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
+        return super().get_call_template(tuple(map(_widest, types)), keywords)
+
+
+class _Kernel(_Callee):
+    """A kernel as Python calls it: it can be interrupted; kernels call its other form."""
+
+    @cached_property
+    def callee(self) -> Any:
+        """The kernel as other kernels call it."""
+        callee = _Callee(
+            self.py_func, targetoptions=self.targetoptions | {"no_cpython_wrapper": True}
+        )
+        callee.entry = self
+        if self.fingerprint is not None:
+            callee.keep(self.fingerprint, "-callee")
+        return callee
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type of what is called by the name; a kernel that calls itself has one form only."""
+        return super()._numba_type_ if self.is_compiling else self.callee._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
         """Call; Ctrl-C comes out as such.
@@ -144,23 +192,6 @@ class _Kernel(CPUDispatcher):
             if cause is None:
                 raise
             raise cause from None
-
-    def compile(self, signature: Any) -> Any:
-        """Compile, or read from the disk what this or another process compiled.
-
-        Numba's own lock comes first: a thread that waits for another process then holds up no
-        thread of its own that this other process waits for.
-        """
-        with global_compiler_lock, _only_process(self.lock):
-            return super().compile(signature)
-
-    def get_call_template(self, types: Any, keywords: Any) -> Any:
-        """Let the type not depend on constants and widths of integers that another kernel passes.
-
-        Otherwise numba compiles once more for each constant and width.
-        """
-        keywords = {name: _widest(t) for name, t in dict(keywords).items()}
-        return super().get_call_template(tuple(map(_widest, types)), keywords)
 
 
 def _widest(of: Any) -> Any:
@@ -283,10 +314,10 @@ class _CheckedFiles(IndexDataCacheFile):
 class KernelCache(FunctionCache):
     """The cache of a kernel; damaged files count as absent, and are written anew."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], suffix: str = "") -> None:
         super().__init__(function)
         files = self._cache_file
-        base = Path(files._index_name).stem
+        base = Path(files._index_name).stem + suffix
         self._files = _CheckedFiles(files._cache_path, base, files._source_stamp)
         self._cache_file = self._files
 

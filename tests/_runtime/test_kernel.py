@@ -1,6 +1,8 @@
 """Cached kernels must never outlive what they were compiled from."""
 
 import importlib.util
+import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -65,6 +67,34 @@ def test_a_change_of_a_kernel_called_in_another_file_is_seen(tmp_path):
     assert run(tmp_path) == "True 20 True"
     (tmp_path / "inner_kernel.py").write_text(INNER.format(200))
     assert run(tmp_path) == "False 2010 True"
+
+
+def test_a_kernel_has_an_entry_from_python_only_where_python_calls_it(tmp_path):
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    compiled = "from inner_kernel import inner; outer(1); print(is_compiled(inner), end=' ')"
+    called = f"{compiled}; print(inner(1), is_compiled(inner))"
+    assert start(tmp_path, called).communicate()[0].strip() == "False 2 True"
+    assert start(tmp_path, called).communicate()[0].strip() == "True 2 True"
+
+
+def test_a_kernel_may_call_itself(tmp_path):
+    recursive = INNER.replace("return x + {}", "return x + inner(x - 1) if x > 0 else 0")
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(recursive)
+    called = "from inner_kernel import inner; print(inner(3), outer(3))"
+    for _ in range(2):
+        assert start(tmp_path, called).communicate()[0].strip() == "6 60"
+
+
+def test_a_kernel_sent_to_a_process_is_called_there():
+    code = f"import pickle; print(pickle.loads({pickle.dumps(both_ways)!r})(3))"
+    assert both_ways(3) == (4, 2, 5)
+    printed = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ).stdout  # fmt: skip
+    assert printed.strip() == "(4, 2, 5)"
 
 
 def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
@@ -141,7 +171,7 @@ def test_a_lock_that_never_opens_is_not_waited_for_long(tmp_path, monkeypatch):
 def test_a_kernel_compiles_once_for_all_constants_and_widths_of_integers():
     assert both_ways(3) == (4, 2, 5)
     # the caller may come from the disk, where its callee then lies, too
-    assert len(list(shifted.folder.rglob("*.shifted-*.nbc"))) == 1
+    assert len(list(shifted.callee.lock.parent.rglob("*.shifted-*.nbc"))) == 1
 
 
 def test_a_vector_is_overwritten_also_where_it_has_strides():
