@@ -1,6 +1,7 @@
 """The command line ``exactlearn``: a group of commands that are imported when called."""
 
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -27,6 +28,7 @@ class LazyGroup(click.Group):
         read: Callable[[], Any] = partial(super().main, *args, standalone_mode=False, **extra)
         words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv
         _open_streams()
+        gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
         with terminated_as_interrupted():
             status = _exit_status(read, "--debug" in words)
         if not standalone:

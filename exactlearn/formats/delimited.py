@@ -7,7 +7,9 @@ the first, so that the parser never guesses. Quotes follow RFC 4180, but end on 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", " ": WHITE_S
 MARKS = (",", "\t", ";", "|")
 """Separators to choose from when none is given, the preferred one first."""
 
+_WORD = re.compile(r"[^ \t]+")
 _SNIFFED_LINES = 100
 
 
@@ -128,7 +131,9 @@ def _unquoted(field: str) -> str:
 
 
 _WIDE = 1000
-"""Columns beyond which cells are read as texts: pandas takes a millisecond per categorical one."""
+"""Columns beyond which pandas takes longer: a millisecond for each categorical one."""
+_SMALL = 2**19
+"""Bytes up to which reading takes less time than importing pandas, which parses larger files."""
 
 
 def read_delimited(path: Path, header: bool, separator: str | None) -> RawTable:
@@ -157,16 +162,21 @@ def read_delimited(path: Path, header: bool, separator: str | None) -> RawTable:
     if not len(lines):
         raise FormatError(f"{path}: the file is empty; expected a table")
     _check_even(path, lines, counts, separator, header)
-    names: tuple[str, ...] | None = None
+    names, rest = None, data
     if header:
-        names, data = _header(path, data, separator, int(lines[0]))
+        names, rest = _header(path, data, separator, int(lines[0]))
         lines = lines[1:]
         if not len(lines):
             raise FormatError(
                 f"{path}: only line 1 holds anything, and it was read as the names; add rows, or "
                 "read it with --no-header (header=False) if it is one"
             )
-    columns = _parse(path, data, separator, len(lines), int(counts[0]))
+    fields = int(counts[0])
+    is_quoted = b'"' in data
+    if (len(data) <= _SMALL or fields > _WIDE) and not (is_quoted and separator == WHITE_SPACE):
+        columns = _split(path, data, separator, lines, fields)
+    else:
+        columns = _parse(path, rest, separator, len(lines), fields)
     return RawTable(path, names, columns, lines)
 
 
@@ -174,13 +184,25 @@ def _lines_and_counts(
     path: Path, data: bytes, separator: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return number and count of fields of each line that is not blank."""
-    blank_runs = separator == WHITE_SPACE
-    code = ord(" " if blank_runs else separator)
-    fields = fields_per_line(np.frombuffer(data, np.uint8), code, blank_runs)
+    if len(data) <= _SMALL:
+        fields = np.array(plain_fields_per_line(data.decode(), separator))
+    else:
+        blank_runs = separator == WHITE_SPACE
+        code = ord(" " if blank_runs else separator)
+        fields = fields_per_line(np.frombuffer(data, np.uint8), code, blank_runs)
     filled = np.flatnonzero(fields)
     if b'"' in data:
         return filled + 1, _quoted_counts(path, data, separator, filled)
     return filled + 1, fields[filled]
+
+
+def plain_fields_per_line(text: str, separator: str) -> list[int]:
+    """Count the fields of each line of text without quotes, 0 for a blank line."""
+    lines = text.split("\n")
+    if separator == WHITE_SPACE:
+        return [len(_WORD.findall(line)) for line in lines]
+    blanks = " \t".replace(separator, "")
+    return [line.count(separator) + 1 if line.strip(blanks) else 0 for line in lines]
 
 
 @kernel
@@ -267,7 +289,7 @@ def _parse(path: Path, data: bytes, separator: str, rows: int, fields: int) -> t
             sep=r"\s+" if separator == WHITE_SPACE else separator,
             header=None,
             index_col=False,
-            dtype="category" if fields <= _WIDE else object,
+            dtype="category",
             na_filter=False,
             skipinitialspace=True,
             low_memory=False,
@@ -279,8 +301,6 @@ def _parse(path: Path, data: bytes, separator: str, rows: int, fields: int) -> t
             f"{path}: {rows} lines of {fields} fields became {len(frame) - 1} rows of "
             f"{frame.shape[1]}; check the quotes"
         )
-    if fields > _WIDE:
-        return tuple(map(_factorised, frame.to_numpy(object)[1:].T))
     return tuple(_column(frame[j]) for j in frame.columns)
 
 
@@ -288,11 +308,36 @@ def _column(series: "pd.Series[Any]") -> Column:
     return Column("", tuple(series.cat.categories), np.asarray(series.cat.codes)[1:])
 
 
-def _factorised(cells: NDArray[np.object_]) -> Column:
-    from pandas import factorize
+_BLOCK = 2**20
+"""Cells that are held as texts of their own at a time."""
 
-    codes, labels = factorize(cells)
-    return Column("", tuple(labels), codes)
+
+def _split(
+    path: Path, data: bytes, separator: str, lines: NDArray[np.int64], fields: int
+) -> tuple[Column, ...]:
+    """Return the columns of lines that have the same number of fields, labels in order."""
+    text = data.decode().split("\n")
+    text = [text[line - 1] for line in lines]
+    if b'"' in data:
+        rows = records(path, text, separator, lines.tolist())
+    elif separator == WHITE_SPACE:
+        rows = map(_WORD.findall, text)
+    else:
+        rows = (line.split(separator) for line in text)
+    codes: list[defaultdict[str, int]] = [defaultdict() for _ in range(fields)]
+    for code in codes:
+        code.default_factory = code.__len__  # an unknown label gets the next code
+    parts: list[list[NDArray[np.int32]]] = [[] for _ in codes]
+    while block := list(islice(rows, max(1, _BLOCK // fields))):
+        for code, part, cells in zip(codes, parts, zip(*block, strict=True), strict=True):
+            part.append(np.fromiter(map(code.__getitem__, cells), np.int32, len(cells)))
+    return tuple(map(_sorted, codes, map(np.concatenate, parts)))
+
+
+def _sorted(codes: Mapping[str, int], cells: NDArray[np.int32]) -> Column:
+    place = {label: k for k, label in enumerate(sorted(codes))}
+    column = Column("", tuple(codes), cells)
+    return column.relabelled(list(place), [place[label] for label in codes])
 
 
 def write_delimited(dataset: Dataset, names: Sequence[str], path: Path, missing: str) -> None:

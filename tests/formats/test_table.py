@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from exactlearn._runtime.files import atomic_write
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError
-from exactlearn.formats.delimited import fields_per_line
+from exactlearn.formats import delimited
+from exactlearn.formats.delimited import fields_per_line, plain_fields_per_line
 from exactlearn.formats.table import read_dataset, write_dataset
 from tests.strategies import awkward_names, datasets
 
@@ -62,6 +63,31 @@ def test_lines_are_counted_as_by_the_plain_definition(text, runs):
     ]
     for count in (fields_per_line, fields_per_line.py_func):
         assert count(data, ord(separator), runs).tolist() == plain
+    assert plain_fields_per_line(text, "whitespace" if runs else separator) == plain
+
+
+def cells_or_message(path, separator):
+    try:
+        raw = delimited.read_delimited(path, False, separator)
+    except FormatError as error:
+        return str(error)
+    texts = [[column.labels[code].strip() for code in column.codes] for column in raw.columns]
+    assert all(list(column.labels) == sorted(column.labels) for column in raw.columns)
+    return texts, raw.lines.tolist()
+
+
+@pytest.mark.parametrize("separator", [",", "\t", "whitespace"])
+@settings(deadline=None, max_examples=100)
+@given(rows=st.lists(st.text(alphabet='abé,,; \t\r"', max_size=8), max_size=5))
+def test_small_and_large_files_are_read_alike(separator, tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("sizes") / "d.csv"
+    path.write_text("\n".join(rows), newline="")
+    found = []
+    for small in (2**19, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delimited, "_SMALL", small)
+            found.append(cells_or_message(path, separator))
+    assert found[0] == found[1]
 
 
 NAMES = ("smoke", "lung")
