@@ -34,6 +34,7 @@ class LazyGroup(click.Group):
         if not standalone:
             return status
         _drop_unwritten()
+        gc.freeze()  # all memory is given back at once: no search for cycles among all modules
         sys.exit(status)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
