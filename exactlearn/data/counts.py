@@ -71,13 +71,19 @@ def family_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArr
         When a cell is missing.
     """
     require_complete(dataset)
-    configurations, row_configuration = np.unique(
-        dataset.codes[:, list(parents)], axis=0, return_inverse=True
-    )
-    r = int(dataset.cardinalities[child])
-    cells = row_configuration.reshape(-1) * r + dataset.codes[:, child]
-    counts = np.bincount(cells, dataset.weights, minlength=len(configurations) * r)
-    return counts.astype(np.float64).reshape(-1, r)
+    codes = dataset.codes[:, list(parents)]
+    q, r = n_configurations(dataset, parents), int(dataset.cardinalities[child])
+    if q <= len(codes):  # few configurations: no need to sort the rows
+        sizes = dataset.cardinalities[list(parents)]
+        strides = np.cumprod(np.append(1, sizes[::-1]))[-2::-1]
+        configuration = codes.astype(np.int64) @ strides
+        seen = np.bincount(configuration, minlength=int(q)) > 0
+    else:
+        configuration = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
+        seen = np.ones(configuration.max(initial=-1) + 1, np.bool_)
+    cells = configuration * r + dataset.codes[:, child]
+    counts = np.bincount(cells, dataset.weights, minlength=len(seen) * r)
+    return counts.astype(np.float64).reshape(-1, r)[seen]
 
 
 def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float64]]:

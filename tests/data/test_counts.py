@@ -46,6 +46,17 @@ def test_counts_of_observed_configurations():
 
 
 @given(datasets())
+def test_counts_are_those_of_each_configuration_in_lexicographic_order(data):
+    child, parents = 0, range(1, data.n_variables)
+    counted = {}
+    for row, weight in zip(data.codes.tolist(), data.row_weights, strict=True):
+        counts = counted.setdefault(tuple(row[1:]), np.zeros(data.cardinalities[child]))
+        counts[row[child]] += weight
+    expected = [counted[configuration] for configuration in sorted(counted)]
+    np.testing.assert_array_equal(family_counts(data, child, parents), expected)
+
+
+@given(datasets())
 def test_counts_add_up_over_blocks_of_rows(data):
     child, parents = 0, range(1, data.n_variables)
     whole = family_counts(data, child, parents).sum(axis=0)
