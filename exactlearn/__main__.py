@@ -96,6 +96,9 @@ def _status_of(error: BaseException, debug: bool) -> int:
         return error.exit_code
     if isinstance(error, click.Abort | KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
+        # Python ends by the signal when the interrupt came while it ran a text, as definitions of
+        # data classes do, even where it was caught; until it has run another one.
+        exec("")
         return ExitStatus.INTERRUPTED
     if debug:
         traceback.print_exception(error)

@@ -275,6 +275,36 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 @contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Raise what Ctrl-C would raise in the block once the block has ended.
+
+    Python prints an exception that is raised in a callback of a C library, and goes on. Blocks may
+    be nested: the innermost one raises. While a control runs, which only notes the first Ctrl-C,
+    and outside the main thread, nothing changes.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not _is_main_thread() or before not in (signal.default_int_handler, _defer):
+        yield
+        return
+    signal.signal(signal.SIGINT, _defer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if _deferred:
+            _deferred.clear()
+            raise KeyboardInterrupt
+
+
+_deferred: list[int] = []
+"""The signals that came in a block that defers them."""
+
+
+def _defer(number: int, frame: FrameType | None) -> None:
+    _deferred.append(number)
+
+
+@contextmanager
 def ended_by_signal() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the process within a second, with the status of an interrupt.
 

@@ -35,6 +35,7 @@ from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 from exactlearn._runtime.compilation_notice import compilation_begins
+from exactlearn._runtime.control import interrupts_deferred
 
 if sys.platform == "win32":
     import msvcrt
@@ -143,7 +144,7 @@ class _Callee(CPUDispatcher):
         Numba's own lock comes first: a thread that waits for another process then holds up no
         thread of its own that this other process waits for.
         """
-        with global_compiler_lock, _only_process(self.lock):
+        with global_compiler_lock, _only_process(self.lock), interrupts_deferred():
             known = self.entry and self.entry.overloads.get(signature)
             if known and signature not in self.overloads:
                 cast(Any, self).add_overload(known)

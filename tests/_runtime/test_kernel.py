@@ -48,11 +48,11 @@ def long_pair(n):
     return np.full(2, total), np.arange(3)
 
 
-def start(folder: Path, command: str) -> subprocess.Popen[str]:
+def start(folder: Path, command: str, **streams: int) -> subprocess.Popen[str]:
     path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(Path(__file__).parents[2])!r}]"
     imports = "from outer_kernel import outer; from exactlearn._runtime.kernel import is_compiled"
     words = [sys.executable, "-c", f"{path}; {imports}; {command}"]
-    return subprocess.Popen(words, text=True, stdout=subprocess.PIPE)
+    return subprocess.Popen(words, text=True, stdout=subprocess.PIPE, **streams)
 
 
 def run(folder: Path) -> str:
@@ -105,6 +105,31 @@ def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
     command = f"{listen}; on(lambda: print('told')); print(outer(1), outer(1.5))"
     assert start(tmp_path, command).communicate()[0].split() == ["told", "20", "25.0"]
     assert start(tmp_path, command).communicate()[0].split() == ["20", "25.0"]
+
+
+INTERRUPTED = """
+import os, signal
+from numba.core.codegen import CPUCodeLibrary
+from numba.core.registry import cpu_target
+def interrupt_and_write(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    CPUCodeLibrary._object_compiled_hook(*arguments)
+engine = cpu_target.target_context.codegen()._engine
+engine.set_object_cache(interrupt_and_write, CPUCodeLibrary._object_getbuffer_hook)
+try:
+    outer(1)
+except KeyboardInterrupt:
+    print("interrupted", is_compiled(outer))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interrupt_while_a_kernel_is_compiled_is_not_lost(tmp_path):
+    """The code generator called Python back, which printed the exception and went on."""
+    (tmp_path / "outer_kernel.py").write_text(OUTER)
+    (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
+    with start(tmp_path, INTERRUPTED, stderr=subprocess.PIPE) as process:
+        assert process.communicate() == ("interrupted False\n", "")
 
 
 def loaded(file: Path):

@@ -1,6 +1,7 @@
 """The command line: its contract of options, streams, JSON keys, files and exit statuses."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -677,6 +678,16 @@ class TestMessages:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 class TestSignals:
+    def test_an_interrupt_while_a_text_is_run_has_the_status_of_one(self, tmp_path, monkeypatch):
+        """Python ended by the signal, status -2, though the interrupt was caught."""
+        code = "import sys\nfrom exactlearn.__main__ import _exit_status as status\n"
+        code += "sys.exit(status(lambda: exec('raise KeyboardInterrupt'), False))\n"
+        (tmp_path / "interrupted.py").write_text(code)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+        words = [sys.executable, "-m", "interrupted"]
+        ended = subprocess.run(words, capture_output=True, text=True)
+        assert (ended.returncode, ended.stderr) == (130, "Interrupted.\n")
+
     @pytest.mark.parametrize(
         ("sent", "status"), [("SIGINT", 130), ("SIGTERM", 130), ("SIGKILL", -9)]
     )
