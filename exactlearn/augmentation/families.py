@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.subsets import binomials, next_subset
 from exactlearn.scoring.terms import Functions, TermTables, rise
 from exactlearn.solvers.problem import Arc
@@ -92,7 +92,7 @@ def _list_parent_sets(child: int, first: NDArray[np.int64], members: NDArray[np.
             next_subset(chosen)
 
 
-@kernel
+@in_place_kernel
 def subset_without(sets: ParentSets, row: int, size: int, dropped: int, child: int) -> int:
     """Return the row of a parent set less its member number ``dropped``."""
     rank, place = 0, 0
@@ -144,7 +144,7 @@ class FamilyTerms(NamedTuple):
         return FamilyTerms(self.functions, self.rows[keep], self.penalty[keep])
 
 
-@kernel
+@in_place_kernel
 def increment(functions: Functions, f: int, g: int, n: float, m: float, w: float) -> float:
     """Return the increment of weight ``w`` in a cell of weight ``n``, a configuration of ``m``.
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     FamilyTable,
     IncompleteRows,
@@ -70,7 +70,7 @@ class Placement(NamedTuple):
     cells: NDArray[np.int64]
 
 
-@kernel
+@in_place_kernel
 def _is_dominated(
     incomplete: IncompleteRows, at: NDArray[np.int64], k: int, o: int, looked: NDArray[np.int64]
 ) -> bool:
@@ -103,7 +103,7 @@ def _is_dominated(
     return False
 
 
-@kernel
+@in_place_kernel
 def _rest(
     family: FamilyTable,
     table: MissingCells,
@@ -129,7 +129,7 @@ def _rest(
     return total
 
 
-@kernel
+@in_place_kernel
 def _best_cell(
     family: FamilyTable,
     incomplete: IncompleteRows,
@@ -150,7 +150,7 @@ def _best_cell(
     return best, most
 
 
-@kernel
+@in_place_kernel
 def _place_at_once(
     family: FamilyTable,
     table: MissingCells,

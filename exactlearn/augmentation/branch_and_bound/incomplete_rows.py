@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
 from exactlearn.augmentation.families import FamilyTerms, increment
 from exactlearn.scoring.terms import Functions
@@ -44,7 +44,7 @@ class FamilyTable(NamedTuple):
     sums: NDArray[np.float64]
 
 
-@kernel
+@in_place_kernel
 def increment_at(family: FamilyTable, cell: int, w: float, ahead: float) -> float:
     """Return the score increment of weight in a cell that has more in it than counted so far."""
     j = cell // family.states
@@ -52,7 +52,7 @@ def increment_at(family: FamilyTable, cell: int, w: float, ahead: float) -> floa
     return increment(family.functions, family.f, family.g, n, m, w)
 
 
-@kernel
+@in_place_kernel
 def add_weight(family: FamilyTable, cell: int, w: float) -> None:
     """Count weight in a cell."""
     family.counts[cell] += w
@@ -109,7 +109,7 @@ def count_rows(family: FamilyTable, table: MissingCells) -> tuple[float, NDArray
     return score, rows[:n_rows].copy(), n_cells
 
 
-@kernel
+@in_place_kernel
 def _fill(
     family: FamilyTable,
     table: MissingCells,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.data.dataset import Dataset
 
 
@@ -51,7 +51,7 @@ class CellMultipliers(NamedTuple):
         return added
 
 
-@kernel
+@in_place_kernel
 def set_number(n: int, a: int, b: int) -> int:
     """Return the number of a set besides the cell's column: of one variable twice, or of two."""
     if a == b:
@@ -101,7 +101,7 @@ def set_members(n: int) -> NDArray[np.bool_]:
     return members
 
 
-@kernel
+@in_place_kernel
 def multiplier_sum(
     columns: NDArray[np.int64],
     cell_multipliers: CellMultipliers,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.families import FamilyTerms, ParentSets, increment, subset_without
 
 
@@ -34,7 +34,7 @@ class Options(NamedTuple):
     deviation_value: NDArray[np.int16]
 
 
-@kernel
+@in_place_kernel
 def rank_without(
     dropped: int,
     count: int,
@@ -50,7 +50,7 @@ def rank_without(
     return rank
 
 
-@kernel
+@in_place_kernel
 def next_combination(
     columns: NDArray[np.int64], count: int, digits: NDArray[np.int64], options: Options
 ) -> bool:
@@ -141,7 +141,7 @@ class Counts(NamedTuple):
     is_touched: NDArray[np.bool_]
 
 
-@kernel
+@in_place_kernel
 def _lay_out(
     f: int, child: int, sets: ParentSets, table: Table, terms: FamilyTerms, family: Family
 ) -> tuple[int, float]:
@@ -157,7 +157,7 @@ def _lay_out(
     return count, -terms.penalty[f]
 
 
-@kernel
+@in_place_kernel
 def _add_row(
     j: int,
     state: int,
@@ -183,7 +183,7 @@ def _add_row(
     return change
 
 
-@kernel
+@in_place_kernel
 def _count_base(
     f: int, count: int, family: Family, table: Table, counts: Counts, terms: FamilyTerms
 ) -> float:
@@ -200,7 +200,7 @@ def _count_base(
     return score
 
 
-@kernel
+@in_place_kernel
 def _clear(child: int, table: Table, counts: Counts) -> None:
     r = table.cardinalities[child]
     for u in range(len(table.weights)):
@@ -209,7 +209,7 @@ def _clear(child: int, table: Table, counts: Counts) -> None:
         counts.sums[j] = 0.0
 
 
-@kernel
+@in_place_kernel
 def _move_rows(
     count: int,
     digits: NDArray[np.int64],
@@ -239,7 +239,7 @@ def _move_rows(
     return changed
 
 
-@kernel
+@in_place_kernel
 def _score_moved(
     f: int, changed: int, family: Family, table: Table, counts: Counts, terms: FamilyTerms
 ) -> float:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.families import FamilyTerms, increment
 from exactlearn.augmentation.local_search.set_families import SetFamilies, best_after, best_family
 from exactlearn.augmentation.local_search.tabulation import (
@@ -115,7 +115,7 @@ def _concerned(parents: NDArray[np.int64], v: int) -> NDArray[np.int64]:
     return found[:count]
 
 
-@kernel
+@in_place_kernel
 def _add_row(
     tables: Tables, families: NDArray[np.int64], row: int, sign: float, terms: FamilyTerms
 ) -> float:
@@ -136,7 +136,7 @@ def _add_row(
     return change
 
 
-@kernel
+@in_place_kernel
 def _ascend_cell(
     tables: Tables, families: NDArray[np.int64], row: int, v: int, terms: FamilyTerms
 ) -> bool:
@@ -196,7 +196,7 @@ def in_order(sets: Sets, families: SetFamilies, position: NDArray[np.int64]) -> 
     return usable
 
 
-@kernel
+@in_place_kernel
 def _raise_of(
     sets: Sets,
     families: SetFamilies,

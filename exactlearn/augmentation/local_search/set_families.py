@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.families import FamilyRules, ParentSets, parent_sets, subset_without
 from exactlearn.augmentation.local_search.tabulation import (
     Rows,
@@ -244,7 +244,7 @@ def best_without(
     return best
 
 
-@kernel
+@in_place_kernel
 def best_family(
     sets: Sets, families: SetFamilies, scores: NDArray[np.float64], child: int, without: int
 ) -> int:
@@ -321,7 +321,7 @@ def bound_moves(
     return tops, close
 
 
-@kernel
+@in_place_kernel
 def best_after(
     families: SetFamilies,
     scores: NDArray[np.float64],

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.terms import Functions, Terms, rise, value
 
@@ -204,7 +204,7 @@ def _count(
                 values[s] += value(sets.functions, sets.function[s], cells[c])
 
 
-@kernel
+@in_place_kernel
 def gains(
     sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
 ) -> None:
@@ -238,7 +238,7 @@ def gains(
             change[s] = rise(functions, f, n, -w) + rise(functions, f, m, w)
 
 
-@kernel
+@in_place_kernel
 def change_cell(
     sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
 ) -> None:
@@ -264,14 +264,14 @@ def change_cell(
     codes[row, variable] = state
 
 
-@kernel
+@in_place_kernel
 def forget(sets: Sets, variable: int, change: NDArray[np.float64]) -> None:
     """Set to zero what :func:`gains` has filled in for a variable."""
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
         change[sets.holding[at]] = 0.0
 
 
-@kernel
+@in_place_kernel
 def holds(sets: Sets, s: int, variable: int) -> bool:
     """Tell whether a set holds a variable."""
     found = False
