@@ -21,7 +21,12 @@ from exactlearn.augmentation.local_search.move_search import (
     prefixes,
 )
 from exactlearn.augmentation.local_search.pruning import prune_groups
-from exactlearn.augmentation.local_search.set_families import envelope, listed_families, rewarded
+from exactlearn.augmentation.local_search.set_families import (
+    envelope,
+    listed_families,
+    padded_members,
+    rewarded,
+)
 from exactlearn.augmentation.local_search.tabulation import table_cells
 from exactlearn.augmentation.local_search.threshold_query import WEIGHTS, refuting_weight, tightened
 from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
@@ -399,7 +404,8 @@ def test_listed_families_are_those_of_the_problem():
     expected = {(c, ps): s for c in range(4) for ps, s in problem.candidates(c)}
     assert found.keys() == expected.keys()
     assert all(found[key] == pytest.approx(expected[key], abs=1e-9) for key in expected)
-    assert len(listed_families(problem)[1].child) == problem.n_candidates
+    listed = listed_families(problem.child, padded_members(problem), problem.n_variables)
+    assert len(listed[1].child) == problem.n_candidates
 
 
 @pytest.mark.parametrize("seed", range(8))

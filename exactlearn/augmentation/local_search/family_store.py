@@ -17,6 +17,7 @@ from exactlearn.augmentation.local_search.set_families import (
     envelope,
     family_scores,
     listed_families,
+    padded_members,
     some_families,
     with_forms,
 )
@@ -100,7 +101,8 @@ class FamilyStore:
         control: SearchControl = UNLIMITED,
     ) -> "FamilyStore":
         """Tabulate the families of a problem."""
-        return cls._tabulated(dataset, values, score, *listed_families(problem), control)
+        listed = listed_families(problem.child, padded_members(problem), problem.n_variables)
+        return cls._tabulated(dataset, values, score, *listed, control)
 
     @classmethod
     def _tabulated(

@@ -90,22 +90,29 @@ def _list_families(
     return child, family, parents
 
 
-def listed_families(problem: Problem) -> tuple[NDArray[np.int32], SetFamilies]:
-    """Return the sets that a problem's candidates need, the empty one first, and the families."""
-    sizes = np.diff(problem.member_first)
-    parents = padded_members(problem)
+def listed_families(
+    child: NDArray[np.integer], parents: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int32], SetFamilies]:
+    """Return the sets that some families need, the empty one first, and the families.
+
+    Parameters
+    ----------
+    child, parents
+        Child and parents of each, increasing and padded with at least one -1, shapes (families,)
+        and (families, largest size + 1).
+    n
+        Number of variables.
+    """
+    m, width = parents.shape
     family = parents.copy()
-    family[np.arange(len(sizes)), sizes] = problem.child
-    outside = problem.n_variables
-    family[family < 0] = outside
+    family[np.arange(m), (parents >= 0).sum(axis=1)] = child
+    family[family < 0] = n
     family.sort(axis=1)
-    family[family == outside] = -1
-    empty = np.full((1, family.shape[1]), -1, np.int32)
+    family[family == n] = -1
+    empty = np.full((1, width), -1, np.int32)
     sets, number = np.unique(np.concatenate([empty, parents, family]), axis=0, return_inverse=True)
     number = number.reshape(-1)[1:]
-    return sets, _family_table(
-        sets, outside, problem.child, number[len(sizes) :], number[: len(sizes)]
-    )
+    return sets, _family_table(sets, n, child, number[m:], number[:m])
 
 
 def padded_members(problem: Problem) -> NDArray[np.int32]:
@@ -120,7 +127,7 @@ def padded_members(problem: Problem) -> NDArray[np.int32]:
 def _family_table(
     sets: NDArray[np.int32],
     n: int,
-    child: NDArray[np.int32],
+    child: NDArray[np.integer],
     family: NDArray[np.integer],
     parents: NDArray[np.integer],
 ) -> SetFamilies:
