@@ -1,19 +1,47 @@
-"""Tell a person, once, that kernels are being compiled: a first call may take minutes for it."""
+"""What a person is shown while kernels are compiled: a first call may take minutes for it."""
 
 from collections.abc import Callable
-
-_tell: Callable[[], None] | None = None
-
-
-def on_compilation(tell: Callable[[], None] | None) -> None:
-    """Let a function be called when the next kernel is compiled, once; none for ``None``."""
-    global _tell
-    _tell = tell
+from dataclasses import dataclass
+from typing import ClassVar
 
 
-def compilation_begins() -> None:
-    """Call the function that waits for a compilation, if there is one."""
-    if _tell is not None:
-        tell = _tell
-        on_compilation(None)
-        tell()
+@dataclass
+class Compilations:
+    """Count the kernels that this process compiles.
+
+    Attributes
+    ----------
+    started
+        Kernels whose compilation has begun so far; those read from the disk do not count.
+    listener
+        Called whenever a compilation begins or ends.
+    """
+
+    TEXT: ClassVar = "compiling kernels (first use on this machine)"
+
+    started: int = 0
+    listener: Callable[[], None] | None = None
+    _running: int = 0
+
+    @property
+    def text(self) -> str:
+        """What is going on; nothing when no kernel is being compiled."""
+        return f"{self.TEXT}: {self.started}" if self._running else ""
+
+    def begin(self) -> None:
+        """Count a compilation, inside of that of the kernel that calls this one, if any."""
+        self.started += 1
+        self._running += 1
+        self._report()
+
+    def end(self) -> None:
+        """End the compilation that began last."""
+        self._running -= 1
+        self._report()
+
+    def _report(self) -> None:
+        if self.listener is not None:
+            self.listener()
+
+
+COMPILATIONS = Compilations()

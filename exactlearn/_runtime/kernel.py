@@ -34,7 +34,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
-from exactlearn._runtime.compilation_notice import compilation_begins
+from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import interrupts_deferred
 
 if sys.platform == "win32":
@@ -102,14 +102,17 @@ def is_compiled(function: Callable[..., Any]) -> bool:
 
 
 class _Compilations(event.Listener):
-    """Hears numba compile what lies neither in memory nor on the disk."""
+    """Counts the kernels that lie neither in memory nor on the disk."""
 
     def on_start(self, event: Any) -> None:
-        """Pass on that a compilation begins."""
-        compilation_begins()
+        """Count a kernel, not what numba compiles of its own."""
+        if isinstance(event.data["dispatcher"], _Callee):
+            COMPILATIONS.begin()
 
     def on_end(self, event: Any) -> None:
-        """Do nothing."""
+        """Note that a kernel is compiled."""
+        if isinstance(event.data["dispatcher"], _Callee):
+            COMPILATIONS.end()
 
 
 cast(Any, event.register)("numba:compile", _Compilations())

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import click
 
-from exactlearn._runtime.compilation_notice import on_compilation
+from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn.commands import body_of, options_of
 from exactlearn.commands.declare import About, Declared, about_of
 from exactlearn.commands.output import Output
@@ -28,7 +28,7 @@ def command(name: str) -> click.Command:
     def call(**values: Any) -> Callable[[], None]:
         output = declared_from(Output, values)
         options = declared_from(declared, values)
-        on_compilation(output.note_compiling)
+        COMPILATIONS.listener = output.show_compiling
         return partial(body_of(name), options, output)
 
     known = [*parameters(declared), *parameters(Output)]

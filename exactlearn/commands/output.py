@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.commands.declare import Declared, option
 from exactlearn.errors import OptionError
@@ -46,13 +47,20 @@ class Output(Declared):
         if not self.quiet:
             click.echo(text, err=True)
 
-    def note_compiling(self) -> None:
-        """Tell on a terminal, or when verbose, why a command does not begin at once."""
-        if self.verbose or sys.stderr.isatty():
+    def show_compiling(self) -> None:
+        """Say on a terminal, or when verbose, why a command does not begin at once.
+
+        A line on the terminal counts the kernels, unless a progress display does.
+        """
+        text, on_terminal = COMPILATIONS.text, sys.stderr.isatty()
+        if text and COMPILATIONS.started == 1 and (self.verbose or on_terminal):
             self.note(
                 "Compiling the numerical kernels that this command needs, once per environment: "
                 "up to some minutes, counted in the seconds"
             )
+        if on_terminal and not self.quiet and sys.stderr is sys.__stderr__:
+            width = len(COMPILATIONS.TEXT) + 6
+            click.echo(f"\r{text:{width}}" + ("" if text else "\r"), nl=False, err=True)
 
     def detail(self, text: str) -> None:
         """Tell something on standard error when verbose."""

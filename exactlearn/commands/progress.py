@@ -7,8 +7,18 @@ from typing import Self
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
+from exactlearn._runtime.compilation_notice import COMPILATIONS
 from exactlearn._runtime.control import Event
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.reporting.report import number, percent
@@ -97,6 +107,14 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
+class _CompilationColumn(ProgressColumn):
+    """The number of kernels compiled so far, while there are any to compile."""
+
+    def render(self, task: Task) -> Text:
+        """Return the text to show now."""
+        return Text(COMPILATIONS.text)
+
+
 class ProgressDisplay:
     """Show what goes on, on standard error: a live line on a terminal, else lines with ``-v``.
 
@@ -125,6 +143,7 @@ class ProgressDisplay:
                 BarColumn(bar_width=16),
                 TextColumn("{task.fields[told]}", markup=False),
                 TimeElapsedColumn(),
+                _CompilationColumn(),
                 console=console,
                 transient=True,
             )

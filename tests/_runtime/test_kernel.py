@@ -97,13 +97,14 @@ def test_a_kernel_sent_to_a_process_is_called_there():
     assert printed.strip() == "(4, 2, 5)"
 
 
-def test_compiling_is_told_once_and_only_where_it_happens(tmp_path):
-    """Only some commands told of it, by a guess from one kernel."""
+def test_kernels_are_counted_only_where_they_are_compiled(tmp_path):
     (tmp_path / "outer_kernel.py").write_text(OUTER)
     (tmp_path / "inner_kernel.py").write_text(INNER.format(1))
-    listen = "from exactlearn._runtime.compilation_notice import on_compilation as on"
-    command = f"{listen}; on(lambda: print('told')); print(outer(1), outer(1.5))"
-    assert start(tmp_path, command).communicate()[0].split() == ["told", "20", "25.0"]
+    listen = "from exactlearn._runtime.compilation_notice import COMPILATIONS as known"
+    shown = "known.listener = lambda: print(known.text[-1:] or 'done')"
+    command = f"{listen}; {shown}; print(outer(1), outer(1.5))"
+    words = start(tmp_path, command).communicate()[0].split()
+    assert words == ["1", "2", "2", "done", "3", "4", "4", "done", "20", "25.0"]
     assert start(tmp_path, command).communicate()[0].split() == ["20", "25.0"]
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from exactlearn._runtime.compilation_notice import Compilations
 from exactlearn._runtime.control import Event
-from exactlearn.commands import progress
+from exactlearn.commands import output, progress
 from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import OptionError
 from exactlearn.reporting.report import number, percent, strict
@@ -179,3 +180,48 @@ def test_strict_json_has_no_infinities_and_no_numpy():
 def test_numbers_for_people():
     assert (number(1.23456), number(inf), number(None)) == ("1.2346", "", "")
     assert (percent(0.125), percent(nan)) == ("12.50 %", "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    counted = Compilations()
+    for module in (progress, output):
+        monkeypatch.setattr(module, "COMPILATIONS", counted)
+    return counted
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_line_on_the_terminal_counts_the_kernels_that_are_compiled(
+    monkeypatch, compilations, quiet
+):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("sys.__stderr__", terminal)
+    compilations.listener = output.Output(quiet=quiet).show_compiling
+    for change in (compilations.begin, compilations.begin, compilations.end, compilations.end):
+        change()
+    note, *lines = terminal.getvalue().split("\r") if not quiet else [terminal.getvalue()]
+    assert note.count("Compiling") == (not quiet)
+    counted = [line.rpartition(": ")[2].strip() for line in lines]
+    assert counted == ([] if quiet else ["1", "2", "2", "", ""])
+
+
+def test_kernels_are_not_counted_where_there_is_no_terminal(monkeypatch, compilations, capsys):
+    compilations.listener = output.Output(verbose=True).show_compiling
+    compilations.begin()
+    compilations.end()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("Compiling the numerical kernels")
+
+
+def test_the_live_line_counts_the_kernels_that_are_compiled(compilations):
+    column = progress._CompilationColumn()
+    compilations.begin()
+    assert str(column.render(None)).endswith("kernels (first use on this machine): 1")
+    compilations.end()
+    assert str(column.render(None)) == ""
