@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import is_interrupted
+from exactlearn._runtime.control import UNLIMITED, SearchControl, is_interrupted
 from exactlearn.errors import CheckError
 
 FALL = 1e-9
@@ -47,8 +47,9 @@ def ascend(
     iterations: int,
     least_gain: float,
     on_iteration: Callable[[State], None] | None = None,
+    control: SearchControl = UNLIMITED,
 ) -> tuple[list[State], bool]:
-    """Step until a step gains too little, the steps run out, or the running search is stopped.
+    """Step until a step gains too little, the steps run out, or the search is to end.
 
     Parameters
     ----------
@@ -62,6 +63,8 @@ def ascend(
         The ascent ends when a step gains no more of the objective than this.
     on_iteration
         Called with the first state and after each step.
+    control
+        Looked at before each step, beside the wish to stop the search that runs in this thread.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def ascend(
     converged = False
     if on_iteration:
         on_iteration(state)
-    while not converged and states[-1].iteration < iterations and not is_interrupted():
+    while not (converged or states[-1].iteration >= iterations or _is_over(control)):
         states.append(step(states[-1]))
         converged = _gain(states[-2], states[-1]) <= least_gain
         if on_iteration:
@@ -92,18 +95,28 @@ def best_ascent(
     iterations: int,
     least_gain: float,
     on_iteration: Callable[[State], None] | None = None,
+    control: SearchControl = UNLIMITED,
 ) -> tuple[list[State], bool]:
     """Ascend from each start as :func:`ascend`; return the ascent of the best objective."""
     ascents = []
     for start in starts:
         ascents.append(
             ascend(
-                start, step, iterations=iterations, least_gain=least_gain, on_iteration=on_iteration
+                start,
+                step,
+                iterations=iterations,
+                least_gain=least_gain,
+                on_iteration=on_iteration,
+                control=control,
             )
         )
-        if is_interrupted():
+        if _is_over(control):
             break
     return max(ascents, key=lambda ascent: ascent[0][-1].objective)
+
+
+def _is_over(control: SearchControl) -> bool:
+    return control.is_over or is_interrupted()
 
 
 class EMState(NamedTuple):
@@ -208,6 +221,7 @@ def fitted(
     iterations: int,
     tolerance: float,
     on_iteration: Callable[[EMState], None] | None,
+    time_limit: float | None,
 ) -> EMResult[M]:
     """Return the best of the ascents from some parameters.
 
@@ -225,6 +239,8 @@ def fitted(
         Gain of the objective for each row (unit of weight) that ends an ascent.
     on_iteration
         Called with the first state of each start and after each iteration.
+    time_limit
+        Seconds after which no other iteration begins.
     """
     states, converged = best_ascent(
         map(problem.init, starts),
@@ -232,6 +248,7 @@ def fitted(
         iterations=iterations,
         least_gain=tolerance * problem.total_weight,
         on_iteration=on_iteration,
+        control=SearchControl(time_limit),
     )
     model = problem.model(states[-1].parameters)
     return EMResult.of(model, states, converged, len(starts), symmetric)

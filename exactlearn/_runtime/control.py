@@ -110,6 +110,11 @@ class SearchControl:
         self._is_stopped = False
         self._enclosing: SearchControl | None = None
 
+    @classmethod
+    def within(cls, time_limit: float | None = None) -> Self:
+        """Return the control of a part of the search that runs in this thread, if one does."""
+        return cls(time_limit, outer=_running.get())
+
     @property
     def seconds(self) -> float:
         """Wall time since the start."""
@@ -204,7 +209,8 @@ class SearchControl:
         Where another handler than Python's own is set, and in other threads than the main one, no
         handler is set.
         """
-        self._enclosing = enclosing = _running.get()
+        enclosing = _running.get()
+        self._enclosing = None if enclosing is self.outer else enclosing
         token = _running.set(self)
         try:
             if enclosing is None and _takes_interrupts():

@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import children, moral_graph
@@ -166,7 +167,10 @@ def _occurrences(sets: Iterable[tuple[int, ...]], n: int) -> NDArray[np.int64]:
 
 
 def clique_tree(
-    network: BayesianNetwork, order: Sequence[int] | None = None, *, deadline: float = np.inf
+    network: BayesianNetwork,
+    order: Sequence[int] | None = None,
+    *,
+    control: SearchControl = UNLIMITED,
 ) -> CliqueTree:
     """Return a clique forest of a network.
 
@@ -177,8 +181,8 @@ def clique_tree(
     order
         Order of elimination; the best of many heuristics when left out
         (:func:`~exactlearn.graphs.triangulation.best_elimination_order`).
-    deadline
-        When to try no further heuristic, by the monotonic clock.
+    control
+        Once it is over no further heuristic is tried.
 
     Raises
     ------
@@ -187,7 +191,7 @@ def clique_tree(
     """
     graph = moral_graph(network.parents)
     if order is None:
-        order = best_elimination_order(graph, network.cardinalities, deadline=deadline)
+        order = best_elimination_order(graph, network.cardinalities, control=control)
     cliques = maximal_cliques(graph, order)
     return CliqueTree(cliques, _spanning_forest(cliques, network.n_variables))
 

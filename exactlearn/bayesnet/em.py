@@ -182,6 +182,7 @@ def fit_em(
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
     start: BayesianNetwork | None = None,
+    time_limit: float | None = None,
 ) -> EMResult[BayesianNetwork]:
     """Estimate the tables of a network with given parents from data with missing cells.
 
@@ -209,6 +210,8 @@ def fit_em(
     start
         Network with the same variables, states and parents whose parameters EM starts from.
         Parameters that are zero stay so unless ``alpha`` > 0.
+    time_limit
+        Seconds after which no other iteration begins.
 
     Returns
     -------
@@ -251,6 +254,7 @@ def fit_em(
         iterations=iterations,
         tolerance=tolerance,
         on_iteration=on_iteration,
+        time_limit=time_limit,
     )
 
 

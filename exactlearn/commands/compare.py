@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, require_suffix, write_json
 from exactlearn.commands.pipeline import learning, load, load_truth
@@ -176,9 +177,15 @@ class Plan:
         self._answer(record, head, map(_mean_cells, record["rows"]))
         leave(ended)
 
-    def _rows(self, pair: Pair, seed: int) -> list[Comparison]:
-        """Complete a table by every method."""
-        return [self._judged(name, pair, seed) for name in self.methods]
+    def _rows(self, pair: Pair, seed: int) -> list[Comparison] | None:
+        """Complete a table by every method; nothing at an interrupt."""
+        rows = list[Comparison]()
+        for name in self.methods:
+            row = self._judged(name, pair, seed)
+            if row is None:
+                return None
+            rows.append(row)
+        return rows
 
     def _tables(self, draw: Callable[[int], Pair]) -> tuple[list[list[Comparison]], str]:
         """Return the rows of each table, and how it ended."""
@@ -191,25 +198,24 @@ class Plan:
 
     def _kept(
         self,
-        work: Iterable[T],
+        work: Iterable[T | None],
         record: Callable[[Sequence[T]], dict[str, Any]],
         extent: Callable[[int], str],
     ) -> tuple[list[T], str]:
         """Return what is done, the record written after each, and how it ended.
 
-        An interrupt keeps what was done before; ``extent`` says how much that is.
+        An interrupt, at which the work gives nothing, keeps what was done before; ``extent`` says
+        how much that is.
         """
         done: list[T] = []
-        try:
+        with SearchControl().running():
             for one in work:
+                if one is None:
+                    self.output.note(f"Interrupted: {extent(len(done))}")
+                    return done, "interrupted"
                 done.append(one)
                 if self.output.path is not None:
                     write_json(record(done), self.output.path)
-        except KeyboardInterrupt:
-            if not done:
-                raise
-            self.output.note(f"Interrupted: {extent(len(done))}")
-            return done, "interrupted"
         return done, "optimal"
 
     def _means(self, tables: Sequence[Sequence[Comparison]]) -> dict[str, Any]:
@@ -229,15 +235,17 @@ class Plan:
             record, plain_table(columns, shown, right=[c for c in columns if c not in _TEXTS])
         )
 
-    def _judged(self, name: str, pair: Pair, seed: int) -> Comparison:
+    def _judged(self, name: str, pair: Pair, seed: int) -> Comparison | None:
+        """Complete a table by a method; nothing at an interrupt."""
         data, truth = pair
+        control = SearchControl.within()
         with self.output.progress_display(f"{name}, seed {seed}") as display:
             how = learning(data, replace(self.options, seed=seed), display)
             begun = monotonic()
             found = METHODS[name](data, how)
             seconds = monotonic() - begun
-        if found.status == "interrupted":
-            raise KeyboardInterrupt
+        if control.is_stopped:
+            return None
         return Comparison.of(name, data, found, truth, seconds)
 
 

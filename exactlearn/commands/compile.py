@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ def run(options: Compile, output: Output) -> None:
         added["exact_parameters"] = [str(x) for x in rational.parameters]
     if merges or frontier:
         sequence = _sequence(network, compiled.graph, options)
-        sequence.merge_until(**_limits(options))
+        most, rate = _limits(options)
+        sequence.merge_until(loss=most, rate=rate)
         if merges:
             message = "\n".join([compiled.message, *_merge_lines(compiled.graph, sequence)])
             compiled = _changed(compiled, network, sequence.merged(), options.seed, message)
@@ -91,14 +92,12 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
         )
 
 
-def _limits(options: Compile) -> dict[str, float]:
-    """Return how far to merge: without a limit, only what loses nothing."""
-    limits = {}
-    if options.merge_budget is not None:
-        limits["loss"] = options.merge_budget
-    if options.lambda_ is not None:
-        limits["rate"] = rate_of(options.lambda_)
-    return limits or {"loss": 0.0}
+def _limits(options: Compile) -> tuple[float, float]:
+    """Return the loss and the rate to merge up to: without a limit, only what loses nothing."""
+    budget, lambda_ = options.merge_budget, options.lambda_
+    if budget is None and lambda_ is None:
+        return 0.0, inf
+    return inf if budget is None else budget, inf if lambda_ is None else rate_of(lambda_)
 
 
 def _sequence(network: BayesianNetwork, graph: DecisionGraph, options: Compile) -> MergeSequence:

@@ -320,7 +320,8 @@ class Fit(Reading):
     """Estimate the parameters of a model with a given structure.
 
     A network's own parameters do not count. -o writes the model with its new ones, in the format
-    that it had. Ctrl-C ends EM with the parameters of its last iteration (exit status 130).
+    that it had. Ctrl-C ends EM with the parameters of its last iteration (exit status 130), and
+    so does --time-limit (exit status 3).
     """
 
     source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="network.bif")
@@ -351,6 +352,9 @@ class Fit(Reading):
         help="Pseudo-counts for each parameter: equal ones for a network, which is estimated from "
         "the rows alone; rows of the graph as it was for a decision graph.  [default: "
         f"{NetworkParameters.smoothing:g}]",
+    )
+    time_limit: float | None = option(
+        None, least=0, help="em: seconds after which no other iteration begins."
     )
 
     @property
@@ -428,7 +432,7 @@ class LearnPdg(Reading, Random):
 
     The table is a file or the name of a bundled one. -o writes the graph (.pdg.json), the record
     (.json) or its figure (.svg, .png, .pdf, .dot). Ctrl-C ends the search with the best graph so
-    far, if there is one (exit status 130).
+    far (exit status 130), and so does --time-limit (exit status 3).
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
@@ -479,6 +483,7 @@ class LearnPdg(Reading, Random):
         help="Pseudo-count of every parameter.  [default: by cross-validation; 1 with missing "
         "cells]",
     )
+    time_limit: float | None = option(None, least=0, help="Seconds for the search.")
     frontier: Path | None = option(
         None,
         writes=True,

@@ -40,15 +40,16 @@ def run(options: Fit, output: Output) -> None:
     require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
     dataset = load_for(locate(options.table, ".csv"), options, model)
     method = options.method or ("complete" if is_network and dataset.is_complete else "em")
-    chosen = {name: getattr(options, name) for name in ("iterations", "tolerance", "smoothing")}
+    keys = ("iterations", "tolerance", "smoothing", "time_limit")
+    chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    begun, finished = monotonic(), True
+    begun, ended = monotonic(), "finished"
     used: Mapping[str, int] = {}
     how: dict[str, Any] = {}
     fitted: Model
     log_likelihoods: Sequence[float]
     if method == "em":
-        fitted, result, finished = _by_em(model, dataset, given, output)
+        fitted, result, ended = _by_em(model, dataset, given, output)
         log_likelihoods, how = result.log_likelihoods, {"starts": result.starts}
     elif isinstance(model, BayesianNetwork):
         fitted = _counted(model, dataset, given)
@@ -75,19 +76,20 @@ def run(options: Fit, output: Output) -> None:
     counts = ((name, str(rows)) for name, rows in used.items())
     rows_table = [plain_table(("family of", "rows"), counts, right=("rows",))] if used else []
     output.answer(record, summary, *rows_table)
-    if not finished:
-        leave("interrupted")
+    leave(ended)
 
 
 def _by_em(
     model: Model, data: Dataset, given: Mapping[str, Any], output: Output
-) -> tuple[Model, EMResult[Any], bool]:
-    """Return the model with its parameters by EM, how EM went, and whether it ended by itself."""
+) -> tuple[Model, EMResult[Any], str]:
+    """Return the model with its parameters by EM, how EM went, and its status at the end."""
     if not isinstance(model, BayesianNetwork):
-        refinement, finished = refined(model, data, GraphParameters(**given), output, output.path)
-        return refinement.model, refinement, finished
-    result, finished = fitted_network(data, model.parents, output, output.path, **given)
-    return result.model, result, finished
+        limit = {"time_limit": given.get("time_limit")}
+        parameters = GraphParameters(**{k: v for k, v in given.items() if k not in limit})
+        refinement, ended = refined(model, data, parameters, output, output.path, **limit)
+        return refinement.model, refinement, ended
+    result, ended = fitted_network(data, model.parents, output, output.path, **given)
+    return result.model, result, ended
 
 
 def _counted(network: BayesianNetwork, data: Dataset, given: Mapping[str, Any]) -> BayesianNetwork:
@@ -130,19 +132,24 @@ def fitted_network(
     smoothing: float = NetworkParameters.smoothing,
     tolerance: float = TOLERANCE,
     iterations: int = MOST_ITERATIONS,
-) -> tuple[EMResult[BayesianNetwork], bool]:
+    time_limit: float | None = None,
+) -> tuple[EMResult[BayesianNetwork], str]:
     """Fit a network with given parents to a table with missing cells, as :func:`refined`."""
     run = partial(
         fit_em, data, parents, alpha=smoothing, tolerance=tolerance, iterations=iterations
     )
-    return with_progress(
-        lambda report: run(on_iteration=report), partial(network_of, data, parents), path, output
-    )
+    model = partial(network_of, data, parents)
+    return with_progress(run, model, path, output, time_limit)
 
 
 def refined(
-    graph: DecisionGraph, data: Dataset, options: GraphParameters, output: Output, path: Path | None
-) -> tuple[EMResult[DecisionGraph], bool]:
+    graph: DecisionGraph,
+    data: Dataset,
+    options: GraphParameters,
+    output: Output,
+    path: Path | None,
+    time_limit: float | None = None,
+) -> tuple[EMResult[DecisionGraph], str]:
     """Refine the parameters of a decision graph on a table with missing cells, as declared.
 
     The graph of each iteration is written to a file as :func:`with_progress` writes, where there
@@ -150,8 +157,9 @@ def refined(
 
     Returns
     -------
-    result, finished
-        Not finished at Ctrl-C and SIGTERM: the result is the best that EM had reached.
+    result, ended
+        The result is the best that EM had reached; how it ended as of a search: ``interrupted``,
+        ``feasible`` after the time limit, else ``finished``.
     """
     run = partial(
         refine,
@@ -161,18 +169,17 @@ def refined(
         tolerance=options.tolerance,
         alpha=options.smoothing,
     )
-    return with_progress(
-        lambda report: run(on_iteration=report), graph.with_parameters, path, output
-    )
+    return with_progress(run, graph.with_parameters, path, output, time_limit)
 
 
 def with_progress(
-    run: Callable[[Callable[[EMState], None]], EMResult[M]],
+    run: Callable[..., EMResult[M]],
     model: Callable[[NDArray[np.float64]], M],
     path: Path | None,
     output: Output,
-) -> tuple[EMResult[M], bool]:
-    """Run EM and report its progress; return its result, and whether it ended by itself.
+    time_limit: float | None = None,
+) -> tuple[EMResult[M], str]:
+    """Run EM and report its progress; return its result, and how it ended.
 
     The best model so far is written as often as a :class:`~exactlearn.commands.progress.Checkpoint`
     allows, so that not even a kill loses it.
@@ -180,7 +187,7 @@ def with_progress(
     Parameters
     ----------
     run
-        Runs EM with a function to be called with each state.
+        Runs EM with a function to be called with each state, and with a time limit.
     model
         Returns the model with some parameters.
     path
@@ -201,11 +208,12 @@ def with_progress(
                 f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             )
 
-        with SearchControl().running() as control:
-            result = run(report)
-    if control.is_stopped:
-        output.note(f"Interrupted: the parameters are those of iteration {result.iterations}")
-        return result, False
+        with SearchControl(time_limit).running() as control:
+            result = run(on_iteration=report, time_limit=time_limit)
+    if control.is_stopped or (control.is_over and not result.converged):
+        cause = "Interrupted" if control.is_stopped else "Time limit reached"
+        output.note(f"{cause}: the parameters are those of iteration {result.iterations}")
+        return result, control.status
     if result.symmetric:
         output.note(
             f"No row tells the states of {', '.join(result.symmetric)} apart, so EM also started "
@@ -213,7 +221,7 @@ def with_progress(
         )
     if not result.converged:
         output.note(f"EM had not converged after {result.iterations} iterations")
-    return result, True
+    return result, "finished"
 
 
 def em_record(result: EMResult[Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.artifacts import write_graph
 from exactlearn.commands.declarations import LearnPdg
@@ -56,7 +57,8 @@ def run(options: LearnPdg, output: Output) -> None:
         alpha=options.smoothing,
         seed=options.seed,
     )
-    with output.progress_display(f"learning ({chosen})") as display:
+    control = SearchControl(options.time_limit)
+    with control.running(), output.progress_display(f"learning ({chosen})") as display:
         keep = _keeping(request, test, output.path, Checkpoint(display.warn))
         if output.path is not None and (chosen in ("direct", "hybrid") or network == LEARNT):
             keep_first(request, keep)
@@ -82,7 +84,7 @@ def run(options: LearnPdg, output: Output) -> None:
         output.wrote(output.path)
     output.answer(record, *models_tables(record))
     if not found.finished:
-        leave("interrupted")
+        leave(control.status)
 
 
 def _keeping(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.declarations import Reproduce
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.reproduce_pdg import graph_tables
@@ -37,26 +38,25 @@ def run(options: Reproduce, output: Output) -> None:
     if output.path is not None:
         output.path.mkdir(parents=True, exist_ok=True)
     file = None if output.path is None else output.path / "repetitions.json"
+    control = SearchControl()
     setup = Setup(
-        record=Record.open(file, output.detail),
+        record=Record.open(file, output.detail, control),
         data=options.data_dir,
         seed=options.seed,
         full=options.full,
         only=options.only or "",
     )
     repeat_all, shown = (_completions if options.paper in PAPERS else graph_tables)(options, setup)
-    ended = "optimal"
-    try:
+    with control.running():
         repeat_all()
-    except KeyboardInterrupt:
-        ended = "interrupted"
+    if control.is_stopped:
         output.note("Interrupted: the figures are those of what is done")
     record, tables = shown()
     if output.path is not None:
         write_json(record, output.path / "tables.json")
         output.wrote(output.path)
     output.answer(record, *tables)
-    leave(ended)
+    leave("interrupted" if control.is_stopped else "finished")
 
 
 def _refuse_unused(options: Reproduce) -> None:

@@ -41,7 +41,7 @@ def graph_tables(
     def repeat() -> None:
         for table in chosen:
             rows.extend(STUDIES[table](setup))
-        if not rows:
+        if not (rows or setup.record.control.is_stopped):
             raise OptionError(
                 f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name"
             )

@@ -231,9 +231,9 @@ def _network(
     if data.is_complete:
         network = fit_complete(data, parents, alpha=smoothing)
     else:
-        result, finished = fitted_network(data, parents, output, path, smoothing=smoothing)
-        if not finished:
-            record["status"] = "interrupted"
+        result, ended = fitted_network(data, parents, output, path, smoothing=smoothing)
+        if ended == "interrupted":
+            record["status"] = ended
         record["network"], network = em_record(result), result.model
     write_model(network, path)
     return network
@@ -260,8 +260,8 @@ def _decision_graph(
         output.note("Interrupted: the decision graph is not refined")
         options = replace(options, iterations=0)
     record["decision_graph"] = compilation_record(compiled)
-    result, finished = refined(compiled.graph, data, options, output, path)
-    if not (finished and compiled.finished):
+    result, ended = refined(compiled.graph, data, options, output, path)
+    if ended == "interrupted" or not compiled.finished:
         record["status"] = "interrupted"
     record["refinement"] = em_record(result)
     if test is not None:

@@ -16,11 +16,11 @@ Ties go to the variable that stands first.
 """
 
 from collections.abc import Collection, Sequence
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 from exactlearn.errors import OptionError, did_you_mean
 
@@ -71,7 +71,7 @@ def best_elimination_order(
     *,
     trials: int | None = None,
     seed: int = 0,
-    deadline: float = np.inf,
+    control: SearchControl = UNLIMITED,
 ) -> tuple[int, ...]:
     """Return the order with the smallest total clique size that a short search finds.
 
@@ -88,8 +88,8 @@ def best_elimination_order(
         variables, down to 20 above 1,700.
     seed
         Seed of the preferences; same seed, same order.
-    deadline
-        When to try no further order, by the monotonic clock; one is tried in any case.
+    control
+        Once it is over no further order is tried; one is tried in any case.
     """
     matrix, sizes = _matrix(adjacency), np.asarray(cardinalities, np.float64)
     if trials is None:
@@ -98,7 +98,7 @@ def best_elimination_order(
     best, least = np.arange(len(sizes)), np.inf
     rule, preference = 0, np.ones(len(sizes))
     for trial in range(-len(RULES), trials):
-        if least < np.inf and monotonic() > deadline:
+        if least < np.inf and control.is_over:
             break
         tried = _variant(trial, trials, rule, preference, rng)
         order = greedy_elimination(matrix, sizes, *tried)

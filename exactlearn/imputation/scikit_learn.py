@@ -9,26 +9,28 @@ Imputers:
 - ``forest``: the same with random forests that classify (Stekhoven and Buehlmann 2012,
   "MissForest"), until a round changes no less than the one before.
 
-The time limit is checked before each block of rows, or column of a round. The iterative imputers
-then answer with their current values; ``knn`` has no values for the cells not yet voted on.
+Limit and Ctrl-C are looked at before each block of rows, or column of a round. The iterative
+imputers then answer with their current values; ``knn`` has none for the cells not yet voted on.
 
 Classifiers, for tables with missing cells in one variable only: support vector machines with three
 kernels learn from the rows whose class is known; label propagation (Zhu and Ghahramani 2002) and
 label spreading (Zhou et al. 2004), which smooths with the graph's normalised Laplacian, use the
 other rows too. Each is one call of the library, which no time limit can end: an answer after the
 limit has the status ``feasible``.
+
+Each raises `MissingExtraError` without scikit-learn, and `DataError` when the rows have weights.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, MissingExtraError
@@ -84,30 +86,18 @@ def _require(dataset: Dataset) -> None:
         )
 
 
-def _end(time_limit: float | None) -> float:
-    return inf if time_limit is None else monotonic() + time_limit
-
-
 def impute_knn(dataset: Dataset, how: Learning) -> Imputed:
-    """Let the nearest rows vote for each missing cell.
-
-    Raises
-    ------
-    MissingExtraError
-        When scikit-learn is not installed.
-    DataError
-        When the rows have weights.
-    """
+    """Let the nearest rows vote for each missing cell."""
     _require(dataset)
     from sklearn.impute import KNNImputer
 
-    end = _end(how.time_limit)
+    control = SearchControl.within(how.time_limit)
     indicators = one_hot(dataset)
     imputer = KNNImputer(n_neighbors=NEIGHBOURS, keep_empty_features=True).fit(indicators)
     shares = np.empty_like(indicators)
     for begin in range(0, dataset.n_rows, BLOCK):
-        if monotonic() >= end:
-            return Imputed(values=None, status="feasible")
+        if control.is_over:
+            return Imputed(values=None, status=control.status)
         block = slice(begin, begin + BLOCK)
         shares[block] = imputer.transform(indicators[block])
     return Imputed.of(cell_probabilities(shares, dataset))
@@ -119,28 +109,13 @@ def impute_iterative(dataset: Dataset, how: Learning) -> Imputed:
     For variables with two states this is the library's ``IterativeImputer`` on their codes. With
     more states that would regress a cell's indicators on each other, which are unknown together:
     they would hardly leave their starting values.
-
-    Raises
-    ------
-    MissingExtraError
-        When scikit-learn is not installed.
-    DataError
-        When the rows have weights.
     """
     _require(dataset)
     return _in_turns(dataset, _regressed, how.time_limit)
 
 
 def impute_forest(dataset: Dataset, how: Learning) -> Imputed:
-    """Classify each column by a random forest on the indicators of all others by turns.
-
-    Raises
-    ------
-    MissingExtraError
-        When scikit-learn is not installed.
-    DataError
-        When the rows have weights.
-    """
+    """Classify each column by a random forest on the indicators of all others by turns."""
     _require(dataset)
     return _in_turns(dataset, partial(_voted, how.seed), how.time_limit, until_rising=True)
 
@@ -151,7 +126,7 @@ def _in_turns(
     """Predict the shares of each variable's missing cells from all others until they converge."""
     from threadpoolctl import threadpool_limits
 
-    end = _end(time_limit)
+    control = SearchControl.within(time_limit)
     indicators = one_hot(dataset)
     missing = dataset.codes == MISSING
     observed = np.maximum((~missing).sum(axis=0), 1).repeat(dataset.cardinalities)
@@ -170,8 +145,8 @@ def _in_turns(
         for _ in range(ROUNDS):
             before = shares.copy()
             for variable in fewest_first[incomplete[fewest_first]]:
-                if monotonic() >= end:
-                    return answer("feasible")
+                if control.is_over:
+                    return answer(control.status)
                 _turn(shares, dataset, int(variable), predict)
             change = abs(shares - before)
             if change.max(initial=0.0) < TOLERANCE or (until_rising and change.sum() >= least):
@@ -267,10 +242,7 @@ def impute_by_svm(kernel: str, dataset: Dataset, how: Learning) -> Imputed:
     Raises
     ------
     DataError
-        When the missing cells are not those of one variable, it is the only variable, or the rows
-        have weights.
-    MissingExtraError
-        When scikit-learn is not installed.
+        When the missing cells are not those of one variable, or it is the only variable.
     """
     require_library()
     from sklearn.svm import SVC
@@ -308,7 +280,7 @@ def _classified(
     dataset: Dataset, predicted: Callable[[Any, Any], Any], time_limit: float | None
 ) -> Imputed:
     """Give the unknown classes what is predicted, or the only class that is known."""
-    end = _end(time_limit)
+    control = SearchControl.within(time_limit)
     target = class_variable(dataset)
     _require(dataset)
     labels = dataset.codes[:, target].astype(np.int64)
@@ -322,4 +294,4 @@ def _classified(
         )
     features = one_hot(dataset, [v for v in range(dataset.n_variables) if v != target])
     values = np.asarray(predicted(features, labels), np.int64)
-    return Imputed(values=values, status="feasible" if monotonic() > end else "heuristic")
+    return Imputed(values=values, status=control.status if control.is_over else "heuristic")

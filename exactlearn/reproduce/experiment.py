@@ -112,6 +112,8 @@ class Paper:
 def repeat(setup: Setup, experiments: Sequence[Experiment]) -> None:
     """Run what is not yet done: the first repetition of all experiments, then the second of all.
 
+    Ends where the record's control is stopped.
+
     Runs of methods that learn a network are done again when the settings of learning differ.
     """
     for seed in setup.seeds:
@@ -122,7 +124,8 @@ def repeat(setup: Setup, experiments: Sequence[Experiment]) -> None:
             for method in _methods(setup, experiment):
                 run = partial(_run, experiment, method, draw, how)
                 settings = _settings(method, setup.learning)
-                setup.record.once(experiment.key, str(seed), method, run, settings)
+                if setup.record.once(experiment.key, str(seed), method, run, settings) is None:
+                    return
 
 
 def _methods(setup: Setup, experiment: Experiment) -> list[str]:
@@ -141,8 +144,6 @@ def _run(
     begun, begun_cpu = time.monotonic(), time.process_time()
     found = experiment.complete(method, incomplete, how)
     cpu = time.process_time() - begun_cpu
-    if found.status == "interrupted":
-        raise KeyboardInterrupt
     judged = Comparison.of(method, incomplete, found, truth, time.monotonic() - begun)
     return asdict(judged) | {"cells": len(incomplete.missing_cells), "cpu_seconds": cpu}
 

@@ -22,7 +22,7 @@ from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reproduce.runner import Setup, finished
+from exactlearn.reproduce.runner import Setup
 from exactlearn.reproduce.sources import public_data
 from exactlearn.reproduce.study import Row, published
 
@@ -43,21 +43,21 @@ def judged(graph: DecisionGraph, test: Dataset) -> Judged:
 
 def _tree(train: Dataset, test: Dataset) -> Judged:
     found = structural_em_graph(train, forest="tree", size="representational")
-    return judged(finished(found).graph, test)
+    return judged(found.graph, test)
 
 
 def _forest(train: Dataset, test: Dataset) -> Judged:
-    return judged(finished(structural_em_graph(train, size="representational")).graph, test)
+    return judged(structural_em_graph(train, size="representational").graph, test)
 
 
 def _from_network(train: Dataset, test: Dataset) -> Judged:
     start = compile_network(learnt_network(train))
     found = structural_em_graph(train, start=start, size="representational")
-    return judged(finished(found).graph, test)
+    return judged(found.graph, test)
 
 
 def _default(train: Dataset, test: Dataset) -> Judged:
-    return judged(finished(structural_em_rounds(train, size="representational")).graph, test)
+    return judged(structural_em_rounds(train, size="representational").graph, test)
 
 
 def _network(train: Dataset, test: Dataset) -> Judged:
@@ -108,25 +108,25 @@ def _rows(
     nothing = np.zeros(data.n_rows, np.bool_)
     tasks = {str(k): parts == k for k in range(folds)} | {ALL: nothing}
     runs: dict[str, dict[str, Any]] = {}
-    try:
-        for task, out in tasks.items():
-            run = partial(_left_out, method, data, out)
-            runs[task] = setup.record.once(key, task, method, run)
-    finally:
-        logs = [log for run in runs.values() for log in run["log_likelihoods"]]
-        if logs:
-            yield Row(
-                table="table1",
-                experiment=name,
-                method=method,
-                repetitions=len(logs),
-                log_likelihood=float(np.mean(logs)),
-                deviation=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
-                size=runs[ALL]["size"] if ALL in runs else nan,
-                seconds=sum(run["seconds"] for run in runs.values()),
-                published=None if figures is None else figures[0],
-                published_size=None if figures is None else figures[1],
-            )
+    for task, out in tasks.items():
+        run = setup.record.once(key, task, method, partial(_left_out, method, data, out))
+        if run is None:
+            break
+        runs[task] = run
+    logs = [log for run in runs.values() for log in run["log_likelihoods"]]
+    if logs:
+        yield Row(
+            table="table1",
+            experiment=name,
+            method=method,
+            repetitions=len(logs),
+            log_likelihood=float(np.mean(logs)),
+            deviation=float(np.std(logs, ddof=1)) if len(logs) > 1 else None,
+            size=runs[ALL]["size"] if ALL in runs else nan,
+            seconds=sum(run["seconds"] for run in runs.values()),
+            published=None if figures is None else figures[0],
+            published_size=None if figures is None else figures[1],
+        )
 
 
 def _left_out(method: str, data: Dataset, out: NDArray[np.bool_]) -> dict[str, Any]:

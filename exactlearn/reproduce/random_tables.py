@@ -26,7 +26,7 @@ from exactlearn.pdg.learn.structural_em import CASES, structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce import incomplete
 from exactlearn.reproduce.generators import drawn_rows, random_decision_graph
-from exactlearn.reproduce.runner import Setup, finished
+from exactlearn.reproduce.runner import Setup
 from exactlearn.reproduce.study import Row, published
 
 VARIABLES, SIZES = (10, 20, 40), (250, 500, 1000, 2000)
@@ -57,18 +57,16 @@ def random(setup: Setup) -> Iterator[Row]:
     """Repeat PDG-SEM's comparison on random graphs of 10, 20 and 40 variables."""
     chosen = [n for n in VARIABLES if setup.only in f"rnd{n}"]
     found: dict[int, dict[tuple[int, float], list[Any]]] = {n: {} for n in chosen}
-    try:
-        for repetition, n in product(range(setup.repetitions), chosen):
-            for size, share in product(SIZES, SHARES):
-                key = f"random: rnd{n}, {size} rows, {100 * share:g} % missing, seed {setup.seed}"
-                run = partial(_run, n, size, share, setup.seed, repetition)
-                models = setup.record.once(key, str(repetition), "models", run)
-                found[n].setdefault((size, share), []).append(models)
-    finally:
-        # After an interrupt, too: of what is done.
-        for n in chosen:
-            if found[n]:
-                yield from _summary(n, found[n], METHODS, _drawn(setup.seed, n))
+    for repetition, n, size, share in product(range(setup.repetitions), chosen, SIZES, SHARES):
+        key = f"random: rnd{n}, {size} rows, {100 * share:g} % missing, seed {setup.seed}"
+        run = partial(_run, n, size, share, setup.seed, repetition)
+        models = setup.record.once(key, str(repetition), "models", run)
+        if models is None:
+            break
+        found[n].setdefault((size, share), []).append(models)
+    for n in chosen:
+        if found[n]:
+            yield from _summary(n, found[n], METHODS, _drawn(setup.seed, n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +111,7 @@ def _learnt(method: str, hidden: Dataset, drawn: _Drawn) -> dict[str, Any]:
             size="representational",
             iterations=0 if method == FIRST else 100,
         )
-        logs, size = incomplete.judged(finished(found).graph, drawn.test)
+        logs, size = incomplete.judged(found.graph, drawn.test)
     return {"test": float(logs.mean()), "size": size, "seconds": process_time() - begun}
 
 

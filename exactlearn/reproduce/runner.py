@@ -7,8 +7,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.files import atomic_write
 from exactlearn.errors import FormatError
 from exactlearn.formats.json_file import read_json
@@ -34,14 +35,22 @@ class Record:
         Called with a line of text when a run begins.
     done
         The runs.
+    control
+        Once it is stopped no run begins, and one that has begun is not kept.
     """
 
     path: Path | None
     on_begin: Callable[[str], None]
     done: Done = field(default_factory=dict)
+    control: SearchControl = UNLIMITED
 
     @classmethod
-    def open(cls, path: Path | None, on_begin: Callable[[str], None]) -> "Record":
+    def open(
+        cls,
+        path: Path | None,
+        on_begin: Callable[[str], None],
+        control: SearchControl = UNLIMITED,
+    ) -> "Record":
         """Return a record with the runs in its file, if there is one.
 
         Raises
@@ -50,14 +59,14 @@ class Record:
             When the file is not a record.
         """
         if path is None or not path.exists():
-            return cls(path, on_begin)
+            return cls(path, on_begin, control=control)
         try:
             found = read_json(path)
         except FormatError as error:
             raise FormatError(f"{error}; this is no record of repetitions") from error
         if not isinstance(found, dict):
             raise FormatError(f"{path}: no record of repetitions; name another folder")
-        return cls(path, on_begin, found)
+        return cls(path, on_begin, found, control)
 
     def once(
         self,
@@ -66,8 +75,10 @@ class Record:
         method: str,
         run: Callable[[], dict[str, Any]],
         learning: str = "",
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any] | None:
         """Return the result of a run, which is done now unless it was done before.
+
+        Nothing is returned once the control is stopped: half a search is not kept.
 
         Parameters
         ----------
@@ -80,8 +91,13 @@ class Record:
         """
         runs = self.done.setdefault(experiment, {}).setdefault(repetition, {})
         if method not in runs or runs[method].get("learning") != learning:
+            if self.control.is_stopped:
+                return None
             self.on_begin(f"{experiment}, {repetition}: {method}")
-            runs[method] = strict(run()) | {"learning": learning}
+            found = run()
+            if self.control.is_stopped:
+                return None
+            runs[method] = strict(found) | {"learning": learning}
             if self.path is not None:
                 atomic_write(self.path, json.dumps(self.done, allow_nan=False) + "\n")
         return runs[method]
@@ -124,24 +140,3 @@ class Setup:
     def seeds(self) -> range:
         """The seeds of the repetitions."""
         return range(self.seed, self.seed + self.repetitions)
-
-
-class _Stoppable(Protocol):
-    @property
-    def finished(self) -> bool: ...
-
-
-Search = TypeVar("Search", bound=_Stoppable)
-
-
-def finished(found: Search) -> Search:
-    """Return the result of a search that was not interrupted.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        When it was interrupted: half a search is not kept.
-    """
-    if not found.finished:
-        raise KeyboardInterrupt
-    return found

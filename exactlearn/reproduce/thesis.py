@@ -41,7 +41,7 @@ from exactlearn.reproduce.generators import (
     random_naive_bayes,
     relation,
 )
-from exactlearn.reproduce.runner import Setup, finished
+from exactlearn.reproduce.runner import Setup
 from exactlearn.reproduce.sources import UCI, Split, public_data, uci_split
 from exactlearn.reproduce.study import Row, published
 from exactlearn.scoring.scores import PenalisedLikelihood
@@ -95,6 +95,8 @@ def logic(setup: Setup) -> Iterator[Row]:
                 partial(_run_relation, name, method, setup.seed),
                 SMOOTHED,
             )
+            if run is None:
+                return
             yield _row(("logic", name, method), run, point)
 
 
@@ -110,7 +112,7 @@ def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
     elif method == GIVEN:
         graph = learn_on_forest(train, truth.forest).graph
     else:
-        graph = finished(learn_pdg(train, alpha=0.0, seed=seed)).models[0].graph
+        graph = learn_pdg(train, alpha=0.0, seed=seed).models[0].graph
     if method != TRUE:
         graph = tuned_smoothing(graph, train, seed=seed).graph
     return {**_graph_point(split, graph), "seconds": process_time() - begun}
@@ -125,6 +127,8 @@ def languages(setup: Setup) -> Iterator[Row]:
             run = partial(_timed, sequence, setup, name)
             key = f"table languages: {name}"
             found = setup.record.once(key, str(setup.seed), language, run)
+            if found is None:
+                return
             for selection, point in zip(SELECTIONS, points[language], strict=True):
                 best = selected(found["points"], selection, found["rows"])
                 where = ("languages", f"{name}, {selection}", language)
@@ -179,7 +183,7 @@ def _graph_point(split: Split, graph: DecisionGraph) -> Point:
 def _graphs(split: Split, seed: int) -> Points:
     weights = lambdas(split.train.n_rows)
     found = learn_pdg(split.train, lambdas=weights, significances=SIGNIFICANCES, seed=seed)
-    return [_graph_point(split, model.graph) for model in finished(found).models]
+    return [_graph_point(split, model.graph) for model in found.models]
 
 
 def _networks(split: Split, seed: int) -> Points:
@@ -226,6 +230,8 @@ def _hybrid_rows(setup: Setup, table: str, split: Callable[[str], Split]) -> Ite
             run = partial(_run_hybrid, split, name, kind, setup.seed)
             key = f"table {table}: {name}, {kind} network"
             found = setup.record.once(key, str(setup.seed), "hybrid", run)
+            if found is None:
+                return
             yield from _pair(table, f"{name}, {kind}", found, points)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.errors import CheckError, OptionError
 from exactlearn.formats.bif import read_bif
@@ -166,9 +167,9 @@ def test_the_search_never_loses_to_a_single_rule():
 def test_a_deadline_ends_the_search_for_an_order_with_the_best_one_so_far():
     network = random_network(np.random.default_rng(3), 9)
     graph = moral_graph(network.parents)
-    order = best_elimination_order(graph, network.cardinalities, deadline=0)
+    order = best_elimination_order(graph, network.cardinalities, control=SearchControl(0.0))
     assert order == elimination_order(graph, network.cardinalities, rule=RULES[0])
-    assert clique_tree(network, deadline=0) == clique_tree(network, order)
+    assert clique_tree(network, control=SearchControl(0.0)) == clique_tree(network, order)
 
 
 def test_the_search_repeats_itself():

@@ -352,6 +352,10 @@ def test_em_writes_its_first_parameters_at_once(tables, tmp_path, monkeypatch, k
     run("convert" if kind == "bif" else "compile", "cancer", "-o", start)
     words = ("fit", start, tables / "holes.csv", "--method", "em", "-o")
     run(*words, first, "--iterations", 0)
+    limited = run_json(*words, killed, "--time-limit", 0, status=3)
+    assert limited["iterations"] == 0
+    assert killed.read_text() == first.read_text()
+    killed.unlink()
     monkeypatch.setattr(NetworkEM, "step", die)
     monkeypatch.setattr(ParameterEM, "step", die)
     assert "killed" in fails(*words, killed, status=1)

@@ -13,8 +13,10 @@ from exactlearn.commands import compare
 from exactlearn.data.dataset import Dataset
 from exactlearn.evaluation.metrics import LEAST_PROBABILITY, PairedTest, logarithmic_loss
 from exactlearn.formats.table import read_dataset
+from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.methods import METHODS, Method
 from tests.command_line import fails, run, run_json
+from tests.interrupts import press_ctrl_c
 
 CANCER = (
     "compare",
@@ -103,7 +105,7 @@ def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
     def interrupted_at_the_third(data, how):
         calls.append(how.seed)
         if len(calls) == 3:
-            raise KeyboardInterrupt
+            press_ctrl_c()
         return METHODS["posterior"](data, how)
 
     monkeypatch.setitem(compare.METHODS, "mode", Method(interrupted_at_the_third))
@@ -116,7 +118,8 @@ def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):
 
 def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
     def interrupted(data, how):
-        raise KeyboardInterrupt
+        press_ctrl_c()
+        return Imputed(values=None, status="interrupted")
 
     monkeypatch.setitem(compare.METHODS, "posterior", Method(interrupted))
     words = "compare", "cancer-mcar", "--methods", "mode,posterior", "-o", tmp_path / "x.json"

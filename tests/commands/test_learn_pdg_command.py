@@ -10,6 +10,7 @@ from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn import methods, structural_em
 from tests.command_line import fails, run, run_json
+from tests.interrupts import press_ctrl_c
 from tests.logic_models import drawn, parity
 
 
@@ -91,7 +92,7 @@ def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
         def stop(told):
             tell(told)
             if told.startswith("graph"):
-                raise KeyboardInterrupt
+                press_ctrl_c()
 
         return learn(request, stop, keep)
 
@@ -99,6 +100,15 @@ def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
     file = tmp_path / "model.json"
     run("learn-pdg", tables / "full.csv", "-o", file, status=130)
     assert json.loads(file.read_text())["finished"] is False
+
+
+@pytest.mark.parametrize("method", ["direct", "hybrid", "em", "complete"])
+def test_a_time_limit_writes_the_best_so_far(tables, tmp_path, method):
+    file = tmp_path / "model.pdg.json"
+    name = "full" if method == "direct" else "holes"
+    words = (tables / f"{name}.csv", "--method", method, "--time-limit", 0, "-o", file)
+    assert run_json("learn-pdg", *words, status=3)["finished"] is False
+    read_pdg(file).check()
 
 
 @pytest.mark.parametrize("method", ["direct", "hybrid", "em", "available"])

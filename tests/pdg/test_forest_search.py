@@ -3,6 +3,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import CheckError, OptionError, TooLargeError
@@ -10,12 +11,13 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_starts
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
-from exactlearn.pdg.compile.compile import compile_and_check, compile_network
+from exactlearn.pdg.compile.compile import compile_and_check, compile_network, max_error
 from exactlearn.pdg.compile.expansion import Descent, Expansion
 from exactlearn.pdg.compile.forest_moves import Tree
 from exactlearn.pdg.compile.forest_starts import Builder, least_cells, starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
+from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint, random_network
 from tests.pdg_oracle import coarse_network, fewest_nodes, graph_joint
 
@@ -123,7 +125,7 @@ def test_a_time_limit_of_zero_keeps_the_first_forest(alarm):
 def test_an_interrupt_keeps_the_best_forest(alarm):
     def interrupt(size):
         told.append(size)
-        raise KeyboardInterrupt
+        press_ctrl_c()
 
     told: list[int] = []
     compiled = compile_and_check(alarm, steps=100_000, on_event=interrupt)
@@ -180,7 +182,7 @@ def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
     def interrupted(*given, **options):
         calls.append(given)
         if len(calls) == at:
-            raise KeyboardInterrupt
+            press_ctrl_c()
         return Expansion(*given, **options)
 
     network = random_network(np.random.default_rng(4), 5)
@@ -190,19 +192,24 @@ def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
     assert compiled.message.startswith("interrupted, this is one of the first forests")
     assert compiled.max_error < 1e-12
     calls.clear()
-    with pytest.raises(KeyboardInterrupt):  # a graph alone cannot tell that it is half a search's
+    with pytest.raises(KeyboardInterrupt):  # a graph alone does not show an interrupted search
         compile_network(network)
+    calls.clear()
+    with SearchControl().running() as control:
+        graph = compile_network(network)
+    assert control.is_stopped
+    assert max_error(network, graph, np.random.default_rng(0)) < 1e-12
 
 
 def test_what_would_not_be_built_in_time_is_left_out():
     network = random_network(np.random.default_rng(4), 6)
     forest = starts(network, clique_tree(network), -1)[0].forests[0][1]
-    builder = Builder(Residuals(network), np.inf, 0.0)
+    builder = Builder(Residuals(network), np.inf, SearchControl(0.0))
     assert builder.build(forest, in_time=True) is None
     assert builder.build(forest) is not None
     assert builder.seconds(10) > 0
     assert builder.build(forest, in_time=True) is None
-    builder.deadline = np.inf
+    builder.control = SearchControl()
     assert builder.build(forest, in_time=True) is not None
 
 

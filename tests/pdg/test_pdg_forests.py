@@ -1,5 +1,4 @@
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood, log_likelihood_rows
@@ -19,6 +19,7 @@ from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.pdg.model.structure_score import StructureScore
+from tests.interrupts import press_ctrl_c
 from tests.logic_models import chain, drawn, logic3, parity
 
 
@@ -177,23 +178,28 @@ def test_graphs_grow_as_lambda_falls():
     assert np.diff([m.log_likelihood for m in models]).min() >= -1e-9
 
 
-@pytest.mark.parametrize("stage", ["screening", "graph"])
+@pytest.mark.parametrize("stage", ["forest", "screening", "graph"])
 def test_an_interrupt_keeps_the_best_so_far(stage):
-    data = drawn(parity(4), 200, np.random.default_rng(0))
+    data, seen = drawn(parity(4), 200, np.random.default_rng(0)), []
 
     def stop(progress):
+        seen.append(progress.stage)
         if progress.stage == stage:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     found = learn_pdg(data, on_progress=stop)
     assert not found.finished
     found.models[0].check(data)
+    assert seen.count(stage) == 1
 
-    def at_once(progress):
-        raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        learn_pdg(data, on_progress=at_once)
+@pytest.mark.parametrize("limit", [0, 0.3])
+def test_a_time_limit_keeps_the_best_so_far(limit):
+    data = drawn(logic3(6), 400, np.random.default_rng(0))
+    found = learn_pdg(data, time_limit=limit)
+    assert not found.finished
+    found.models[0].check(data)
+    assert (found.models[0].graph.parameters > 0).all()
 
 
 def test_smoothing_by_cross_validation():
@@ -260,10 +266,10 @@ def test_a_start_is_never_made_worse():
 
 
 @pytest.mark.parametrize("hole", [False, True])
-def test_half_a_search_for_a_network_is_not_taken_for_a_whole_one(monkeypatch, hole):
+def test_a_search_that_is_over_gives_a_network_all_the_same(hole):
     codes = np.array([[0, 0], [1, 1], [0, -1 if hole else 0]], np.int16)
-    stopped = SimpleNamespace(status="interrupted")
-    for name in ("solve", "structural_em"):
-        monkeypatch.setattr(network_starts, name, lambda *_, **__: stopped)
-    with pytest.raises(KeyboardInterrupt):
-        network_starts.learnt_network(Dataset(codes, ("a", "b"), (("n", "y"),) * 2))
+    data = Dataset(codes, ("a", "b"), (("n", "y"),) * 2)
+    with SearchControl(0.0).running():
+        network = network_starts.learnt_network(data)
+    assert network.names == data.names
+    assert all((table > 0).all() for table in network.tables)

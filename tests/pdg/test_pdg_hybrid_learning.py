@@ -13,6 +13,7 @@ from exactlearn.pdg.learn.hybrid import (
     smallest_as_likely,
 )
 from exactlearn.pdg.model.structure_score import information
+from tests.interrupts import press_ctrl_c
 from tests.network_oracle import random_network
 from tests.pdg_oracle import graph_joint
 
@@ -93,12 +94,21 @@ def test_mistakes_are_told(learnt, options, message):
 
 
 def test_an_interrupt_keeps_what_there_is(learnt):
-    def stop(model):
-        raise KeyboardInterrupt
-
-    found = learn_hybrid(*learnt, lambdas=[0.5, 0.9], on_model=stop)
+    found = learn_hybrid(*learnt, lambdas=[0.5, 0.9], on_model=press_ctrl_c)
     assert not found.finished
     assert [m.lambda_ for m in found.models] == [0.5]
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_time_limit_of_zero_gives_a_model(learnt, hidden):
+    network, data = learnt
+    if hidden:
+        data = Dataset(np.where(np.arange(6) == 2, -1, data.codes), data.names, data.states)
+    found = learn_hybrid(network, data, lambdas=[0.5, 0.9], time_limit=0)
+    assert not found.finished
+    (model,) = found.models
+    assert (model.graph.parameters > 0).all()
+    assert model.graph.effective_size == found.frontier.effective_size[0]
 
 
 def test_rows_of_other_variables_are_refused(learnt):
@@ -136,7 +146,7 @@ def test_the_network_that_scores_best_is_merged(learnt, monkeypatch, interrupted
     def networks(dataset, seed, *, max_parents):
         asked.append(max_parents)
         if interrupted and max_parents == 1:
-            raise KeyboardInterrupt
+            press_ctrl_c()
         parents = {
             3: [tuple(range(v)) for v in range(6)],
             2: dense.parents,

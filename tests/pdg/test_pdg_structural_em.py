@@ -13,6 +13,7 @@ from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.learn.structural_em_rounds import drawn_completion, structural_em_rounds
 from exactlearn.pdg.model.structure_score import SIZES, StructureScore
+from tests.interrupts import press_ctrl_c
 from tests.logic_models import drawn, logic3, parity
 from tests.pdg_oracle import completions, graph_joint, paper_example, random_graph, reached
 
@@ -191,7 +192,7 @@ def test_an_interrupt_keeps_the_last_state():
 
     def stop(state):
         if state.iteration == 1:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     found = structural_em_graph(data, on_iteration=stop)
     assert not found.finished
@@ -201,6 +202,9 @@ def test_an_interrupt_keeps_the_last_state():
     few = structural_em_graph(data, iterations=1)
     assert few.finished
     assert len(few.states) == 2
+    none = structural_em_graph(data, time_limit=0)
+    assert (none.finished, len(none.states)) == (False, 1)
+    assert (none.graph.parameters > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -274,11 +278,14 @@ def test_rounds_keep_the_best_at_an_interrupt(parity_with_holes):
     def stop(state):
         seen.append(state)
         if len(seen) > len(alone.states):
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     found = structural_em_rounds(parity_with_holes, on_iteration=stop)
     assert not found.finished
     assert found.score >= alone.score
+    assert len(seen) == len(alone.states) + 1
+    none = structural_em_rounds(parity_with_holes, time_limit=0)
+    assert (none.finished, len(none.states)) == (False, 1)
 
 
 def test_drawn_completions_follow_the_posterior(found):

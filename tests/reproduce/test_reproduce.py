@@ -22,6 +22,7 @@ from exactlearn.reproduce.runner import Record, Setup
 from exactlearn.reproduce.sources import hide_labels
 from tests.augmentation_oracle import random_table
 from tests.command_line import fails, run
+from tests.interrupts import press_ctrl_c
 
 experiments = augmentation().experiments
 
@@ -134,7 +135,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path, monkeypatch):
     def interrupted_at_the_third(dataset, how):
         calls.append(how.seed)
         if len(calls) == 3:
-            raise KeyboardInterrupt
+            press_ctrl_c()
         return METHODS["t-local"](dataset, how)
 
     monkeypatch.setattr(

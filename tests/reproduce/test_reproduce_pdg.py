@@ -1,11 +1,11 @@
 import json
 from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.commands import reproduce_pdg
 from exactlearn.errors import OptionError
 from exactlearn.reproduce import incomplete, random_tables, thesis
@@ -16,10 +16,11 @@ from exactlearn.reproduce.generators import (
     relation,
 )
 from exactlearn.reproduce.random_tables import signed_rank, tally
-from exactlearn.reproduce.runner import Record, Setup, finished
+from exactlearn.reproduce.runner import Record, Setup
 from exactlearn.reproduce.sources import Split, public_data, uci_split
 from exactlearn.reproduce.study import Row, matches
 from tests.command_line import fails, run_json
+from tests.interrupts import press_ctrl_c
 from tests.logic_models import logic1, logic3, parity
 from tests.pdg_oracle import graph_joint
 
@@ -74,21 +75,20 @@ def test_incomplete_tables(setup, monkeypatch):
     assert [(r.method, r.repetitions) for r in rows] == [("PDG", 435), ("NB", 435)]
     assert rows[0].log_likelihood == pytest.approx(rows[0].published, abs=0.5)
     assert rows[1].published is None
-    record = Record(None, lambda told: None)
+    record = Record(None, lambda told: None, control=SearchControl())
     stopped = Setup(record=record, data=setup.data, only="votes")
-    monkeypatch.setattr(incomplete, "METHODS", {"NB": _stopping_at_the_third})
-    rows = []
-    with pytest.raises(KeyboardInterrupt):
-        rows.extend(incomplete.table1(replace(stopped, full=True)))
+    done = []
+
+    def stopping_at_the_third(train, test):
+        done.append(test.n_rows)
+        if len(done) == 3:
+            record.control.stop()
+        return np.full(test.n_rows, 1.0 + len(done)), 7
+
+    monkeypatch.setattr(incomplete, "METHODS", {"NB": stopping_at_the_third})
+    rows = list(incomplete.table1(replace(stopped, full=True)))
     assert [(r.repetitions, r.log_likelihood) for r in rows] == [(2, 2.5)]
     assert list(record.done["table 1: house-votes-84, 435 parts, seed 0"]) == ["0", "1", "2"]
-
-
-def _stopping_at_the_third(train, test, done=[]):  # noqa: B006
-    done.append(test.n_rows)
-    if len(done) == 3:
-        raise KeyboardInterrupt
-    return np.full(test.n_rows, 1.0 + len(done)), 7
 
 
 @pytest.fixture
@@ -131,25 +131,27 @@ def printed(rows):
 
 
 def test_an_interrupt_tells_what_is_done_of_random_tables(small_random):
-    done = []
+    done, control = [], SearchControl()
 
     def tell(told):
         done.append(told)
         if len(done) == 4:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
-    rows = []
-    setup = Setup(record=Record(None, tell), repetitions=9, only="rnd10")
-    with pytest.raises(KeyboardInterrupt):
-        rows.extend(random_tables.random(setup))
+    setup = Setup(record=Record(None, tell, control=control), repetitions=9, only="rnd10")
+    with control.running():
+        rows = list(random_tables.random(setup))
     assert [r.repetitions for r in rows if r.method == "em"] == [3, 2, 1]
 
 
 def test_half_a_search_is_not_kept():
-    whole, half = SimpleNamespace(finished=True), SimpleNamespace(finished=False)
-    assert finished(whole) is whole
-    with pytest.raises(KeyboardInterrupt):
-        finished(half)
+    control = SearchControl()
+    record = Record(None, lambda told: None, control=control)
+    assert record.once("a", "0", "whole", lambda: {"x": 1})["x"] == 1
+    assert record.once("a", "0", "half", lambda: control.stop() or {"x": 2}) is None
+    assert record.once("a", "0", "never", lambda: pytest.fail("begun")) is None
+    assert record.once("a", "0", "whole", lambda: pytest.fail("again"))["x"] == 1
+    assert list(record.done["a"]["0"]) == ["whole"]
 
 
 def test_signed_ranks():

@@ -20,6 +20,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -146,9 +147,14 @@ class MergeSequence:
         self.nodes -= 1
         self.effective_size -= self._saved[variable]
 
-    def merge_until(self, *, loss: float = inf, rate: float = inf) -> None:
-        """Merge while the total loss and each merge's loss per cell saved are within limits."""
-        while True:
+    def merge_until(
+        self, *, loss: float = inf, rate: float = inf, control: SearchControl = UNLIMITED
+    ) -> None:
+        """Merge while the total loss and each merge's loss per cell saved are within limits.
+
+        No other merge is made once the ``control`` is over.
+        """
+        while not control.is_over:
             one, share = self.next_loss()
             if one == inf or self.loss + one > loss or share > rate:
                 break

@@ -14,13 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import CliqueTree, clique_tree
 from exactlearn.bayesnet.network import BayesianNetwork, normalised, without_irrelevant_parents
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_search import ForestSearch, Found, IterationBudget
+from exactlearn.pdg.compile.forest_search import (
+    TRIANGULATION,
+    ForestSearch,
+    Found,
+    IterationBudget,
+)
 from exactlearn.pdg.compile.forest_starts import Start, starts
 from exactlearn.pdg.compile.variable_forest import components, forest_over
 from exactlearn.pdg.inference.flows import log_likelihood_rows
@@ -114,17 +120,13 @@ def compile_network(
     CheckError
         If ``tree`` is no clique tree of the network, or ``forest`` is no forest or leaves the
         variables of some family on different branches.
-    KeyboardInterrupt
-        At Ctrl-C: a graph alone does not show that its search was interrupted.
-        `compile_and_check` returns the smallest graph so far, marked as not finished.
     """
-    budget = IterationBudget(steps, time_limit, seed, on_event)
+    # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
+    # that its search was interrupted.
+    budget = _budget(SearchControl.within(time_limit), steps, time_limit, seed, on_event)
     if tree is not None:
         tree.check(network)
-    graph, found = _compile(network, root, tree, forest, max_size, budget)
-    if not found.finished:
-        raise KeyboardInterrupt
-    return graph
+    return _compile(network, root, tree, forest, max_size, budget)[0]
 
 
 def compile_and_check(
@@ -153,28 +155,52 @@ def compile_and_check(
         Called with the effective size of the first graph and of each smaller one, and what compiles
         the network to it.
     """
-    budget = IterationBudget(steps, time_limit, seed, on_event)
-    if tree is None:
-        tree = clique_tree(
-            without_irrelevant_parents(network), deadline=budget.triangulation_deadline
+    control = SearchControl.within(time_limit)
+    budget = _budget(control, steps, time_limit, seed, on_event)
+    with control.running():
+        if tree is None:
+            reduced = without_irrelevant_parents(network)
+            tree = clique_tree(reduced, control=control.part(TRIANGULATION))
+        else:
+            tree.check(network)
+        clique_size = tree.size(network.cardinalities)
+        if on_graph is not None:
+            report = _report(network, clique_size, seed, on_graph)
+            budget = replace(budget, on_graph=report)
+        graph, found = _compile(network, root, tree, None, max_size, budget)
+        return _checked(network, graph, found, clique_size, seed)
+
+
+def _budget(
+    control: SearchControl,
+    steps: int | None,
+    time_limit: float | None,
+    seed: int,
+    on_event: Callable[[int], None] | None,
+) -> IterationBudget:
+    if (steps or 0) < 0 or (time_limit or 0) < 0:
+        raise OptionError(
+            f"steps {steps} and time limit {time_limit}: give numbers that are 0 or more"
         )
-    else:
-        tree.check(network)
-    clique_size = tree.size(network.cardinalities)
+    return IterationBudget(control, steps, time_limit is not None, seed, on_event)
+
+
+def _report(
+    network: BayesianNetwork,
+    clique_size: int,
+    seed: int,
+    on_graph: Callable[[int, Callable[[], Compilation]], None],
+) -> Callable[[int, Callable[[], Sequence[Expansion]]], None]:
+    """Return what reports the parts of a graph as a compilation that is not finished."""
 
     def report(size: int, built: Callable[[], Sequence[Expansion]]) -> None:
-        assert on_graph is not None
-
         def so_far() -> Compilation:
             found = Found(tuple(built()), finished=False, steps=1)
             return _checked(network, _assembled(network, found), found, clique_size, seed)
 
         on_graph(size, so_far)
 
-    if on_graph is not None:
-        budget = replace(budget, on_graph=report)
-    graph, found = _compile(network, root, tree, None, max_size, budget)
-    return _checked(network, graph, found, clique_size, seed)
+    return report
 
 
 def _checked(
@@ -209,13 +235,8 @@ def _compile(
         raise DataError("the network has no variables: nothing to compile")
     first = -1 if root is None else network.index(root)
     reduced = without_irrelevant_parents(network)
-    if (budget.steps or 0) < 0 or (budget.time_limit or 0) < 0:
-        raise OptionError(
-            f"steps {budget.steps} and time limit {budget.time_limit}: give numbers that are 0"
-            " or more"
-        )
     if forest is None:
-        tree = tree or clique_tree(reduced, deadline=budget.triangulation_deadline)
+        tree = tree or clique_tree(reduced, control=budget.control.part(TRIANGULATION))
         parts = starts(reduced, tree, first)
     else:
         parts, budget = _given(reduced, forest), replace(budget, steps=0)

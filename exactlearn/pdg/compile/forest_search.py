@@ -4,15 +4,16 @@ The smallest of the first forests (`exactlearn.pdg.compile.forest_starts`) are i
 chains (`exactlearn.pdg.compile.annealing`). After each round, all subtrees that the chains met are
 joined to the best forest they make, from which the next chain starts, beside one from another first
 forest. All decisions depend on counts and the seed only, so a limit of steps always gives the same
-forest; a time limit or Ctrl-C keeps the best forest found so far.
+forest; a time limit or Ctrl-C ends with the best forest found so far.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.annealing import Annealing, SetTables
@@ -55,44 +56,32 @@ class IterationBudget:
 
     Parameters
     ----------
+    control
+        The clock, for all parts together, and the wish to stop.
     steps
-        Moves in each connected part; no limit when left out and a time limit is given.
-    time_limit
-        Seconds for all parts together.
+        Moves in each connected part; without them the time is used up if ``timed``, else the
+        search is short.
+    timed
+        Whether the control has a time limit that is meant to be used up.
     seed
         Seed of the search.
     on_event
         Called with the effective size of the whole graph whenever a smaller one is found.
     on_graph
         Called with the size of the first graph and each smaller one, and what builds its parts.
-    started
-        When the time began to run, by the monotonic clock.
     """
 
+    control: SearchControl
     steps: int | None = None
-    time_limit: float | None = None
+    timed: bool = False
     seed: int = 0
     on_event: Callable[[int], None] | None = None
     on_graph: Callable[[int, Callable[[], Sequence[Expansion]]], None] | None = None
-    started: float = field(default_factory=monotonic)
-
-    @property
-    def deadline(self) -> float:
-        """When time is up, by the monotonic clock."""
-        return self._after(1.0)
-
-    @property
-    def triangulation_deadline(self) -> float:
-        """When to go on with the best clique tree found, by the monotonic clock."""
-        return self._after(TRIANGULATION)
 
     @property
     def starting_deadline(self) -> float:
         """When to start annealing from the forests that are built, by the monotonic clock."""
-        return self._after(STARTING)
-
-    def _after(self, share: float) -> float:
-        return self.started + (np.inf if self.time_limit is None else share * self.time_limit)
+        return self.control.begun + STARTING * (self.control.deadline - self.control.begun)
 
 
 @dataclass(frozen=True)
@@ -144,13 +133,14 @@ class ForestSearch:
         budget: IterationBudget,
         max_cells: float,
     ) -> None:
-        self._budget, self._root, self._parts = budget, root, parts
+        self._budget, self._control = budget, budget.control
+        self._root, self._parts = root, parts
         self._adjacency = moral_graph(network.parents)
         self._residuals = Residuals(network)
         self._rng = np.random.default_rng(budget.seed)
         self._steps = 0
-        self._builder = Builder(self._residuals, max_cells, budget.deadline)
-        self._first, self._finished = build_starts(
+        self._builder = Builder(self._residuals, max_cells, self._control)
+        self._first = build_starts(
             self._builder,
             parts,
             budget.starting_deadline,
@@ -161,20 +151,14 @@ class ForestSearch:
 
     def run(self) -> Found:
         """Search, part by part, and build the smallest forests."""
-        finished = self._finished
         self._report_smaller()
         for i, built in enumerate(self._first):
-            if not finished or len(built[0].forest.order) < 3:
+            if len(built[0].forest.order) < 3:
                 continue
-            chains: list[Annealing] = []
-            try:
-                self._anneal(i, chains, built)
-            except KeyboardInterrupt:
-                finished = False
-            best = min(chains, key=lambda chain: chain.smallest, default=None)
+            best = min(self._anneal(i, built), key=lambda chain: chain.smallest, default=None)
             if best is not None and best.smallest < built[0].effective_size:
                 self._forests[i] = self._forest(i, best)
-        return Found(self._built(), finished, self._steps)
+        return Found(self._built(), not self._control.is_stopped, self._steps)
 
     def _built(self) -> tuple[Expansion, ...]:
         """Build the smallest forests so far."""
@@ -188,9 +172,9 @@ class ForestSearch:
         first = self._first[part][0]
         return first if forest is first.forest else Expansion(self._residuals, forest)
 
-    def _anneal(self, part: int, chains: list[Annealing], built: Sequence[Expansion]) -> None:
-        """Improve the best starts in rounds; ``chains`` is filled for the case of Ctrl-C."""
-        tables = SetTables(self._residuals)
+    def _anneal(self, part: int, built: Sequence[Expansion]) -> list[Annealing]:
+        """Improve the best starts in rounds; return the chains of the last round."""
+        tables, chains = SetTables(self._residuals), list[Annealing]()
         stopped = self._stop(part, chains, tables)
         fresh = [b for b in built if b.cells <= MAX_ANNEALED]
         for start in fresh[:STARTS]:
@@ -203,6 +187,8 @@ class ForestSearch:
                 steps = min(STEPS, FIRST_STEPS << round_)
                 chain.run(self._rng, steps, TEMPERATURES[(round_ + k) % len(TEMPERATURES)], stopped)
                 self._update(part, chain)
+            if self._control.is_stopped:
+                break
             chains[:] = [self._joined(part, tables)]
             self._update(part, chains[0])
             round_ += 1
@@ -210,10 +196,12 @@ class ForestSearch:
                 start = fresh[(STARTS + round_ * OTHER_STARTS + k) % len(fresh)]
                 if self._in_time(start):
                     chains.append(Annealing(tables, self._adjacency, start.forest, self._root))
+        return chains
 
     def _in_time(self, start: Expansion) -> bool:
         """Return whether a chain can be prepared before time is up."""
-        return monotonic() + KEEPING * self._builder.seconds(start.cells) < self._budget.deadline
+        seconds = KEEPING * self._builder.seconds(start.cells)
+        return not self._control.is_stopped and seconds < self._control.left
 
     def _joined(self, part: int, tables: SetTables) -> Annealing:
         """Return a chain that begins at the best forest of the arrangements that all chains met."""
@@ -227,13 +215,13 @@ class ForestSearch:
         self, part: int, chains: Sequence[Annealing], tables: SetTables
     ) -> Callable[[int], bool]:
         """Return a function that counts moves and returns whether a part's budget is used up."""
-        limited = self._budget.steps is not None or self._budget.time_limit is not None
+        limited = self._budget.steps is not None or self._budget.timed
         left = [(self._budget.steps if limited else DEFAULT_STEPS) or 0]
         counted = not limited or self._budget.steps is not None
         now = monotonic()
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
         ending = self._builder.seconds(sum(built[0].cells for built in self._first))
-        until = now + max(0.0, self._budget.deadline - now - ending) * share
+        until = now + max(0.0, self._control.left - ending) * share
 
         def stopped(made: int) -> bool:
             left[0] -= made
@@ -241,7 +229,7 @@ class ForestSearch:
             tables.drop_unused([chain.tree for chain in chains])
             if (counted and left[0] <= 0) or (not limited and tables.work > DEFAULT_WORK):
                 return True
-            return monotonic() > until
+            return self._control.is_stopped or monotonic() > until
 
         return stopped
 
@@ -263,5 +251,5 @@ class ForestSearch:
     ) -> None:
         """Report a graph about as large as the first one, if there is time to build it."""
         seconds = KEEPING * self._builder.seconds(sum(b.cells for b in first))
-        if self._budget.on_graph is not None and monotonic() + seconds < self._budget.deadline:
+        if self._budget.on_graph is not None and seconds < self._control.left:
             self._budget.on_graph(size, built)

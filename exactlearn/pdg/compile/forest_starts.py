@@ -15,6 +15,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.cliques import CliqueTree
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -91,12 +92,12 @@ class Builder:
         The network's residuals.
     max_cells
         Most cells of a graph before merging.
-    deadline
-        When time is up, by the monotonic clock.
+    control
+        The clock of the search, and the wish to stop it.
     """
 
-    def __init__(self, residuals: Residuals, max_cells: float, deadline: float) -> None:
-        self.residuals, self.deadline = residuals, deadline
+    def __init__(self, residuals: Residuals, max_cells: float, control: SearchControl) -> None:
+        self.residuals, self.control = residuals, control
         self._max_cells = max_cells
         self._cells, self._seconds = 0, 0.0
 
@@ -106,7 +107,7 @@ class Builder:
         Parameters
         ----------
         in_time
-            Give up, and return nothing, where the deadline would be missed or it is too large.
+            Give up, and return nothing, where the limit would be missed or it is too large.
 
         Raises
         ------
@@ -115,8 +116,8 @@ class Builder:
         """
         started = monotonic()
         left = self._max_cells
-        if in_time and self.deadline < np.inf:
-            left = PRUDENCE * (self.deadline - started) * self._cells / max(self._seconds, 1e-9)
+        if in_time and self.control.left < np.inf:
+            left = PRUDENCE * self.control.left * self._cells / max(self._seconds, 1e-9)
         if left <= 0:
             return None
         if not in_time:
@@ -143,24 +144,24 @@ class Builder:
         """Return about how long it takes to build so many cells before merging."""
         return cells * self._seconds / max(1, self._cells)
 
-    def first(self, start: Start, built: list[Expansion]) -> None:
-        """Build the most promising forest, unless one is built."""
-        made = None if built else self.build(start.forests[0][1])
-        built += [] if made is None else [made]
+    def first(self, start: Start) -> Expansion:
+        """Build the most promising forest."""
+        built = self.build(start.forests[0][1])
+        assert built is not None, "only what is to be in time is given up"
+        return built
 
-    def others(self, start: Start, built: list[Expansion], until: float) -> None:
-        """Build further promising forests, up to a moment.
-
-        ``built`` is filled for the case of Ctrl-C.
-        """
+    def others(self, start: Start, first: Expansion, until: float) -> list[Expansion]:
+        """Build further promising forests, up to a moment; return all, smallest first."""
+        built = [first]
         for _, forest in start.forests[1:MAX_BUILT]:
             enough = sum(b.cells for b in built) > MAX_BUILT_CELLS
-            if enough or monotonic() > until:
+            if enough or self.control.is_stopped or monotonic() > until:
                 break
             made = self.build(forest, in_time=True)
             if made is None:
                 break
             built.append(made)
+        return sorted(built, key=lambda expansion: expansion.effective_size)
 
 
 def build_starts(
@@ -168,27 +169,15 @@ def build_starts(
     parts: Sequence[Start],
     until: float,
     on_first: Callable[[Sequence[Expansion]], None],
-) -> tuple[list[list[Expansion]], bool]:
-    """Build the starts of all parts; return them smallest first, and whether all went well.
+) -> list[list[Expansion]]:
+    """Build the starts of all parts; return them smallest first.
 
     The most promising one of each part comes first, with which ``on_first`` is called; after the
-    moment ``until`` no others are built. Ctrl-C keeps those built so far; parts without any get
-    their most promising one then, which a second Ctrl-C ends.
+    moment ``until``, or when the search is stopped, no others are built.
     """
-    found: list[list[Expansion]] = [[] for _ in parts]
-    finished = True
-    try:
-        for part, built in zip(parts, found, strict=True):
-            builder.first(part, built)
-        on_first([built[0] for built in found])
-        for part, built in zip(parts, found, strict=True):
-            builder.others(part, built, until)
-    except KeyboardInterrupt:
-        finished = False
-    for part, built in zip(parts, found, strict=True):
-        builder.first(part, built)
-        built.sort(key=lambda expansion: expansion.effective_size)
-    return found, finished
+    first = [builder.first(part) for part in parts]
+    on_first(first)
+    return [builder.others(part, own, until) for part, own in zip(parts, first, strict=True)]
 
 
 def least_cells(

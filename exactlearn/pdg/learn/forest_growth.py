@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import chi2
 
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
@@ -39,7 +40,11 @@ ROWS_PER_PARAMETER = 5
 
 
 def grow_forest(
-    rows: CompleteRows, significance: float, score: StructureScore, rng: np.random.Generator
+    rows: CompleteRows,
+    significance: float,
+    score: StructureScore,
+    rng: np.random.Generator,
+    control: SearchControl = UNLIMITED,
 ) -> NDArray[np.int32]:
     """Return a forest of variables, as the parent of each.
 
@@ -54,8 +59,10 @@ def grow_forest(
         What the graphs over the variables so far are improved by.
     rng
         Draws the top of each branch.
+    control
+        Once it is over no other variable gets a parent.
     """
-    return _Growth(rows, significance, score, rng).forest
+    return _Growth(rows, significance, score, rng, control).forest
 
 
 class _Growth:
@@ -65,8 +72,10 @@ class _Growth:
         significance: float,
         score: StructureScore,
         rng: np.random.Generator,
+        control: SearchControl,
     ) -> None:
         self._rows, self._significance, self._score, self._rng = rows, significance, score, rng
+        self._control = control
         self.forest = np.full(len(rows.names), -1, np.int32)
         everything = list(range(len(rows.names)))
         for component in self._components(everything, np.zeros(len(rows.weights), np.int64)):
@@ -77,7 +86,7 @@ class _Growth:
         below = {top: rest}
         inside = [top]
         populated = self._populated(inside, None)
-        while any(below.values()):
+        while any(below.values()) and not self._control.is_over:
             for leaf in sorted(v for v in below if below[v]):
                 place = inside.index(leaf)
                 parts = populated.reached[place] * len(self._rows.states[leaf])
@@ -125,7 +134,8 @@ class _Growth:
             if i in old and old[i].shape[2] == children[i]:
                 structure[i] = old[i]
         populated = populate(rows, forest, structure)
-        return improve(populated, rows, self._score, SubtreeRows(rows, forest), sweeps=SWEEPS)
+        subtrees = SubtreeRows(rows, forest)
+        return improve(populated, rows, self._score, subtrees, SWEEPS, self._control)
 
 
 def dependence_graph(

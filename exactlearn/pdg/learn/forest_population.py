@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -58,7 +59,7 @@ class LearntGraphs:
     models
         One for each lambda, in falling order.
     finished
-        Whether an interrupt did not cut the search short.
+        Whether neither limit nor interrupt cut the search short.
     """
 
     models: tuple[LearntGraph, ...]
@@ -101,6 +102,7 @@ def learn_pdg(
     starts: Sequence[DecisionGraph] = (),
     alpha: float | None = None,
     seed: int = 0,
+    time_limit: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> LearntGraphs:
     """Learn decision graphs with their forests from complete data (THESIS, Algorithm 4.6).
@@ -125,13 +127,15 @@ def learn_pdg(
         Pseudo-count of every parameter; left out, tuned by cross-validation.
     seed
         Of the draws of the variables that branches begin with, and of the folds.
+    time_limit
+        Seconds for the search.
     on_progress
         Called after each forest.
 
     Returns
     -------
     LearntGraphs
-        An interrupt after the first graph ends the search with what there is.
+        One graph at least; a limit or an interrupt ends the search with what there is.
 
     Raises
     ------
@@ -151,19 +155,15 @@ def learn_pdg(
     for graph in starts:
         if (graph.names, graph.states) != (dataset.names, dataset.states):
             raise DataError("a start has other variables or states than the table: align them")
-    search = SuccessiveHalving(dataset, rows, size, seed, on_progress)
-    finished = True
-    try:
+    with SearchControl.within(time_limit).running() as control:
+        search = SuccessiveHalving(dataset, rows, size, seed, on_progress, control)
         search.grow(starts, significances, max_parents, scores)
-        search.screen()
+        screened = search.screen()
         for score in scores:
             search.learn(score)
-    except KeyboardInterrupt:
-        if search.screened is None:
-            raise
-        finished = False
-    learnt = search.models or ([] if search.screened is None else [search.screened])
-    return LearntGraphs(tuple(_smoothed(m, dataset, alpha, seed) for m in learnt), finished)
+        finished = not control.is_over
+        learnt = search.models or [screened]
+        return LearntGraphs(tuple(_smoothed(m, dataset, alpha, seed) for m in learnt), finished)
 
 
 def _smoothed(model: LearntGraph, dataset: Dataset, alpha: float | None, seed: int) -> LearntGraph:
@@ -194,13 +194,13 @@ class SuccessiveHalving:
         Of the draws of the variables that branches begin with, and of searches for networks.
     on_progress
         Called after each forest.
+    control
+        Looked at between forests, and sweeps over one.
 
     Attributes
     ----------
     models
         The best graph at each lambda that its search is over or has begun for.
-    screened
-        The best graph of the short searches, for an interrupt before there are models.
     """
 
     def __init__(
@@ -210,13 +210,14 @@ class SuccessiveHalving:
         size: Size,
         seed: int,
         on_progress: OnProgress | None,
+        control: SearchControl,
     ) -> None:
-        self._dataset, self._rows, self._on_progress = dataset, rows, on_progress
+        self._dataset, self._rows = dataset, rows
+        self._on_progress, self._control = on_progress, control
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self._population: list[_Candidate] = []
         self._screening = StructureScore(bic_lambda(rows.total_weight), size)
         self.models: list[LearntGraph] = []
-        self.screened: LearntGraph | None = None
 
     def grow(
         self,
@@ -225,31 +226,39 @@ class SuccessiveHalving:
         max_parents: int,
         scores: Sequence[StructureScore],
     ) -> None:
-        """Make the population: different forests only."""
+        """Make the population: different forests only, one at least."""
         for graph in starts:
             self._add(graph.forest, structure_of(graph))
         lambdas = sorted({scores[0].lambda_, scores[-1].lambda_}) if max_parents > 0 else []
         total = len(lambdas) + len(significances) + 1
         for k, lambda_ in enumerate(lambdas):
+            if self._control.is_over:
+                break
             graph = network_start(self._dataset, lambda_, max_parents=max_parents, seed=self._seed)
             self._add(graph.forest, structure_of(graph))
             self._report("forest", k + 1, total)
+        if self._control.is_over and self._population:
+            return
         codes = np.ascontiguousarray(self._rows.columns.T.astype(np.int16))
         cardinalities = np.array([len(s) for s in self._rows.states], np.int64)
         rate = scores[0].rate if scores[0].rate < inf else None
         self._add(chow_liu_forest(codes, self._rows.weights, cardinalities, rate))
         self._report("forest", len(lambdas) + 1, total)
         for k, significance in enumerate(significances, len(lambdas) + 2):
-            self._add(grow_forest(self._rows, significance, scores[0], self._rng))
+            if self._control.is_over:
+                break
+            self._add(grow_forest(self._rows, significance, scores[0], self._rng, self._control))
             self._report("forest", k, total)
 
     def learn(self, score: StructureScore) -> None:
         """Learn a graph over each forest, and keep the better half of the forests."""
         for k, candidate in enumerate(self._population):
+            if self._control.is_over:
+                return
             starts = [*candidate.structures, *candidate.last]
             best = self._improved(candidate, starts, score, MOST_SWEEPS)
             subtrees = SubtreeRows(self._rows, candidate.forest)
-            best = improve_further(best, self._rows, score, subtrees)
+            best = improve_further(best, self._rows, score, subtrees, self._control)
             candidate.last = [structure_of(best.graph)]
             candidate.score = score.of(best.graph, best.log_likelihood)
             model = learnt_graph(best, score)
@@ -261,19 +270,23 @@ class SuccessiveHalving:
         if score.lambda_ <= self._screening.lambda_:
             self._halve()
 
-    def screen(self) -> None:
-        """Search shortly over each forest, and keep the better half."""
-        score = self._screening
+    def screen(self) -> LearntGraph:
+        """Search shortly over each forest; keep the better half, and return the best graph."""
+        score, best_so_far = self._screening, None
         for k, candidate in enumerate(self._population):
+            if best_so_far is not None and self._control.is_over:
+                break
             starts = [*first_structures(self._rows, candidate.forest), *candidate.structures]
             best = self._improved(candidate, starts, score, SCREENING_SWEEPS)
             candidate.structures = [structure_of(best.graph)]
             model = learnt_graph(best, score)
             candidate.score = model.score
-            if self.screened is None or model.score > self.screened.score:
-                self.screened = model
-            self._report("screening", k + 1, len(self._population), self.screened)
+            if best_so_far is None or model.score > best_so_far.score:
+                best_so_far = model
+            self._report("screening", k + 1, len(self._population), best_so_far)
         self._halve()
+        assert best_so_far is not None, "there is a forest at least"
+        return best_so_far
 
     def _improved(
         self,
@@ -283,7 +296,9 @@ class SuccessiveHalving:
         sweeps: int,
     ) -> PopulatedGraph:
         subtrees = SubtreeRows(self._rows, candidate.forest)
-        return best_improved(self._rows, candidate.forest, score, starts, subtrees, sweeps)
+        return best_improved(
+            self._rows, candidate.forest, score, starts, subtrees, sweeps, self._control
+        )
 
     def _halve(self) -> None:
         ranked = sorted(self._population, key=lambda c: -c.score)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import require_complete
@@ -28,7 +29,7 @@ from exactlearn.pdg.inference.flows import (
     node_probabilities,
 )
 from exactlearn.pdg.learn.populated_graph import structure_of
-from exactlearn.pdg.learn.refine import refine
+from exactlearn.pdg.learn.refine import smoothed_by_em
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.structure_score import StructureScore, bic_lambda
@@ -72,7 +73,7 @@ class HybridGraphs:
     compiled_size
         Effective size of the network's graph before nodes were collapsed.
     finished
-        Whether no interrupt cut the path short.
+        Whether neither limit nor interrupt cut the path short.
     """
 
     models: tuple[HybridGraph, ...]
@@ -94,6 +95,7 @@ def learn_hybrid(
     lambdas: Sequence[float] | None = None,
     alpha: float | None = None,
     seed: int = 0,
+    time_limit: float | None = None,
     on_model: Callable[[HybridGraph], None] | None = None,
 ) -> HybridGraphs:
     """Learn decision graphs along lambda from a network (THESIS, Algorithm 4.18).
@@ -111,13 +113,15 @@ def learn_hybrid(
         1 with missing cells, where EM fits the parameters.
     seed
         Of the search for a forest, and of the folds.
+    time_limit
+        Seconds after which the path ends.
     on_model
         Called at each lambda.
 
     Returns
     -------
     HybridGraphs
-        An interrupt after the first model ends the path there.
+        One model at least; after a limit or an interrupt the path ends where it is.
 
     Raises
     ------
@@ -144,23 +148,21 @@ def learn_hybrid(
     if not scores:
         raise OptionError("no lambda was given: give one at least, or leave them out for BIC")
     check_alpha(alpha)
-    compiled = compile_network(network, seed=seed)
-    merges = data_merges(compiled, dataset)
     models: list[HybridGraph] = []
-    finished = True
-    try:
+    with SearchControl.within(time_limit).running() as control:
+        compiled = compile_network(network, seed=seed)
+        merges = data_merges(compiled, dataset)
         for score in scores:
-            merges.merge_until(rate=score.rate / total)
-            graph = smoothed_on(merges.merged(), dataset, alpha, seed)
+            if models and control.is_over:
+                break
+            merges.merge_until(rate=score.rate / total, control=control)
+            graph = smoothed_on(merges.merged(), dataset, alpha, seed, control.remaining)
             likelihood = log_likelihood(graph, dataset)
             models.append(HybridGraph(graph, score.lambda_, likelihood, merges.loss * total))
             if on_model is not None:
                 on_model(models[-1])
-        merges.merge_until()
-    except KeyboardInterrupt:
-        if not models:
-            raise
-        finished = False
+        merges.merge_until(control=control)
+        finished = not control.is_over
     return HybridGraphs(tuple(models), merges.frontier, compiled.effective_size, finished)
 
 
@@ -216,13 +218,16 @@ def smallest_as_likely(
 
 
 def smoothed_on(
-    graph: DecisionGraph, dataset: Dataset, alpha: float | None, seed: int
+    graph: DecisionGraph,
+    dataset: Dataset,
+    alpha: float | None,
+    seed: int,
+    time_limit: float | None = None,
 ) -> DecisionGraph:
     """Return a graph with smoothed parameters: by counts of complete data, else by EM."""
     if dataset.is_complete:
         return tuned_smoothing(graph, dataset, alpha=alpha, seed=seed).graph
-    smoothing = 1.0 if alpha is None else alpha
-    return refine(graph, dataset, alpha=smoothing, prior="uniform").model
+    return smoothed_by_em(graph, dataset, 1.0 if alpha is None else alpha, time_limit)
 
 
 def data_merges(graph: DecisionGraph, dataset: Dataset, alpha: float = 0.0) -> MergeSequence:

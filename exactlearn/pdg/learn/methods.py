@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import TooLargeError
@@ -72,7 +73,7 @@ class LearntModels:
     frontier
         ``hybrid``: the path of size against likelihood.
     finished
-        Whether no interrupt cut the search short.
+        Whether neither limit nor interrupt cut the search short.
     """
 
     models: tuple[tuple[float, DecisionGraph], ...]
@@ -81,13 +82,7 @@ class LearntModels:
 
 
 def keep_first(request: Request, keep: Keep) -> None:
-    """Keep a model of a first tree of variables before the search begins.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At an interrupt: the search has not begun.
-    """
+    """Keep a model of a first tree of variables before the search begins."""
     lambda_ = max(request.lambdas) if request.lambdas else None
     found = structural_em_graph(
         request.dataset,
@@ -98,8 +93,6 @@ def keep_first(request: Request, keep: Keep) -> None:
         iterations=0,
     )
     keep(found.score, found.lambda_, lambda: found.graph)
-    if not found.finished:
-        raise KeyboardInterrupt
 
 
 def learn_by(request: Request, report: Report, keep: Keep) -> LearntModels:
@@ -112,11 +105,12 @@ def learn_by(request: Request, report: Report, keep: Keep) -> LearntModels:
         what the methods raise.
     """
     request = _aligned(request)
-    if request.method == "direct":
-        return _direct(request, report, keep)
-    if request.method == "hybrid":
-        return _hybrid(request, report, keep)
-    return _structural_em(request, report, keep)
+    with SearchControl.within().running() as control:
+        if request.method == "direct":
+            return _direct(request, report, keep)
+        if request.method == "hybrid":
+            return _hybrid(request, report, keep, control)
+        return _structural_em(request, report, keep)
 
 
 def _alpha(request: Request) -> float:
@@ -167,7 +161,7 @@ def _direct(request: Request, report: Report, keep: Keep) -> LearntModels:
     return LearntModels(tuple((m.lambda_, m.graph) for m in found.models), finished=found.finished)
 
 
-def _hybrid(request: Request, report: Report, keep: Keep) -> LearntModels:
+def _hybrid(request: Request, report: Report, keep: Keep, control: SearchControl) -> LearntModels:
     """Learn from the network given; else from networks of more and fewer parents, the best one.
 
     Where rows are few a network of several parents gives a graph of nearly as many cells as the
@@ -175,22 +169,20 @@ def _hybrid(request: Request, report: Report, keep: Keep) -> LearntModels:
     """
     best: HybridGraphs | None = None
     failure: TooLargeError | None = None
-    try:
-        for network in _networks(request, report):
-            try:
-                found = _hybrid_of(network, request, report, keep)
-            except TooLargeError as error:
-                failure = error
-                continue
-            if best is None or (found.finished and found.score > best.score):
-                best = found
-            if not found.finished:
-                best = replace(best, finished=False)
-                break
-    except KeyboardInterrupt:
-        if best is None:
-            raise
-        best = replace(best, finished=False)
+    for network in _networks(request, report):
+        if best is not None and control.is_over:
+            best = replace(best, finished=False)
+            break
+        try:
+            found = _hybrid_of(network, request, report, keep)
+        except TooLargeError as error:
+            failure = error
+            continue
+        if best is None or (found.finished and found.score > best.score):
+            best = found
+        if not found.finished:
+            best = replace(best, finished=False)
+            break
     if best is None:
         assert failure is not None, "there is a network of one parent at least"
         raise failure

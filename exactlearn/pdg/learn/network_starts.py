@@ -5,6 +5,7 @@ parents gets a context of several variables, which tests of single pairs do not 
 (`exactlearn.pdg.learn.forest_growth`). Likelihood and size have the weights of the graph's score.
 """
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -47,26 +48,28 @@ def learnt_network(
     max_parents
         Most parents of a variable.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        At Ctrl-C: half a search gives no network.
+    Returns
+    -------
+    The best network so far, perhaps without arcs, once the search around this one is over.
     """
-    score = BIC() if score is None else score
+    score, control = BIC() if score is None else score, SearchControl.within()
+    independent = ((),) * dataset.n_variables
     if dataset.is_complete:
-        problem = candidate_parent_sets(dataset, score, max_parents=max_parents)
-        result = solve(problem, solver="ordering", seed=seed)
-        _refuse_interrupted(result.status)
-        return fit_complete(dataset, result.parents or (), alpha=SMOOTHING)
-    found = structural_em(dataset, score, max_parents=max_parents, solver="ordering", seed=seed)
-    _refuse_interrupted(found.status)
-    return fit_em(dataset, found.parents or (), alpha=SMOOTHING).model
-
-
-def _refuse_interrupted(status: str) -> None:
-    """Re-raise an interrupt caught by the inner search, so that the caller stops as well."""
-    if status == "interrupted":
-        raise KeyboardInterrupt
+        problem = candidate_parent_sets(
+            dataset, score, max_parents=max_parents, time_limit=control.remaining, control=control
+        )
+        result = solve(problem, solver="ordering", seed=seed, time_limit=control.remaining)
+        return fit_complete(dataset, result.parents or independent, alpha=SMOOTHING)
+    found = structural_em(
+        dataset,
+        score,
+        max_parents=max_parents,
+        solver="ordering",
+        seed=seed,
+        time_limit=control.remaining,
+    )
+    parents = found.parents or independent
+    return fit_em(dataset, parents, alpha=SMOOTHING, time_limit=control.remaining).model
 
 
 def network_start(

@@ -132,6 +132,7 @@ def refine(
     starts: int | None = None,
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
+    time_limit: float | None = None,
 ) -> EMResult[DecisionGraph]:
     """Refine the parameters of a decision graph on data with missing cells.
 
@@ -161,6 +162,8 @@ def refine(
         Seed of the random starts.
     on_iteration
         Called with the first state of each start and after each iteration.
+    time_limit
+        Seconds after which no other iteration begins.
 
     Raises
     ------
@@ -184,7 +187,22 @@ def refine(
         iterations=iterations,
         tolerance=tolerance,
         on_iteration=on_iteration,
+        time_limit=time_limit,
     )
+
+
+def smoothed_by_em(
+    graph: DecisionGraph, dataset: Dataset, alpha: float, time_limit: float | None = None
+) -> DecisionGraph:
+    """Return a graph refined with the uniform prior, by one step where there is time for none."""
+    found = refine(graph, dataset, alpha=alpha, prior="uniform", time_limit=time_limit)
+    return found.model if found.iterations else smoothed_once(graph, dataset, alpha)
+
+
+def smoothed_once(graph: DecisionGraph, dataset: Dataset, alpha: float) -> DecisionGraph:
+    """Return a graph after one step of EM with the uniform prior."""
+    problem = ParameterEM(graph, dataset, alpha, "uniform")
+    return problem.model(problem.step(problem.init()).parameters)
 
 
 def distinct_weighted(

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
@@ -36,7 +37,12 @@ from exactlearn.pdg.learn.edge_counts import (
     expected_edge_counts,
 )
 from exactlearn.pdg.learn.neighbourhood import improved_by_counts
-from exactlearn.pdg.learn.refine import distinct_weighted, refine
+from exactlearn.pdg.learn.refine import (
+    distinct_weighted,
+    refine,
+    smoothed_by_em,
+    smoothed_once,
+)
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
@@ -46,8 +52,8 @@ CASES: tuple[Cases, ...] = ("em", "available", "complete")
 """What is counted: the expected completions of each row (EM), its available cases (ACA), or the
 complete cases only, rows without missing cells (CCA)."""
 
-ITERATIONS, FINAL_ITERATIONS = 100, 100
-"""Most iterations, and of EM for parameters at the end (PDG-SEM, section 6)."""
+ITERATIONS = 100
+"""Most iterations (PDG-SEM, section 6)."""
 
 EM_ITERATIONS = 10
 """Most iterations of EM for parameters in each iteration (PDG-SEM, section 6)."""
@@ -94,7 +100,7 @@ class StructuralEMGraph:
     converged
         Whether no split or merge gained at the end.
     finished
-        Whether no interrupt cut the search short.
+        Whether neither limit nor interrupt cut the search short.
     """
 
     graph: DecisionGraph
@@ -121,6 +127,7 @@ def structural_em_graph(
     size: Size = "effective",
     alpha: float = 1.0,
     iterations: int = ITERATIONS,
+    time_limit: float | None = None,
     on_iteration: Callable[[StructuralEMState], None] | None = None,
     on_graph: OnGraph | None = None,
 ) -> StructuralEMGraph:
@@ -147,6 +154,8 @@ def structural_em_graph(
         Pseudo-count of every parameter of the result, as in the paper's experiments.
     iterations
         Most changes of the structure.
+    time_limit
+        Seconds after which no other one is made.
     on_iteration
         Called with the first state and after each iteration.
     on_graph
@@ -155,7 +164,7 @@ def structural_em_graph(
     Returns
     -------
     StructuralEMGraph
-        An interrupt after the first state ends the search with the last one.
+        The last state, also after a limit or an interrupt.
 
     Raises
     ------
@@ -191,23 +200,19 @@ def structural_em_graph(
         raise DataError("the start has other variables or states than the table: align them")
     else:
         refuse_impossible(log_likelihood_rows(start, used.codes))
-    counted = (_AvailableCases if cases == "available" else _ExpectedCases)(merged, codes, weights)
-    states: list[StructuralEMState] = []
-    finished, converged = True, False
+    kind = _AvailableCases if cases == "available" else _ExpectedCases
+    with SearchControl.within(time_limit).running() as control:
+        counted = kind(merged, codes, weights, control)
 
-    def report(state: StructuralEMState) -> None:
-        if on_iteration is not None:
-            on_iteration(state)
-        if on_graph is not None:
-            on_graph(state, score.lambda_, lambda: counted.smoothed(state.graph, 1, alpha))
+        def report(state: StructuralEMState) -> None:
+            if on_iteration is not None:
+                on_iteration(state)
+            if on_graph is not None:
+                on_graph(state, score.lambda_, lambda: counted.smoothed(state.graph, alpha))
 
-    try:
-        converged = _run(StructuralEM(counted, score), start, iterations, states, report)
-    except KeyboardInterrupt:
-        if not states:
-            raise
-        finished = False
-    last = counted.smoothed(states[-1].graph, FINAL_ITERATIONS if finished else 1, alpha)
+        states, converged = _run(StructuralEM(counted, score), start, iterations, report)
+        finished = converged or not control.is_over
+        last = counted.smoothed(states[-1].graph, alpha, last=True)
     return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged, finished)
 
 
@@ -217,31 +222,40 @@ class _ExpectedCases(NamedTuple):
     dataset: Dataset
     codes: NDArray[np.int16]
     weights: NDArray[np.float64]
+    control: SearchControl
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         """Return a structure with fitted parameters (Algorithm 1, line 5)."""
-        return refine(graph, self.dataset, iterations=EM_ITERATIONS, alpha=0.0, starts=1).model
+        return refine(
+            graph,
+            self.dataset,
+            iterations=EM_ITERATIONS,
+            alpha=0.0,
+            starts=1,
+            time_limit=self.control.remaining,
+        ).model
 
     def counts(self, graph: DecisionGraph) -> EdgeCounts:
         """Return the counts of all edges, and the log-likelihood."""
         return expected_edge_counts(graph, self.codes, self.weights)
 
-    def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
-        """Return a structure with parameters smoothed by pseudo-counts."""
-        smoothed = refine(graph, self.dataset, iterations=iterations, alpha=alpha, prior="uniform")
-        return smoothed.model
+    def smoothed(self, graph: DecisionGraph, alpha: float, *, last: bool = False) -> DecisionGraph:
+        """Return a structure with smoothed parameters, the last one fitted until they converge."""
+        if not last:
+            return smoothed_once(graph, self.dataset, alpha)
+        return smoothed_by_em(graph, self.dataset, alpha, self.control.remaining)
 
 
 class _AvailableCases(_ExpectedCases):
     """What is certain of each row; other structures have other available cases."""
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
-        return self.smoothed(graph, 0, 0.0)
+        return self.smoothed(graph, 0.0)
 
     def counts(self, graph: DecisionGraph) -> EdgeCounts:
         return available_edge_counts(graph, self.codes, self.weights)
 
-    def smoothed(self, graph: DecisionGraph, iterations: int, alpha: float) -> DecisionGraph:
+    def smoothed(self, graph: DecisionGraph, alpha: float, *, last: bool = False) -> DecisionGraph:
         counts = available_counts(graph.layout, self.codes, self.weights)
         return graph.with_counts(counts + alpha)
 
@@ -281,20 +295,20 @@ def _run(
     problem: StructuralEM,
     start: DecisionGraph,
     iterations: int,
-    states: list[StructuralEMState],
     report: Callable[[StructuralEMState], None],
-) -> bool:
-    """Append the states of the search to ``states``; return whether no step gains any more."""
+) -> tuple[list[StructuralEMState], bool]:
+    """Return the states of the search, and whether no step gains any more."""
+    states: list[StructuralEMState] = []
     position: _Position | None = problem.init(start)
     while position is not None:
         states.append(position.state)
         if not isinstance(problem.cases, _AvailableCases):
             _check_ascent(states)
         report(position.state)
-        if position.state.iteration == iterations:
-            return False
+        if position.state.iteration == iterations or problem.cases.control.is_over:
+            return states, False
         position = problem.step(position)
-    return True
+    return states, True
 
 
 def _check_ascent(states: Sequence[StructuralEMState]) -> None:

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.flows import posteriors
@@ -41,6 +42,7 @@ def structural_em_rounds(
     rounds: int = ROUNDS,
     max_parents: int = MAX_PARENTS,
     seed: int = 0,
+    time_limit: float | None = None,
     on_iteration: Callable[[StructuralEMState], None] | None = None,
     on_graph: OnGraph | None = None,
 ) -> StructuralEMGraph:
@@ -56,11 +58,13 @@ def structural_em_rounds(
         Of the networks.
     seed
         Of the drawn cells, and of the searches for networks.
+    time_limit
+        Seconds for the whole search.
 
     Returns
     -------
     StructuralEMGraph
-        An interrupt after the first state ends the search with the best model so far.
+        The best model, also after a limit or an interrupt.
 
     Raises
     ------
@@ -83,22 +87,20 @@ def structural_em_rounds(
             on_graph=on_graph,
         )
 
-    best = search(None)
-    try:
+    with SearchControl.within(time_limit).running() as control:
+        best = search(None)
         # An edge that does not pay for all its parameters may pay once nodes are merged: a tree.
-        if forest == "forest" and best.finished:
+        if forest == "forest" and not control.is_over:
             best, _ = _better(best, search(None, "tree"))
         for _ in range(rounds):
-            if not best.finished:
+            if control.is_over:
                 break
             table = drawn_completion(best.graph, dataset, rng)
             start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
             best, risen = _better(best, search(start))
             if not risen:
                 break
-    except KeyboardInterrupt:
-        return replace(best, finished=False)
-    return best
+        return replace(best, finished=best.finished and not control.is_over)
 
 
 def _better(best: StructuralEMGraph, found: StructuralEMGraph) -> tuple[StructuralEMGraph, bool]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.pdg.learn.edge_counts import copied_by_edges
@@ -163,26 +164,31 @@ def best_improved(
     structures: Sequence[Successors],
     subtrees: SubtreeRows,
     sweeps: int,
+    control: SearchControl = UNLIMITED,
 ) -> PopulatedGraph:
     """Return the best local optimum from some structures, the first one at a tie."""
     ends = (
-        improve(populate(rows, forest, structure), rows, score, subtrees, sweeps)
+        improve(populate(rows, forest, structure), rows, score, subtrees, sweeps, control)
         for structure in structures
     )
     return max(ends, key=lambda p: score.of(p.graph, p.log_likelihood))
 
 
 def improve_further(
-    best: PopulatedGraph, rows: CompleteRows, score: StructureScore, subtrees: SubtreeRows
+    best: PopulatedGraph,
+    rows: CompleteRows,
+    score: StructureScore,
+    subtrees: SubtreeRows,
+    control: SearchControl = UNLIMITED,
 ) -> PopulatedGraph:
     """Split all nodes of an improved structure and improve again, until that is no better."""
     value = score.of(best.graph, best.log_likelihood)
     for _ in range(MOST_ROUNDS):
         copied = copied_by_edges(best.graph)
-        if copied.n_nodes > MOST_COPIES:
+        if copied.n_nodes > MOST_COPIES or control.is_over:
             break
         split = populate(rows, best.graph.forest, structure_of(copied))
-        other = improve(split, rows, score, subtrees)
+        other = improve(split, rows, score, subtrees, MOST_SWEEPS, control)
         reached = score.of(other.graph, other.log_likelihood)
         if reached <= value + LEAST_GAIN * max(1.0, abs(value)):
             break
@@ -196,8 +202,9 @@ def improve(
     score: StructureScore,
     subtrees: SubtreeRows,
     sweeps: int = MOST_SWEEPS,
+    control: SearchControl = UNLIMITED,
 ) -> PopulatedGraph:
-    """Split, merge and redirect until the score rises no more.
+    """Split, merge and redirect until the score rises no more, or the search is over.
 
     Raises
     ------
@@ -206,9 +213,13 @@ def improve(
     """
     value = score.of(populated.graph, populated.log_likelihood)
     for _ in range(sweeps):
+        if control.is_over:
+            break
         before = value
         populated = split_and_merge(populated, rows, score)
         value = _risen(value, populated, score)
+        if control.is_over:
+            break
         populated = redirect_edges(populated, rows, score, subtrees)
         value = _risen(value, populated, score)
         if value <= before + LEAST_GAIN * max(1.0, abs(before)):
