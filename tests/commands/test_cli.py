@@ -542,7 +542,8 @@ class TestRun:
         self, tables, tmp_path, monkeypatch
     ):
         def interrupt(*unused):
-            raise KeyboardInterrupt
+            press_ctrl_c()
+            return []
 
         monkeypatch.setattr(ForestSearch, "_anneal", interrupt)
         file, out = tmp_path / "full.toml", tmp_path / "out"

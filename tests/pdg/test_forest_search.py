@@ -10,11 +10,11 @@ from exactlearn.errors import CheckError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile import forest_starts
-from exactlearn.pdg.compile.annealing import Annealing, SetTables
+from exactlearn.pdg.compile.annealing import Annealing, AnnealingParameters, SetTables
 from exactlearn.pdg.compile.compile import compile_and_check, compile_network, max_error
 from exactlearn.pdg.compile.expansion import Descent, Expansion
 from exactlearn.pdg.compile.forest_moves import Tree
-from exactlearn.pdg.compile.forest_starts import Builder, least_cells, starts
+from exactlearn.pdg.compile.forest_starts import Builder, StartParameters, least_cells, starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import components, forest_over, variable_forest
 from tests.interrupts import press_ctrl_c
@@ -32,7 +32,7 @@ def chain(network, rng, steps):
     adjacency = moral_graph(network.parents)
     part = max(components(adjacency), key=len)
     forest = variable_forest(adjacency, rng.permutation(part).tolist())
-    found = Annealing(SetTables(Residuals(network)), adjacency, forest)
+    found = Annealing(SetTables(Residuals(network), AnnealingParameters()), adjacency, forest)
     found.run(rng, steps, (0.5, 0.01), lambda made: False)
     return found, adjacency
 
@@ -204,7 +204,7 @@ def test_an_interrupt_of_the_first_builds_keeps_what_there_is(monkeypatch, at):
 def test_what_would_not_be_built_in_time_is_left_out():
     network = random_network(np.random.default_rng(4), 6)
     forest = starts(network, clique_tree(network), -1)[0].forests[0][1]
-    builder = Builder(Residuals(network), np.inf, SearchControl(0.0))
+    builder = Builder(Residuals(network), np.inf, SearchControl(0.0), StartParameters())
     assert builder.build(forest, in_time=True) is None
     assert builder.build(forest) is not None
     assert builder.seconds(10) > 0
@@ -219,7 +219,8 @@ def test_samples_never_claim_of_more_cells_than_there_are(seed, n):
     network = coarse_network(np.random.default_rng(seed), n)
     start = starts(network, clique_tree(network), -1)[0]
     residuals, forest = Residuals(network), start.forests[0][1]
-    told = list(least_cells(Descent(residuals, forest), np.random.default_rng(seed), 200))
+    few = StartParameters(samples=200)
+    told = list(least_cells(Descent(residuals, forest), np.random.default_rng(seed), few))
     assert len(told) == len(forest.order)
     assert told[-1] <= Expansion(residuals, forest).cells
 

@@ -11,6 +11,7 @@ smallest forest they make (theorem *Nodes of a set*, docs/theory/decision_graphs
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import exp
 
 import numpy as np
@@ -24,14 +25,34 @@ from exactlearn.pdg.compile.variable_forest import VariableForest
 Arrangement = tuple[int, tuple[int, ...]]
 """A top variable, and the sets directly below it."""
 
-GO_ON = 0.5
-"""Probability that a step goes on by another move of the same kind."""
 
-MAX_KEPT = 20_000_000
-"""Cells of the tables kept, above which those are dropped that no forest in use needs."""
+@dataclass(frozen=True, kw_only=True)
+class AnnealingParameters:
+    """Tuning constants of annealing chains.
 
-HOPELESS = 4
-"""Sets with so many times the signatures of the chain's first forest are not tabulated."""
+    Parameters
+    ----------
+    going_on
+        Probability that a step goes on by another move of the same kind.
+    most_kept
+        Cells of the tables kept, above which those are dropped that no forest in use needs.
+    hopeless, least_signatures
+        Sets with so many times the signatures of the chain's first forest, and so many at least,
+        are not tabulated.
+    temperatures
+        First and last temperatures of the chains, in turn.
+    """
+
+    going_on: float = 0.5
+    most_kept: int = 20_000_000
+    hopeless: int = 4
+    least_signatures: int = 10_000
+    temperatures: tuple[tuple[float, float], ...] = (
+        (0.01, 0.0005),
+        (0.02, 0.001),
+        (0.005, 0.0005),
+        (0.1, 0.001),
+    )
 
 
 class Arrangements:
@@ -119,8 +140,8 @@ class SetTables:
         Cells of all tables made.
     """
 
-    def __init__(self, residuals: Residuals) -> None:
-        self.residuals = residuals
+    def __init__(self, residuals: Residuals, parameters: AnnealingParameters) -> None:
+        self.residuals, self.parameters = residuals, parameters
         self.nodes: dict[int, int] = {}
         self.arrangements = Arrangements(residuals.cardinalities)
         self.work = 0
@@ -162,7 +183,7 @@ class SetTables:
 
     def drop_unused(self, trees: Sequence[Tree]) -> None:
         """Forget tables, but not their numbers of nodes, when there are too many."""
-        if self._kept > MAX_KEPT:
+        if self._kept > self.parameters.most_kept:
             used = {inside for tree in trees for inside in tree.inside}
             self._tables = {s: t for s, t in self._tables.items() if s in used}
             self._kept = sum(t.cells for t in self._tables.values())
@@ -206,7 +227,8 @@ class Annealing:
         self._cardinalities = tables.residuals.cardinalities
         tables.arrangements.add_tree(self.tree, self._variables)
         signatures = sum(len(tables[self.tree.inside[v]].signatures) for v in self._variables)
-        self._most_signatures = max(10_000, HOPELESS * signatures)
+        parameters = tables.parameters
+        self._most_signatures = max(parameters.least_signatures, parameters.hopeless * signatures)
         self.size = sum(
             self._cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
             for v in self._variables
@@ -274,7 +296,7 @@ class Annealing:
                 yield self._rotation(_any(self.tree.children[variable], rng))
             else:
                 yield self._sinking(variable, rng)
-            if rng.random() > GO_ON:
+            if rng.random() > self.tables.parameters.going_on:
                 return
 
     def _rotation(self, variable: int) -> Move | None:

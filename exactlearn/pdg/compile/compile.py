@@ -22,8 +22,8 @@ from exactlearn.errors import CheckError, DataError, OptionError, TooLargeError
 from exactlearn.graphs.dag import moral_graph
 from exactlearn.pdg.compile.expansion import Expansion
 from exactlearn.pdg.compile.forest_search import (
-    TRIANGULATION,
     ForestSearch,
+    ForestSearchParameters,
     Found,
     IterationBudget,
 )
@@ -85,6 +85,7 @@ def compile_network(
     time_limit: float | None = None,
     seed: int = 0,
     on_event: Callable[[int], None] | None = None,
+    parameters: ForestSearchParameters | None = None,
 ) -> DecisionGraph:
     """Return a decision graph of the network's joint distribution.
 
@@ -107,6 +108,8 @@ def compile_network(
         Seed of the search; the same seed and steps give the same graph.
     on_event
         Called with the effective size whenever the search finds a smaller one.
+    parameters
+        Tuning constants of the search.
 
     Raises
     ------
@@ -124,6 +127,8 @@ def compile_network(
     # Ctrl-C raises here unless a search around this one takes it: a graph alone does not show
     # that its search was interrupted.
     budget = _budget(SearchControl.within(time_limit), steps, time_limit, seed, on_event)
+    if parameters is not None:
+        budget = replace(budget, parameters=parameters)
     if tree is not None:
         tree.check(network)
     return _compile(network, root, tree, forest, max_size, budget)[0]
@@ -160,7 +165,7 @@ def compile_and_check(
     with control.running():
         if tree is None:
             reduced = without_irrelevant_parents(network)
-            tree = clique_tree(reduced, control=control.part(TRIANGULATION))
+            tree = clique_tree(reduced, control=control.part(budget.parameters.triangulation))
         else:
             tree.check(network)
         clique_size = tree.size(network.cardinalities)
@@ -236,7 +241,8 @@ def _compile(
     first = -1 if root is None else network.index(root)
     reduced = without_irrelevant_parents(network)
     if forest is None:
-        tree = tree or clique_tree(reduced, control=budget.control.part(TRIANGULATION))
+        triangulation = budget.control.part(budget.parameters.triangulation)
+        tree = tree or clique_tree(reduced, control=triangulation)
         parts = starts(reduced, tree, first)
     else:
         parts, budget = _given(reduced, forest), replace(budget, steps=0)

@@ -8,7 +8,7 @@ forest; a time limit or Ctrl-C ends with the best forest found so far.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
@@ -16,38 +16,50 @@ import numpy as np
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.graphs.dag import moral_graph
-from exactlearn.pdg.compile.annealing import Annealing, SetTables
+from exactlearn.pdg.compile.annealing import Annealing, AnnealingParameters, SetTables
 from exactlearn.pdg.compile.expansion import Expansion
-from exactlearn.pdg.compile.forest_starts import Builder, Start, build_starts
+from exactlearn.pdg.compile.forest_starts import Builder, Start, StartParameters, build_starts
 from exactlearn.pdg.compile.residuals import Residuals, mask_of
 from exactlearn.pdg.compile.variable_forest import VariableForest, forest_over
 
-TRIANGULATION, STARTING = 0.2, 0.4
-"""Shares of the seconds after which the clique tree is taken as it is, and the first forests."""
 
-OTHER_STARTS = 1
-"""Chains of each later round that start from another first forest, to meet more arrangements."""
+@dataclass(frozen=True, kw_only=True)
+class ForestSearchParameters:
+    """Tuning constants of the search for a forest.
 
-STARTS = 4
-"""How many forests are improved at first."""
+    Parameters
+    ----------
+    triangulation, starting
+        Shares of the time limit after which the clique tree is taken as it is, and the first
+        forests.
+    starts, other_starts
+        How many forests are improved at first; chains of each later round that start from another
+        first forest, to meet more arrangements.
+    first_steps, most_steps
+        Moves of each chain in the first round, twice as many in each round, and at most.
+    default_steps, default_work
+        Moves in each part of a network, and cells of tables, after which the search ends when
+        neither steps nor seconds are given.
+    most_annealed
+        Cells before merging of the largest graph whose forest is annealed.
+    keeping
+        How many times longer a build takes that keeps the signatures, with all that a chain needs.
+    start, annealing
+        Those of the first forests, and of the chains.
+    """
 
-FIRST_STEPS, STEPS = 1000, 2000
-"""Moves of each chain in the first round, twice as many in each round, and at most."""
-
-DEFAULT_STEPS = 10_000
-"""Moves in each part of a network when neither steps nor seconds are given."""
-
-DEFAULT_WORK = 8_000_000
-"""Cells of tables after which the search ends when neither steps nor seconds are given."""
-
-MAX_ANNEALED = 4_000_000
-"""Cells before merging of the largest graph whose forest is annealed."""
-
-KEEPING = 2
-"""How many times longer a build takes that keeps the signatures, with all that a chain needs."""
-
-TEMPERATURES = ((0.01, 0.0005), (0.02, 0.001), (0.005, 0.0005), (0.1, 0.001))
-"""First and last temperatures of the chains, in turn."""
+    triangulation: float = 0.2
+    starting: float = 0.4
+    starts: int = 4
+    other_starts: int = 1
+    first_steps: int = 1000
+    most_steps: int = 2000
+    default_steps: int = 10_000
+    default_work: int = 8_000_000
+    most_annealed: int = 4_000_000
+    keeping: float = 2.0
+    start: StartParameters = field(default_factory=StartParameters)
+    annealing: AnnealingParameters = field(default_factory=AnnealingParameters)
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,8 @@ class IterationBudget:
         Called with the effective size of the whole graph whenever a smaller one is found.
     on_graph
         Called with the size of the first graph and each smaller one, and what builds its parts.
+    parameters
+        Tuning constants.
     """
 
     control: SearchControl
@@ -77,11 +91,13 @@ class IterationBudget:
     seed: int = 0
     on_event: Callable[[int], None] | None = None
     on_graph: Callable[[int, Callable[[], Sequence[Expansion]]], None] | None = None
+    parameters: ForestSearchParameters = field(default_factory=ForestSearchParameters)
 
     @property
     def starting_deadline(self) -> float:
         """When to start annealing from the forests that are built, by the monotonic clock."""
-        return self.control.begun + STARTING * (self.control.deadline - self.control.begun)
+        begun, share = self.control.begun, self.parameters.starting
+        return begun + share * (self.control.deadline - begun)
 
 
 @dataclass(frozen=True)
@@ -134,12 +150,12 @@ class ForestSearch:
         max_cells: float,
     ) -> None:
         self._budget, self._control = budget, budget.control
-        self._root, self._parts = root, parts
+        self._root, self._parts, self._parameters = root, parts, budget.parameters
         self._adjacency = moral_graph(network.parents)
         self._residuals = Residuals(network)
         self._rng = np.random.default_rng(budget.seed)
         self._steps = 0
-        self._builder = Builder(self._residuals, max_cells, self._control)
+        self._builder = Builder(self._residuals, max_cells, self._control, self._parameters.start)
         self._first = build_starts(
             self._builder,
             parts,
@@ -174,33 +190,37 @@ class ForestSearch:
 
     def _anneal(self, part: int, built: Sequence[Expansion]) -> list[Annealing]:
         """Improve the best starts in rounds; return the chains of the last round."""
-        tables, chains = SetTables(self._residuals), list[Annealing]()
+        parameters, chains = self._parameters, list[Annealing]()
+        tables = SetTables(self._residuals, parameters.annealing)
+        temperatures = parameters.annealing.temperatures
         stopped = self._stop(part, chains, tables)
-        fresh = [b for b in built if b.cells <= MAX_ANNEALED]
-        for start in fresh[:STARTS]:
+        fresh = [b for b in built if b.cells <= parameters.most_annealed]
+        for start in fresh[: parameters.starts]:
             if stopped(0) or not self._in_time(start):
                 break
             chains.append(Annealing(tables, self._adjacency, start.forest, self._root))
         round_ = 0
         while chains and not stopped(0):
             for k, chain in enumerate(chains):
-                steps = min(STEPS, FIRST_STEPS << round_)
-                chain.run(self._rng, steps, TEMPERATURES[(round_ + k) % len(TEMPERATURES)], stopped)
+                steps = min(parameters.most_steps, parameters.first_steps << round_)
+                cooling = temperatures[(round_ + k) % len(temperatures)]
+                chain.run(self._rng, steps, cooling, stopped)
                 self._update(part, chain)
             if self._control.is_stopped:
                 break
             chains[:] = [self._joined(part, tables)]
             self._update(part, chains[0])
             round_ += 1
-            for k in range(OTHER_STARTS):
-                start = fresh[(STARTS + round_ * OTHER_STARTS + k) % len(fresh)]
+            others = parameters.other_starts
+            for k in range(others):
+                start = fresh[(parameters.starts + round_ * others + k) % len(fresh)]
                 if self._in_time(start):
                     chains.append(Annealing(tables, self._adjacency, start.forest, self._root))
         return chains
 
     def _in_time(self, start: Expansion) -> bool:
         """Return whether a chain can be prepared before time is up."""
-        seconds = KEEPING * self._builder.seconds(start.cells)
+        seconds = self._parameters.keeping * self._builder.seconds(start.cells)
         return not self._control.is_stopped and seconds < self._control.left
 
     def _joined(self, part: int, tables: SetTables) -> Annealing:
@@ -216,7 +236,7 @@ class ForestSearch:
     ) -> Callable[[int], bool]:
         """Return a function that counts moves and returns whether a part's budget is used up."""
         limited = self._budget.steps is not None or self._budget.timed
-        left = [(self._budget.steps if limited else DEFAULT_STEPS) or 0]
+        left = [(self._budget.steps if limited else self._parameters.default_steps) or 0]
         counted = not limited or self._budget.steps is not None
         now = monotonic()
         share = self._smallest[part] / max(1, sum(self._smallest[part:]))
@@ -227,7 +247,9 @@ class ForestSearch:
             left[0] -= made
             self._steps += made
             tables.drop_unused([chain.tree for chain in chains])
-            if (counted and left[0] <= 0) or (not limited and tables.work > DEFAULT_WORK):
+            if (counted and left[0] <= 0) or (
+                not limited and tables.work > self._parameters.default_work
+            ):
                 return True
             return self._control.is_stopped or monotonic() > until
 
@@ -250,6 +272,7 @@ class ForestSearch:
         self, first: Sequence[Expansion], size: int, built: Callable[[], Sequence[Expansion]]
     ) -> None:
         """Report a graph about as large as the first one, if there is time to build it."""
-        seconds = KEEPING * self._builder.seconds(sum(b.cells for b in first))
+        cells = sum(b.cells for b in first)
+        seconds = self._parameters.keeping * self._builder.seconds(cells)
         if self._budget.on_graph is not None and seconds < self._control.left:
             self._budget.on_graph(size, built)

@@ -30,20 +30,31 @@ from exactlearn.pdg.compile.variable_forest import (
     variable_forest,
 )
 
-MAX_BUILT = 24
-"""Most forests that are built to find where to start."""
 
-MAX_BUILT_CELLS = 3_000_000
-"""Cells before merging, all forests together, after which no other is built to find these."""
+@dataclass(frozen=True, kw_only=True)
+class StartParameters:
+    """Tuning constants of the forests that a search begins with.
 
-PRUDENCE = 0.5
-"""Share of the time left that a build may take by the speed of those before."""
+    Parameters
+    ----------
+    most_built
+        Most forests that are built to find where to start.
+    most_cells
+        Cells before merging, all forests together, after which no other is built to find these.
+    prudence
+        Share of the time left that a build may take by the speed of those before.
+    samples
+        More samples bound larger graphs: by about half of their square, over ``doubt``.
+    doubt
+        Equal pairs of samples to expect at least where there is none: with 30 that has a
+        probability of 1e-13.
+    """
 
-SAMPLES = 30_000
-"""More samples bound larger graphs: by about half of their square, over `DOUBT`."""
-
-DOUBT = 30.0
-"""That so many meetings are expected where there is none has a probability of 1e-13."""
+    most_built: int = 24
+    most_cells: int = 3_000_000
+    prudence: float = 0.5
+    samples: int = 30_000
+    doubt: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -94,10 +105,18 @@ class Builder:
         Most cells of a graph before merging.
     control
         The clock of the search, and the wish to stop it.
+    parameters
+        Tuning constants.
     """
 
-    def __init__(self, residuals: Residuals, max_cells: float, control: SearchControl) -> None:
-        self.residuals, self.control = residuals, control
+    def __init__(
+        self,
+        residuals: Residuals,
+        max_cells: float,
+        control: SearchControl,
+        parameters: StartParameters,
+    ) -> None:
+        self.residuals, self.control, self.parameters = residuals, control, parameters
         self._max_cells = max_cells
         self._cells, self._seconds = 0, 0.0
 
@@ -117,7 +136,8 @@ class Builder:
         started = monotonic()
         left = self._max_cells
         if in_time and self.control.left < np.inf:
-            left = PRUDENCE * self.control.left * self._cells / max(self._seconds, 1e-9)
+            speed = self._cells / max(self._seconds, 1e-9)
+            left = self.parameters.prudence * self.control.left * speed
         if left <= 0:
             return None
         if not in_time:
@@ -136,7 +156,9 @@ class Builder:
         """Raise before a graph is built that is too large almost surely."""
         if forest.expanded_size(self.residuals.cardinalities) <= self._max_cells:
             return
-        samples = least_cells(Descent(self.residuals, forest), np.random.default_rng(0))
+        samples = least_cells(
+            Descent(self.residuals, forest), np.random.default_rng(0), self.parameters
+        )
         if any(cells > self._max_cells for cells in samples):
             raise TooLargeError(f"more than {self._max_cells:,} cells before merging, by samples")
 
@@ -153,8 +175,8 @@ class Builder:
     def others(self, start: Start, first: Expansion, until: float) -> list[Expansion]:
         """Build further promising forests, up to a moment; return all, smallest first."""
         built = [first]
-        for _, forest in start.forests[1:MAX_BUILT]:
-            enough = sum(b.cells for b in built) > MAX_BUILT_CELLS
+        for _, forest in start.forests[1 : self.parameters.most_built]:
+            enough = sum(b.cells for b in built) > self.parameters.most_cells
             if enough or self.control.is_stopped or monotonic() > until:
                 break
             made = self.build(forest, in_time=True)
@@ -181,7 +203,7 @@ def build_starts(
 
 
 def least_cells(
-    descent: Descent, rng: np.random.Generator, samples: int = SAMPLES
+    descent: Descent, rng: np.random.Generator, parameters: StartParameters
 ) -> Iterator[float]:
     """Yield how many cells the variables so far have at least, almost surely.
 
@@ -191,21 +213,21 @@ def least_cells(
         The network's residuals over a forest.
     rng
         Draws the states.
-    samples
-        How many samples.
+    parameters
+        How many samples, and when to doubt them.
 
     Yields
     ------
     A rising bound after each variable, in the forest's order.
     """
     forest, cells = descent.forest, 0.0
-    signatures = {
-        v: np.empty((samples, 0), np.int32) for v in forest.order if forest.parents[v] < 0
-    }
+    none = np.empty((parameters.samples, 0), np.int32)
+    signatures = {v: none for v in forest.order if forest.parents[v] < 0}
     for v in forest.order:
         mine = signatures.pop(v)
         children = forest.children[v]
-        cells += least_signatures(mine) * descent.residuals.cardinalities[v] * max(1, len(children))
+        width = descent.residuals.cardinalities[v] * max(1, len(children))
+        cells += least_signatures(mine, parameters.doubt) * width
         yield cells
         conditioned = descent.condition(v, mine)
         live = rng.random(conditioned.weights.shape) * (conditioned.weights > 0)
@@ -214,9 +236,9 @@ def least_cells(
             signatures[child] = conditioned.below(descent.families[child], drawn)[0]
 
 
-def least_signatures(met: NDArray[np.int32]) -> float:
+def least_signatures(met: NDArray[np.int32], doubt: float) -> float:
     """Return how many different signatures there are at least, almost surely, by samples."""
     labels, first = group_rows(met)
     visits = np.bincount(labels).astype(np.float64)
     n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
-    return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + DOUBT)))
+    return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + doubt)))
