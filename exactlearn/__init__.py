@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from exactlearn.formats.table import read_dataset, write_dataset
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.pdg.compile.compile import compile_network
-    from exactlearn.pdg.inference.sample import sample_rows
+    from exactlearn.pdg.inference.complete_rows import sample_rows
     from exactlearn.pdg.learn.forest_population import learn_pdg
     from exactlearn.pdg.learn.hybrid import learn_hybrid, smallest_as_likely
+    from exactlearn.pdg.learn.network_starts import structural_em_rounds
     from exactlearn.pdg.learn.refine import refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph
-    from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
     from exactlearn.pdg.learn.structure_search import learn_on_forest
     from exactlearn.pdg.model.decision_graph import DecisionGraph
     from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
@@ -112,14 +112,14 @@ _HOME = {
     "read_pdg": "exactlearn.formats.pdg_json",
     "read_scores": "exactlearn.formats.scores",
     "refine": "exactlearn.pdg.learn.refine",
-    "sample_rows": "exactlearn.pdg.inference.sample",
+    "sample_rows": "exactlearn.pdg.inference.complete_rows",
     "score_family": "exactlearn.scoring.scores",
     "sensitivity": "exactlearn.queries.sensitivity",
     "smallest_as_likely": "exactlearn.pdg.learn.hybrid",
     "solve": "exactlearn.solvers",
     "structural_em": "exactlearn.structure.structural_em",
     "structural_em_graph": "exactlearn.pdg.learn.structural_em",
-    "structural_em_rounds": "exactlearn.pdg.learn.structural_em_rounds",
+    "structural_em_rounds": "exactlearn.pdg.learn.network_starts",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",

@@ -16,7 +16,7 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.models import read_model
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
-from exactlearn.pdg.inference.sample import sample_rows
+from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, conditional
 from exactlearn.queries.explanations import (

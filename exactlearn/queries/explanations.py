@@ -1,9 +1,8 @@
 """Most probable configurations: of all variables (the k best), or of some with the others summed.
 
-The first is one pass (:mod:`exactlearn.pdg.inference.best_rows`). The second is found by branch and
-bound over the states of the target variables (Park and Darwiche 2003, "Solving MAP exactly using
-systematic search"), from the root of the forest downwards, bounded by
-:mod:`exactlearn.pdg.inference.best_rows`.
+The first is one pass. The second is found by branch and bound over the states of the target
+variables (Park and Darwiche 2003, "Solving MAP exactly using systematic search"), from the root of
+the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.complete_rows`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.errors import OptionError, TooLargeError
-from exactlearn.pdg.inference.best_rows import best_rows, max_sum_bounds
+from exactlearn.pdg.inference.complete_rows import best_rows, max_sum_bounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, conditional
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import draw
 from exactlearn.data.dataset import Dataset
-from exactlearn.pdg.inference.sample import sample_rows
+from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 from exactlearn.pdg.model.forest import forest_children, forest_order
 

@@ -18,9 +18,8 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.formats.table import read_dataset
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import log_likelihood_rows
-from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.learn.network_starts import learnt_network, structural_em_rounds
 from exactlearn.pdg.learn.structural_em import structural_em_graph
-from exactlearn.pdg.learn.structural_em_rounds import structural_em_rounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce.runner import Setup
 from exactlearn.reproduce.sources import public_data

@@ -7,11 +7,12 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
+    expanded_structure,
     populate,
     structure_of,
 )
 from exactlearn.pdg.learn.redirecting import SubtreeRows, choose_heads, redirect_edges
-from exactlearn.pdg.learn.splitting import expanded_structure, merge_alike, regroup
+from exactlearn.pdg.learn.splits_and_merges import merge_alike, regroup
 from exactlearn.pdg.learn.structure_search import learn_on_forest, split_and_merge
 from exactlearn.pdg.model.forest import forest_children
 from exactlearn.pdg.model.structure_score import SIZES, StructureScore, bic_lambda, information

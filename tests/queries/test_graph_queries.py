@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
-from exactlearn.pdg.inference.best_rows import best_rows
-from exactlearn.pdg.inference.sample import sample_rows
+from exactlearn.pdg.inference.complete_rows import best_rows, sample_rows
 from exactlearn.queries import information
 from exactlearn.queries.evidence import conditional
 from exactlearn.queries.explanations import most_probable_explanations, most_probable_states

@@ -152,14 +152,16 @@ def expected_counts(
     return counts
 
 
-def node_probabilities(graph: DecisionGraph) -> NDArray[np.float64]:
+def node_probabilities(graph: DecisionGraph, rows: float = 1.0) -> NDArray[np.float64]:
     """Return the probability that a row reaches each node and has each of its states.
 
     Returns
     -------
-    Probabilities laid out as `DecisionGraph.parameters`; each variable's add up to one.
+    Probabilities, times a number of ``rows``, laid out as `DecisionGraph.parameters`; each
+    variable's add up to one such number.
     """
-    return expected_counts(graph, np.full((1, graph.n_variables), -1, np.int16))
+    unknown = np.full((1, graph.n_variables), -1, np.int16)
+    return expected_counts(graph, unknown, np.array([rows]))
 
 
 def expect_counts(

@@ -18,10 +18,14 @@ from exactlearn.pdg.compile.approximation import Frontier
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.forest_population import SIGNIFICANCES, ForestProgress, learn_pdg
 from exactlearn.pdg.learn.hybrid import HybridGraph, HybridGraphs, learn_hybrid
-from exactlearn.pdg.learn.network_starts import MAX_PARENTS, learnt_network
+from exactlearn.pdg.learn.network_starts import (
+    MAX_PARENTS,
+    ROUNDS,
+    learnt_network,
+    structural_em_rounds,
+)
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structural_em import Cases, StructuralEMState, structural_em_graph
-from exactlearn.pdg.learn.structural_em_rounds import ROUNDS, structural_em_rounds
 from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import Size, StructureScore

@@ -3,16 +3,36 @@
 The elimination forest of a network puts each variable below all its parents: a variable of several
 parents gets a context of several variables, which tests of single pairs do not find
 (`exactlearn.pdg.learn.forest_growth`). Likelihood and size have the weights of the graph's score.
+
+In the tree of Chow and Liu, that PDG-SEM starts from, a variable depends on two others through
+chains of nodes only. So the missing cells are drawn from their posteriors under the model found; a
+network is learnt from that table; and structural EM starts again from the network's graph, on the
+incomplete table. Rounds end when the score no longer rises.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
-from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.inference.flows import posteriors
+from exactlearn.pdg.learn.structural_em import (
+    OnGraph,
+    StructuralEMGraph,
+    StructuralEMState,
+    structural_em_graph,
+)
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.structure_score import Size
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BIC, PenalisedLikelihood, Score
 from exactlearn.solvers import solve
@@ -96,3 +116,99 @@ def network_start(
         except TooLargeError:
             continue
     return compile_network(learnt_network(dataset, seed, score=score, max_parents=1), seed=seed)
+
+
+ROUNDS = 3
+"""Most networks that are learnt."""
+
+
+@checked_arguments()
+def structural_em_rounds(
+    dataset: Dataset,
+    *,
+    forest: Literal["forest", "tree"] = "forest",
+    lambda_: float | None = None,
+    size: Size = "effective",
+    alpha: float = 1.0,
+    rounds: int = ROUNDS,
+    max_parents: int = MAX_PARENTS,
+    seed: int = 0,
+    time_limit: float | None = None,
+    on_iteration: Callable[[StructuralEMState], None] | None = None,
+    on_graph: OnGraph | None = None,
+) -> StructuralEMGraph:
+    """Return the best model of structural EM from a forest, a tree and networks.
+
+    Parameters
+    ----------
+    dataset, forest, lambda_, size, alpha, on_iteration, on_graph
+        As for `structural_em_graph`.
+    rounds
+        Most networks that are learnt; 0 for none.
+    max_parents
+        Of the networks.
+    seed
+        Of the drawn cells, and of the searches for networks.
+    time_limit
+        Seconds for the whole search.
+
+    Returns
+    -------
+    StructuralEMGraph
+        The best model, also after a limit or an interrupt.
+
+    Raises
+    ------
+    DataError, OptionError, CheckError
+        As `structural_em_graph`.
+    """
+    rng = np.random.default_rng(seed)
+
+    def search(
+        start: DecisionGraph | None, kind: Literal["forest", "tree"] = forest
+    ) -> StructuralEMGraph:
+        return structural_em_graph(
+            dataset,
+            forest=kind,
+            start=start,
+            lambda_=lambda_,
+            size=size,
+            alpha=alpha,
+            on_iteration=on_iteration,
+            on_graph=on_graph,
+        )
+
+    with SearchControl.within(time_limit).running() as control:
+        best = search(None)
+        # An edge that does not pay for all its parameters may pay once nodes are merged: a tree.
+        if forest == "forest" and not control.is_over:
+            best, _ = _better(best, search(None, "tree"))
+        for _ in range(rounds):
+            if control.is_over:
+                break
+            table = drawn_completion(best.graph, dataset, rng)
+            start = network_start(table, best.lambda_, max_parents=max_parents, seed=seed)
+            best, risen = _better(best, search(start))
+            if not risen:
+                break
+        return replace(best, finished=best.finished and not control.is_over)
+
+
+def _better(best: StructuralEMGraph, found: StructuralEMGraph) -> tuple[StructuralEMGraph, bool]:
+    """Return the model of the higher score, finished if the last search is, and whether it rose."""
+    risen = found.score > best.score
+    return (found if risen else replace(best, finished=found.finished)), risen
+
+
+def drawn_completion(graph: DecisionGraph, dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Return a table whose missing cells are drawn, each by its own posterior distribution."""
+    shares = posteriors(graph, dataset.codes)
+    codes, start = dataset.codes.astype(np.int16), 0
+    for v, states in enumerate(dataset.states):
+        rows = np.flatnonzero(codes[:, v] < 0)
+        cumulative = np.ascontiguousarray(shares[rows, start : start + len(states)].cumsum(axis=1))
+        drawn = np.empty(len(rows), np.int16)
+        draw(cumulative, np.arange(len(rows)), rng.random(len(rows)), drawn)
+        codes[rows, v] = drawn
+        start += len(states)
+    return Dataset(codes, dataset.names, dataset.states, dataset.weights)

@@ -168,3 +168,54 @@ def structure_of(graph: DecisionGraph) -> dict[int, NDArray[np.int32]]:
         shifts = graph.first_nodes[list(graph.children[v])]
         structure[v] = (graph.successors_of(v) - shifts).astype(np.int32)
     return structure
+
+
+def expanded_structure(
+    rows: CompleteRows, forest: NDArray[np.int32], support: float, most_nodes: int
+) -> dict[int, NDArray[np.int32]]:
+    """Return a structure with a node for each edge that enough rows take.
+
+    Parameters
+    ----------
+    support
+        Least weight of the rows of an edge with a node of its own; all others share one. Infinite,
+        it gives the structure of one node per variable.
+    most_nodes
+        Most nodes of a variable; the edges with most rows get them.
+    """
+    order, children = forest_order(forest), forest_children(forest)
+    reached = np.zeros((len(order), len(rows.weights)), np.int64)
+    structure = {}
+    for v in order:
+        r, nodes = len(rows.states[v]), int(reached[v].max()) + 1
+        edges = reached[v] * r + rows.columns[v]
+        mass = np.bincount(edges, rows.weights, nodes * r)
+        heads = np.zeros(nodes * r, np.int32)
+        own = np.argsort(-mass, kind="stable")[: most_nodes - 1]
+        own = own[mass[own] >= support]
+        heads[own] = np.arange(1, len(own) + 1)
+        heads = np.unique(heads, return_inverse=True)[1].astype(np.int32)
+        structure[v] = np.repeat(heads.reshape(nodes, r, 1), len(children[v]), axis=2)
+        for child in children[v]:
+            reached[child] = heads[edges]
+    return structure
+
+
+def edges_into(reached: NDArray[np.int64], rows: CompleteRows, parent: int) -> NDArray[np.int64]:
+    """Return the edge, node by node and state by state, by which each row leaves a variable."""
+    edges: NDArray[np.int64] = reached[parent] * len(rows.states[parent]) + rows.columns[parent]
+    return edges
+
+
+def edge_tables(populated: PopulatedGraph, rows: CompleteRows) -> dict[int, NDArray[np.float64]]:
+    """Return for each variable the weight of its states along each edge into it."""
+    graph, reached = populated.graph, populated.reached.astype(np.int64)
+    tables = {}
+    for v, parent in enumerate(graph.forest.tolist()):
+        r, n_edges, cells = int(graph.cardinalities[v]), 1, rows.columns[v]
+        if parent >= 0:
+            n_edges = int(graph.node_counts[parent] * graph.cardinalities[parent])
+            cells = edges_into(reached, rows, parent) * r + cells
+        counts = np.bincount(cells, rows.weights, n_edges * r).astype(np.float64)
+        tables[v] = counts.reshape(n_edges, r)
+    return tables

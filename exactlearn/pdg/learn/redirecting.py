@@ -17,10 +17,10 @@ from exactlearn._runtime.kernel import kernel
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
+    edges_into,
     populate,
     structure_of,
 )
-from exactlearn.pdg.learn.splitting import edges_into
 from exactlearn.pdg.model.forest import forest_children, forest_order
 from exactlearn.pdg.model.structure_score import StructureScore
 

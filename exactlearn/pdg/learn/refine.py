@@ -31,7 +31,7 @@ from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.merge import equal_values
-from exactlearn.pdg.inference.flows import expect_counts, refuse_impossible
+from exactlearn.pdg.inference.flows import expect_counts, node_probabilities, refuse_impossible
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.layout import Layout
 
@@ -69,7 +69,9 @@ class ParameterEM:
         self.symmetric = symmetric_variables(graph, unobserved)
         uniform = prior == "uniform" or bool(self.symmetric)
         self.pseudo_counts = alpha * (
-            np.ones(len(graph.parameters)) if uniform else _rows_of(graph)
+            np.ones(len(graph.parameters))
+            if uniform
+            else node_probabilities(graph, float(len(graph.parameters)))
         )
 
     def model(self, parameters: NDArray[np.float64]) -> DecisionGraph:
@@ -103,13 +105,6 @@ class ParameterEM:
         log_likelihood = float(np.dot(self._weights, rows))
         penalty = float(xlogy(self.pseudo_counts, parameters).sum())
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)
-
-
-def _rows_of(graph: DecisionGraph) -> NDArray[np.float64]:
-    """Return the expected counts of as many rows of a graph as it has parameters."""
-    unknown = np.full((1, graph.n_variables), -1, np.int16)
-    rows = np.array([float(len(graph.parameters))])
-    return expect_counts(graph.layout, graph.parameters, unknown, rows).counts
 
 
 def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:

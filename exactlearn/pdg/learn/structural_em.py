@@ -36,13 +36,13 @@ from exactlearn.pdg.learn.edge_counts import (
     available_edge_counts,
     expected_edge_counts,
 )
-from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.refine import (
     distinct_weighted,
     refine,
     smoothed_by_em,
     smoothed_once,
 )
+from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda

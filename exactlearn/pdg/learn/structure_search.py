@@ -20,16 +20,17 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError
 from exactlearn.pdg.learn.edge_counts import copied_by_edges
-from exactlearn.pdg.learn.neighbourhood import improved_by_counts
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
     Successors,
+    edge_tables,
+    expanded_structure,
     populate,
     structure_of,
 )
 from exactlearn.pdg.learn.redirecting import SubtreeRows, redirect_edges
-from exactlearn.pdg.learn.splitting import edge_tables, expanded_structure
+from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda

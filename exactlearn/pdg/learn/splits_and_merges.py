@@ -1,18 +1,131 @@
-"""Splitting of nodes into groups of their incoming edges, where the score gains by it.
+"""Better structures by counts alone: splits from the roots down, then merges from the leaves up.
 
 Splitting a node gives each incoming edge a copy of it (PDG-SEM, equation 15; THESIS, 4.41). Copies
 have the same successors, so they can merge at once (PDG-SEM, equation 13; THESIS, 4.47): the pair
 that loses least first, while what it loses is no more than a node costs. The counts of a child's
-states along each edge give the gain exactly: one count of the rows per variable, none per
-candidate. The thesis's split into single edges is the finest of these.
+states along each edge give the gain of any such grouping exactly, for all variables at once, and
+that of the merges that follow (equations 12 and 13): theorem *Splits and merges by counts*,
+docs/theory/decision_graphs.md. The thesis's split into single edges is the finest grouping.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import kernel
-from exactlearn.pdg.learn.populated_graph import CompleteRows, PopulatedGraph
-from exactlearn.pdg.model.forest import forest_children, forest_order
+from exactlearn.bayesnet.complete_data import smoothed
+from exactlearn.pdg.compile.approximation import MergeSequence
+from exactlearn.pdg.learn.edge_counts import EdgeTables, heads_into
+from exactlearn.pdg.learn.populated_graph import occupied, structure_of
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
+from exactlearn.pdg.model.forest import forest_order
+from exactlearn.pdg.model.structure_score import StructureScore, information
+
+LEAST_GAIN = 1e-7
+"""Smaller gains of the expected score are rounding."""
+
+
+class Neighbour(NamedTuple):
+    """A structure that is better by the counts.
+
+    Attributes
+    ----------
+    graph
+        With the relative counts as its parameters.
+    gain
+        By how much the expected score is larger than with the old structure and parameters.
+    changed
+        Whether splits and merges gained anything over the relative counts of the old structure.
+    """
+
+    graph: DecisionGraph
+    gain: float
+    changed: bool
+
+
+def improved_by_counts(
+    graph: DecisionGraph, tables: EdgeTables, score: StructureScore
+) -> Neighbour:
+    """Return the structure after one sweep of splits and one of merges.
+
+    Parameters
+    ----------
+    graph
+        The old structure with its parameters.
+    tables
+        Counts along its edges.
+    score
+        S(lambda), of which the log-likelihood is that of the counts.
+    """
+    old = structure_of(graph)
+    heads = {v: heads_into(graph, old, v) for v in range(graph.n_variables)}
+    old_counts = {v: _summed(tables[v], heads[v], len(old[v])) for v in heads}
+    moved, origin, counts = {}, {}, {}
+    for v, into in heads.items():
+        allowed = np.full(len(old[v]), graph.forest[v] >= 0)
+        cost = score.node_cost(graph, v)
+        moved[v], origin[v], _ = regroup(
+            np.ascontiguousarray(tables[v]), into, len(old[v]), allowed, cost
+        )
+        counts[v] = _summed(tables[v], moved[v], len(origin[v]))
+    structure = {}
+    for v in heads:
+        new = old[v][origin[v]].copy()
+        for place, child in enumerate(graph.children[v]):
+            shape = (len(old[v]), int(graph.cardinalities[v]))
+            new[:, :, place] = moved[child].reshape(shape)[origin[v]]
+        structure[v] = new
+    split, masses = _assembled(graph, structure, counts)
+    merges = MergeSequence(split, masses, np.maximum(1, score.cells(split)))
+    merges.merge_until(rate=score.rate)
+    merged = merges.merged()
+    split_likelihood = sum(float(information(c).sum()) for c in counts.values())
+    value = score.of(merged, split_likelihood - merges.loss)
+    refitted = sum(float(information(c).sum()) for c in old_counts.values())
+    expected = _expected_likelihood(graph, old_counts)
+    gain = value - score.of(graph, expected)
+    changed = value > score.of(graph, refitted) + LEAST_GAIN * max(1.0, abs(value))
+    return Neighbour(merged, gain, changed)
+
+
+def _assembled(
+    graph: DecisionGraph,
+    structure: dict[int, NDArray[np.int32]],
+    counts: dict[int, NDArray[np.float64]],
+) -> tuple[DecisionGraph, NDArray[np.float64]]:
+    """Return the graph of a structure without nodes that no rows reach, and its counts."""
+    order = forest_order(graph.forest)
+    kept, masses = dict(structure), dict(counts)
+    for v in order:
+        for place, child in enumerate(graph.children[v]):
+            heads, origin = occupied(kept[v][:, :, place], masses[v])
+            kept[v] = kept[v].copy()
+            kept[v][:, :, place] = heads
+            kept[child], masses[child] = structure[child][origin], counts[child][origin]
+    parameters = {}
+    for v in order:
+        parameters[v] = smoothed(masses[v], 0.0)
+    made = assemble(graph.names, graph.states, graph.forest, parameters, kept)
+    return made, np.concatenate([masses[v].ravel() for v in order])
+
+
+def _summed(
+    table: NDArray[np.float64], heads: NDArray[np.int32], nodes: int
+) -> NDArray[np.float64]:
+    """Return the counts of nodes from those of the edges that lead to them."""
+    counts = np.zeros((nodes, table.shape[1]))
+    np.add.at(counts, heads, table)
+    return counts
+
+
+def _expected_likelihood(graph: DecisionGraph, counts: dict[int, NDArray[np.float64]]) -> float:
+    total = 0.0
+    for v, table in counts.items():
+        some = table > 0
+        with np.errstate(divide="ignore"):
+            total += float(table[some] @ np.log(graph.parameters_of(v)[some]))
+    return total
 
 
 @kernel
@@ -180,54 +293,3 @@ def regroup(
                 count += 1
             new[member[k]] = number[label[k]]
     return new, origin[:count].copy(), total_gain
-
-
-def expanded_structure(
-    rows: CompleteRows, forest: NDArray[np.int32], support: float, most_nodes: int
-) -> dict[int, NDArray[np.int32]]:
-    """Return a structure with a node for each edge that enough rows take.
-
-    Parameters
-    ----------
-    support
-        Least weight of the rows of an edge with a node of its own; all others share one. Infinite,
-        it gives the structure of one node per variable.
-    most_nodes
-        Most nodes of a variable; the edges with most rows get them.
-    """
-    order, children = forest_order(forest), forest_children(forest)
-    reached = np.zeros((len(order), len(rows.weights)), np.int64)
-    structure = {}
-    for v in order:
-        r, nodes = len(rows.states[v]), int(reached[v].max()) + 1
-        edges = reached[v] * r + rows.columns[v]
-        mass = np.bincount(edges, rows.weights, nodes * r)
-        heads = np.zeros(nodes * r, np.int32)
-        own = np.argsort(-mass, kind="stable")[: most_nodes - 1]
-        own = own[mass[own] >= support]
-        heads[own] = np.arange(1, len(own) + 1)
-        heads = np.unique(heads, return_inverse=True)[1].astype(np.int32)
-        structure[v] = np.repeat(heads.reshape(nodes, r, 1), len(children[v]), axis=2)
-        for child in children[v]:
-            reached[child] = heads[edges]
-    return structure
-
-
-def edges_into(reached: NDArray[np.int64], rows: CompleteRows, parent: int) -> NDArray[np.int64]:
-    """Return the edge, node by node and state by state, by which each row leaves a variable."""
-    edges: NDArray[np.int64] = reached[parent] * len(rows.states[parent]) + rows.columns[parent]
-    return edges
-
-
-def edge_tables(populated: PopulatedGraph, rows: CompleteRows) -> dict[int, NDArray[np.float64]]:
-    """Return for each variable the weight of its states along each edge into it."""
-    graph, reached = populated.graph, populated.reached.astype(np.int64)
-    tables = {}
-    for v, parent in enumerate(graph.forest.tolist()):
-        r, n_edges, cells = int(graph.cardinalities[v]), 1, rows.columns[v]
-        if parent >= 0:
-            n_edges = int(graph.node_counts[parent] * graph.cardinalities[parent])
-            cells = edges_into(reached, rows, parent) * r + cells
-        counts = np.bincount(cells, rows.weights, n_edges * r).astype(np.float64)
-        tables[v] = counts.reshape(n_edges, r)
-    return tables

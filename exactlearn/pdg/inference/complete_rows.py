@@ -1,10 +1,10 @@
-"""The most probable complete rows of a decision graph, and bounds on partial ones.
+"""Complete rows of a decision graph: drawn, or the most probable ones; bounds on partial rows.
 
-Where the out-flow (PDG-SEM, equation 17) sums, `best_rows` compares: each node has a list of the k
-best configurations of its subtree, made from the lists of its successors. `max_sum_bounds`
-maximises over the states of some variables and sums over the others', in the order of the forest:
-an upper bound of the most probable configuration of the former. Theorem *Best configurations*,
-docs/theory/decision_graphs.md.
+Rows are drawn from the root downwards. For the most probable rows each node has a list of the k
+best configurations of its subtree, made from the lists of its successors, where the out-flow
+(PDG-SEM, equation 17) sums. `max_sum_bounds` maximises over the states of some variables and sums
+over the others', in the order of the forest: an upper bound of the most probable configuration of
+the former. Theorem *Best configurations*, docs/theory/decision_graphs.md.
 """
 
 from typing import NamedTuple
@@ -12,9 +12,46 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.kernel import kernel
+from exactlearn.bayesnet.network import draw
+from exactlearn.errors import OptionError
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.layout import Layout
+
+
+@checked_arguments()
+def sample_rows(graph: DecisionGraph, rows: int, rng: np.random.Generator) -> NDArray[np.int16]:
+    """Draw independent complete rows.
+
+    Parameters
+    ----------
+    rows
+        How many, 0 or more.
+    rng
+        Source of randomness; same generator state, same rows.
+
+    Returns
+    -------
+    State numbers, shape (rows, variables).
+
+    Raises
+    ------
+    OptionError
+        When ``rows`` is negative.
+    """
+    if rows < 0:
+        raise OptionError(f"{rows} rows to draw: give a number that is 0 or more")
+    codes = np.empty((rows, graph.n_variables), np.int16)
+    reached = np.zeros((graph.n_variables, rows), np.int64)
+    for v in graph.order.tolist():
+        states = np.empty(rows, np.int16)
+        draw(graph.parameters_of(v).cumsum(axis=1), reached[v], rng.random(rows), states)
+        codes[:, v] = states
+        successors = graph.successors_of(v)[reached[v], states]
+        for place, child in enumerate(graph.children[v]):
+            reached[child] = successors[:, place] - graph.first_nodes[child]
+    return codes
 
 
 class _Best(NamedTuple):
