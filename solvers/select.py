@@ -11,7 +11,6 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
-from .certificates import prover
 from .certificates.certificate import Certificate
 from .components import split
 from .constrained import solve_constrained
@@ -257,6 +256,8 @@ def _certificate(
         progress.note("the certificate was not begun")
     if control.is_stopped or progress.parents is None:
         return None
+    from .certificates import prover  # takes long to import
+
     try:
         found = prover.certify(
             progress.problem,
