@@ -1,5 +1,6 @@
 """The command line ``exactlearn``: a group of commands that are imported when called."""
 
+import atexit
 import errno
 import gc
 import os
@@ -29,12 +30,12 @@ class LazyGroup(click.Group):
         words: Sequence[str] = (args[0] if args else extra.get("args")) or sys.argv
         _open_streams()
         gc.set_threshold(100_000, 50, 50)  # imports make many objects, and hardly any garbage
+        atexit.register(gc.freeze)  # no last search for cycles among the objects of all modules
         with terminated_as_interrupted():
             status = _exit_status(read, "--debug" in words)
         if not standalone:
             return status
         _drop_unwritten()
-        gc.freeze()  # all memory is given back at once: no search for cycles among all modules
         sys.exit(status)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

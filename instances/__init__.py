@@ -42,15 +42,15 @@ def path(name: str) -> Path:
     return folder() / name
 
 
-def locate(name: str, suffix: str) -> Path:
+def locate(name: str, *suffixes: str) -> Path:
     """Return the file of a path or of a bundled instance's name.
 
     Parameters
     ----------
     name
         Path of an existing file, or name of a bundled one with or without its suffix.
-    suffix
-        Suffix of the wanted kind of file, such as ``.bif``.
+    suffixes
+        Suffixes of the wanted kinds of file, such as ``.bif``, the preferred one first.
 
     Raises
     ------
@@ -60,15 +60,16 @@ def locate(name: str, suffix: str) -> Path:
     given = Path(name)
     if given.is_file():
         return given
-    known = {p.stem: p for p in bundled() if p.suffix == suffix}
-    wanted = given.name.removesuffix(suffix)
-    if given.parent == Path() and wanted in known:
-        return known[wanted]
+    fitting = [p for suffix in reversed(suffixes) for p in bundled() if p.suffix == suffix]
+    known = {p.stem: p for p in fitting}
+    found = {**known, **{p.name: p for p in fitting}}.get(given.name)
+    if given.parent == Path() and found is not None:
+        return found
     if given.is_dir():
         raise OptionError(f"{name}: expected a file, found a folder")
     if given.parent != Path():
         raise OptionError(f"{name}: no such file")
     raise OptionError(
-        f"{name}: no such file here, and no bundled {suffix} instance of that name"
-        f"{did_you_mean(wanted, known)}"
+        f"{name}: no such file here, and no bundled {' or '.join(suffixes)} instance of that name"
+        f"{did_you_mean(given.stem if given.suffix in suffixes else given.name, known)}"
     )

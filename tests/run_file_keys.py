@@ -1,6 +1,6 @@
 """The keys of run files as a page of tables: ``python -m tests.run_file_keys`` writes it anew."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import NoneType
@@ -62,7 +62,7 @@ def _table(section: type[Any], known: list[Field[Any]]) -> str:
     rows = [
         (
             f"`{_key(one)}`",
-            _kind(hints[one.name]),
+            _words(choices()) if (choices := about_of(one).choices) else _kind(hints[one.name]),
             _default(one),
             about_of(one).help.split("  [")[0],
         )
@@ -107,7 +107,7 @@ def _default(one: Field[Any]) -> str:
 def _kind(hint: Any) -> str:
     origin, kinds = get_origin(hint), [k for k in get_args(hint) if k is not NoneType]
     if origin is Literal:
-        return ", ".join(f"`{literal(word)}`" for word in get_args(hint))
+        return _words(get_args(hint))
     if origin is tuple:
         return f"list of {_kind(kinds[0])}"
     if origin is Mapping:
@@ -115,6 +115,10 @@ def _kind(hint: Any) -> str:
     if origin is not None:
         return " or ".join(map(_kind, kinds))
     return {bool: "truth value", int: "whole number", float: "number"}.get(hint, "text")
+
+
+def _words(words: Iterable[str]) -> str:
+    return ", ".join(f"`{literal(word)}`" for word in words)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def run(options: Convert, output: Output) -> None:
     """Run the command."""
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
-    path = locate(options.source, ".bif")
+    path = locate(options.source, ".bif", ".csv")
     wanted, writers = suffix_of(output.path), _writers(path, options)
     if wanted not in writers:
         raise OptionError(

@@ -16,6 +16,7 @@ from exactlearn.commands.declare import (
     pairs,
     with_default,
 )
+from exactlearn.commands.registry_names import RegistryNames
 from exactlearn.commands.sections import (
     MOST_SMOOTHING,
     CompleteLearning,
@@ -30,7 +31,9 @@ from exactlearn.commands.sections import (
 )
 from exactlearn.errors import OptionError
 
-ModeName = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
+MODES = ("augmentation", "posterior", "mpe", "averaged", "multiple", "mode")
+"""Modes of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
+
 SizeName = Literal["effective", "representational"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
@@ -227,12 +230,13 @@ class Impute(Imputing):
     """
 
     source: str = argument("DATA.csv", reads=True, in_run="file")
-    mode: ModeName = option(
+    mode: str = option(
         "posterior",
+        choices=RegistryNames("imputation.methods", "METHODS", MODES),
         help="posterior: each cell's most probable state; averaged: the same by the mean over "
         "several networks; mpe: each row's most probable completion; "
         "augmentation: the completion that scores best with its network; multiple: several tables "
-        "drawn from the posterior; mode: the most frequent states.",
+        "drawn from the posterior; mode: the most frequent states; or a method of 'compare'.",
     )
     network: str | None = option(
         None, reads=True, metavar="NETWORK.bif", help="Network to use in place of learning one."

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -18,7 +18,8 @@ from exactlearn.errors import OptionError
 from exactlearn.formats.models import NETWORKS, read_network, write_model
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
-from exactlearn.imputation import Imputed, Imputer, Mode
+from exactlearn.imputation import MODES, Imputed, Imputer, Mode
+from exactlearn.imputation.methods import METHODS
 from exactlearn.instances import locate
 from exactlearn.reporting.report import (
     completion_record,
@@ -33,15 +34,23 @@ from exactlearn.reporting.report import (
 
 def run(options: Impute, output: Output) -> None:
     """Run the command."""
-    mode, train = options.mode, options.train
     _check(options, output)
+    complete = _by_network if options.mode in MODES else _by_method
+    answer = complete(options, output, monotonic())
+    _write(answer, output)
+    output.answer(answer.record, *_tables(answer.record))
+    leave(answer.record["status"])
+
+
+def _by_network(options: Impute, output: Output, begun: float) -> "_Answer":
+    """Complete the table by a network: a given one, or one that an imputer learns."""
+    mode, train = cast(Mode, options.mode), options.train
     given = None if options.network is None else read_network(locate(options.network, ".bif"))
     path = locate(options.source, ".csv")
     data = load(path, options) if given is None else load_for(path, options, given)
     require_table_names(output, data)
     learned_from = data if train is None else load(locate(train, ".csv"), options)
     output.detail(size_in_words(data))
-    begun = monotonic()
     with output.progress_display(mode) as display:
         how = learning(learned_from, options, display, options.missingness)
         imputer = Imputer(mode, how, given, options.draws).fit(learned_from)
@@ -50,13 +59,27 @@ def run(options: Impute, output: Output) -> None:
         data = load_for(path, options, imputer.network)
     if data.is_complete:
         output.note(f"{path.name}: no cell is missing, so the table stays as it is")
-    found = imputer.imputed(data)
-    answer = _Answer(
-        imputer.transform_all(data), imputer.network, _record(mode, data, found, begun)
-    )
-    _write(answer, output)
-    output.answer(answer.record, *_tables(answer.record))
-    leave(found.status)
+    record = _record(mode, data, imputer.imputed(data), begun)
+    return _Answer(imputer.transform_all(data), imputer.network, record)
+
+
+def _by_method(options: Impute, output: Output, begun: float) -> "_Answer":
+    """Complete the table by a method of the registry."""
+    path = locate(options.source, ".csv")
+    data = load(path, options)
+    require_table_names(output, data)
+    output.detail(size_in_words(data))
+    with output.progress_display(options.mode) as display:
+        found = METHODS[options.mode](data, learning(data, options, display))
+    if found.values is None and found.status == "interrupted":
+        raise KeyboardInterrupt
+    if found.values is None:
+        raise OptionError(
+            f"the time limit of {options.time_limit} s came before '{options.mode}' found any "
+            "values; give it more time, or choose another method"
+        )
+    record = _record(options.mode, data, found, begun)
+    return _Answer((data.complete(found.values),), found.network, record)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +87,7 @@ class _Answer:
     """The completed tables with what they come from."""
 
     tables: Sequence[Dataset]
-    network: BayesianNetwork
+    network: BayesianNetwork | None
     record: Mapping[str, Any]
 
 
@@ -72,9 +95,15 @@ def _check(options: Impute, output: Output) -> None:
     """Refuse, before any work is done, what does not go together."""
     if options.network is not None and options.train is not None:
         raise OptionError("--train: a given --network is not learned; leave one of the two out")
+    _check_method(options)
     if output.path is None or is_folder(output.path):
         return
     require_suffix(output.path, (*TABLES, ".json", ".bif"))
+    if options.mode not in MODES and suffix_of(output.path) in NETWORKS:
+        raise OptionError(
+            f"--output {output.path}: '{options.mode}' estimates no network; write the table or "
+            ".json"
+        )
     if options.mode == "averaged" and suffix_of(output.path) in NETWORKS:
         raise OptionError(
             f"--output {output.path}: 'averaged' has several networks; write the table or .json"
@@ -85,13 +114,28 @@ def _check(options: Impute, output: Output) -> None:
         )
 
 
-def _record(mode: Mode, data: Dataset, found: Imputed, begun: float) -> dict[str, Any]:
+def _check_method(options: Impute) -> None:
+    """Refuse, for a method of the registry, what is for an imputer that learns a network."""
+    unknown = {
+        "--network": options.network is not None,
+        "--train": options.train is not None,
+        "--missingness": options.missingness != "ignored",
+    }
+    for flag, is_given in unknown.items():
+        if is_given and options.mode not in MODES:
+            raise OptionError(
+                f"{flag}: '{options.mode}' completes a table from that table alone; leave it out, "
+                f"or choose one of {', '.join(MODES)}"
+            )
+
+
+def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str, Any]:
     assert found.values is not None
-    assert found.probabilities is not None
     completion = completion_record(data, found.values.tolist())
-    likely = found.probabilities[range(len(completion)), found.values].tolist()
-    for cell, probability in zip(completion, likely, strict=True):
-        cell["probability"] = probability
+    if found.probabilities is not None:
+        likely = found.probabilities[range(len(completion)), found.values].tolist()
+        for cell, probability in zip(completion, likely, strict=True):
+            cell["probability"] = probability
     return {
         "mode": mode,
         "status": found.status,
@@ -110,11 +154,12 @@ def _write(answer: _Answer, output: Output) -> None:
         path.mkdir(parents=True, exist_ok=True)
         _write_tables(answer.tables, path)
         write_json(answer.record, path / "result.json")
-        if answer.record["parents"] is not None:
+        if answer.network is not None and answer.record["parents"] is not None:
             write_model(answer.network, path / "network.bif")
     elif suffix_of(path) == ".json":
         write_json(answer.record, path)
     elif suffix_of(path) in NETWORKS:
+        assert answer.network is not None
         write_model(answer.network, path)
     else:
         write_dataset(answer.tables[0], path)
@@ -140,6 +185,10 @@ def _tables(record: Mapping[str, Any]) -> list[Any]:
     cells, left = shown_cells(record["completion"])
     if not cells:
         return [summary]
-    rows = ((str(c["row"]), c["variable"], c["value"], number(c["probability"])) for c in cells)
-    columns = ("row", "variable", "value", "probability")
-    return [summary, "", plain_table(columns, rows, right=("row", "probability")), *left]
+    columns = tuple(cells[0])
+    rows = (
+        (str(c["row"]), c["variable"], c["value"], *map(number, list(c.values())[3:]))
+        for c in cells
+    )
+    right = [column for column in columns if column in ("row", "probability")]
+    return [summary, "", plain_table(columns, rows, right=right), *left]

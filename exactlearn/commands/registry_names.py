@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,7 @@ class RegistryNames:
     module, registry
         Where in the package it is; at module level, a dictionary.
     before
-        Names that stand beside them.
+        Names that stand before them; one that the registry has, too, stands there only.
 
     Examples
     --------
@@ -34,8 +35,9 @@ class RegistryNames:
     def __call__(self) -> tuple[str, ...]:
         """Return the names in the order of the registry."""
         place = f"{__package__.rpartition('.')[0]}.{self.module}"
-        names = None if place in sys.modules else self._written()
-        return (*self.before, *(names or getattr(import_module(place), self.registry)))
+        names: Iterable[str] | None = None if place in sys.modules else self._written()
+        names = names or getattr(import_module(place), self.registry)
+        return tuple(dict.fromkeys((*self.before, *names)))
 
     def _written(self) -> list[str] | None:
         """Return the names in the source; ``None`` where some are computed."""

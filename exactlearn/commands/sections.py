@@ -12,7 +12,6 @@ from exactlearn.commands.declare import Declared, option, pairs, whole_numbers
 from exactlearn.commands.registry_names import RegistryNames
 from exactlearn.data import MANY, MISSING_SYMBOLS
 
-CriterionName = Literal["bdeu", "bic", "aic", "penalised"]
 LearnerName = Literal[
     "structural-em", "structural-em-hard", "exact", "branching", "gadget", "t-local", "mode"
 ]
@@ -71,7 +70,9 @@ class Reading(Declared):
 class Criterion(Declared):
     """Section ``[score]``: what is maximised."""
 
-    criterion: CriterionName = option("bdeu", help="Score to maximise.")
+    criterion: str = option(
+        "bdeu", choices=RegistryNames("scoring.scores", "CRITERIA"), help="Score to maximise."
+    )
     ess: float = option(1.0, help="Equivalent sample size of bdeu.")
     lambda_: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
     max_parents: int | Literal["none"] = option(

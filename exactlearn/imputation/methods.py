@@ -1,4 +1,4 @@
-"""The registry of imputation methods: what ``compare`` and ``reproduce`` complete tables with.
+"""The registry of imputation methods, by which ``impute``, ``compare`` and ``reproduce`` complete.
 
 A new method is one module with a function ``impute(dataset, how) -> Imputed`` and one entry here.
 """
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from exactlearn.augmentation import METHODS as AUGMENTATION
 from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer, Mode
@@ -72,7 +71,11 @@ _imputer = partial(Method, needs_scikit_learn=True)
 _classifier = partial(Method, classifies=True, needs_scikit_learn=True)
 
 METHODS: dict[str, Method] = {
-    **{name: _network(partial(_by_augmentation, name)) for name in AUGMENTATION},
+    "branching": _network(partial(_by_augmentation, "branching")),
+    "exact": _network(partial(_by_augmentation, "exact")),
+    "gadget": _network(partial(_by_augmentation, "gadget")),
+    "t-local": _network(partial(_by_augmentation, "t-local")),
+    "mode": _network(partial(_by_augmentation, "mode")),
     "structural-em": _network(partial(_by_structural_em, "structural-em")),
     "structural-em-hard": _network(partial(_by_structural_em, "structural-em-hard")),
     "posterior": _network(partial(_by_network, "posterior")),

@@ -181,8 +181,26 @@ class PenalisedLikelihood(_Likelihood):
         return self.lambda_ * q * (r - 1)
 
 
+def _penalised(ess: float, lambda_: float | None) -> Score:
+    if lambda_ is None:
+        raise OptionError("score 'penalised' needs lambda, a number between 0 and 1")
+    return PenalisedLikelihood(lambda_)
+
+
+CRITERIA: dict[str, Callable[[float, float | None], Score]] = {
+    "bdeu": lambda ess, lambda_: BDeu(ess),
+    "bic": lambda ess, lambda_: BIC(),
+    "aic": lambda ess, lambda_: AIC(),
+    "penalised": _penalised,
+}
+"""The registry of scores with a name, such as that of the option ``--criterion``.
+
+Each function returns a score for an equivalent sample size and a trade-off (``None``: not given).
+"""
+
+
 def parse_score(name: str, *, ess: float = 1.0, lambda_: float | None = None) -> Score:
-    """Return the score of a name: ``bdeu``, ``bic``, ``aic`` or ``penalised``.
+    """Return the score of a name in :data:`CRITERIA`, such as ``bdeu`` or ``bic``.
 
     Parameters
     ----------
@@ -203,18 +221,10 @@ def parse_score(name: str, *, ess: float = 1.0, lambda_: float | None = None) ->
     >>> parse_score("bdeu", ess=10)
     BDeu(ess=10)
     """
-    match name.lower():
-        case "bdeu":
-            return BDeu(ess)
-        case "bic":
-            return BIC()
-        case "aic":
-            return AIC()
-        case "penalised":
-            if lambda_ is None:
-                raise OptionError("score 'penalised' needs lambda, a number between 0 and 1")
-            return PenalisedLikelihood(lambda_)
-    raise OptionError(f"unknown score {name!r}; expected one of bdeu, bic, aic, penalised")
+    known = CRITERIA.get(name.lower())
+    if known is None:
+        raise OptionError(f"unknown score {name!r}; expected one of {', '.join(CRITERIA)}")
+    return known(ess, lambda_)
 
 
 def as_score(value: Any, name: str = "score") -> Score:

@@ -451,6 +451,8 @@ def test_convert_draws_and_compiles(tmp_path):
     assert (tmp_path / "c.dot").read_text().count("label") >= 5
     run("convert", folder() / "asia-mnar.csv", "-o", tmp_path / "a.tsv.gz")
     assert len(read_dataset(tmp_path / "a.tsv.gz").missing_cells) == 16
+    run("convert", "asia-mnar", "-o", tmp_path / "b.tsv.gz")
+    assert (tmp_path / "b.tsv.gz").read_bytes() == (tmp_path / "a.tsv.gz").read_bytes()
     run("convert", tmp_path / "c.pdg.json", "-o", tmp_path / "c.pdg.json.gz")
     run("convert", tmp_path / "c.pdg.json.gz", "-o", tmp_path / "again.dot")
     assert (tmp_path / "again.dot").read_bytes() == (tmp_path / "c.dot").read_bytes()

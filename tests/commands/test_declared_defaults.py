@@ -23,7 +23,7 @@ LEARNING = imputation.Learning()
 
 def test_names():
     assert tuple(METHODS) == declarations.COMPARED
-    assert get_args(imputation.Mode) == get_args(declarations.ModeName)
+    assert declarations.MODES == imputation.MODES
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
     assert get_args(declarations.SizeName) == SIZES

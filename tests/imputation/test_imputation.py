@@ -22,7 +22,7 @@ from exactlearn.imputation.learning import (
     independent,
     learned,
 )
-from exactlearn.imputation.methods import METHODS
+from exactlearn.imputation.methods import METHODS, Method
 from exactlearn.imputation.scikit_learn import class_variable
 from exactlearn.reproduce.imputers import imputers
 from exactlearn.scoring.scores import BDeu
@@ -421,6 +421,26 @@ class TestCommand:
             (row, holes.names[v]) for row, v in holes.missing_cells.tolist()
         ]
         assert all(0 < c["probability"] <= 1 for c in record["completion"])
+
+    def test_a_method_of_the_registry_is_a_mode(self, tables, tmp_path, monkeypatch):
+        def impute(dataset, how):
+            if how.time_limit == 0:
+                return Imputed(values=None, status="feasible")
+            values = np.arange(len(dataset.missing_cells)) % 2
+            return Imputed(values=values, status="feasible" if how.time_limit else "heuristic")
+
+        monkeypatch.setitem(METHODS, "own", Method(impute))
+        words = ("impute", tables / "holes.csv", "--mode", "own")
+        record = run_json(*words, "--time-limit", 9, "-o", tmp_path / "x.csv", status=3)
+        assert (record["mode"], record["status"], record["score"]) == ("own", "feasible", None)
+        assert all(set(c) == {"row", "variable", "value"} for c in record["completion"])
+        assert read_dataset(tmp_path / "x.csv").is_complete
+        run(*words, "-o", tmp_path / "all")
+        assert {p.name for p in (tmp_path / "all").iterdir()} == {"completed.csv", "result.json"}
+        assert "came before 'own' found any" in fails(*words, "--time-limit", 0)
+        assert "estimates no network" in fails(*words, "-o", tmp_path / "x.bif")
+        for refused in (("--network", "cancer"), ("--train", "x"), ("--missingness", "learned")):
+            assert f"{refused[0]}: 'own' completes" in fails(*words, *refused)
 
     def test_missingness_is_learned_where_that_is_asked(self, tables):
         words = ("impute", tables / "holes.csv", *FEW, "--missingness", "learned")
