@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     FamilyTable,
     IncompleteRows,
@@ -224,14 +224,14 @@ def place_rows(
             root = min(root, bound) if nodes == 1 else root
             if k == n and bound > best:
                 best = bound
-                found[:] = at
+                overwrite(found, at)
             if bound <= best + ROUNDING * abs(best):
                 k -= 1
                 continue
             if looked[0] > most_looks:
                 if best == -np.inf:
                     best = score + added[k] + _place_at_once(family, table, incomplete, k, at)
-                    found[:] = at
+                    overwrite(found, at)
                 left_open = root
                 break
             if nodes > most_nodes and best > -np.inf:

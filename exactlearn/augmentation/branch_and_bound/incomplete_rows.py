@@ -181,7 +181,7 @@ def _last_alike(
     First and last cell, numbers below ``size``, tell the others.
     """
     n = len(weights)
-    ends = np.empty(n, np.int64)
+    ends = np.empty(n)  # whole numbers, in floating point as the weights: one sort is compiled
     for k in range(n):
         ends[k] = cells[first[k]] * size + cells[first[k + 1] - 1]
     order = np.argsort(weights, kind="mergesort")
