@@ -38,11 +38,14 @@ other state of a missing cell would lose.
 from exactlearn.augmentation.augment import METHODS, augment, check, gadget_problem
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Unproven
+from exactlearn.augmentation.parameters import BranchingParameters, ClimbingParameters
 from exactlearn.augmentation.result import Augmentation
 
 __all__ = [
     "METHODS",
     "Augmentation",
+    "BranchingParameters",
+    "ClimbingParameters",
     "FamilyRules",
     "Unproven",
     "augment",

@@ -17,6 +17,7 @@ from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Solution
 from exactlearn.augmentation.local_search.hill_climber import augment_local, augment_mode
 from exactlearn.augmentation.local_search.neighbourhood import better_solution
+from exactlearn.augmentation.parameters import BranchingParameters, ClimbingParameters
 from exactlearn.augmentation.result import Augmentation
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
@@ -53,6 +54,8 @@ def augment(
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
     start: Sequence[int] | NDArray[np.integer] | None = None,
+    climbing: ClimbingParameters | None = None,
+    branching: BranchingParameters | None = None,
     on_event: OnEvent | None = None,
 ) -> Augmentation:
     """Find a DAG and a completion of the missing cells with the highest score together.
@@ -88,6 +91,8 @@ def augment(
     start
         A state index for each missing cell, in the order of ``Dataset.missing_cells``, that the
         climber begins with.
+    climbing, branching
+        Tuning constants other than the default ones.
     on_event
         Called with every improvement; its values are the states of the missing cells.
 
@@ -110,7 +115,18 @@ def augment(
     if max_parents < 0:
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task = Task(dataset, score, rules, solver, seed, _matching(start, dataset), t, starts)
+    task = Task(
+        dataset,
+        score,
+        rules,
+        solver,
+        seed,
+        _matching(start, dataset),
+        t,
+        starts,
+        climbing or ClimbingParameters(),
+        branching or BranchingParameters(),
+    )
     with Incumbent(time_limit, on_event).running() as incumbent:
         result = METHODS[method](task, incumbent)
     result.check_score(dataset, score, rules)
@@ -174,16 +190,19 @@ def check(augmentation: Augmentation, dataset: Dataset, score: Score, rules: Fam
     ------
     CheckError
         When :meth:`Augmentation.check_score` does, or when ``t-local`` is claimed and a better
-        solution lies within distance ``t``.
+        solution lies within distance ``t``, or none could be excluded.
     """
     augmentation.check_score(dataset, score, rules)
     if augmentation.status != "t-local" or augmentation.parents is None:
         return
     assert augmentation.t is not None
     solution = Solution(augmentation.parents, augmentation.values, augmentation.score)
-    better = better_solution(Task(dataset, score, rules), Incumbent(), solution, augmentation.t)
+    control = Incumbent()
+    better = better_solution(Task(dataset, score, rules), control, solution, augmentation.t)
     if better is not None:
         raise CheckError(
             f"a solution within distance {augmentation.t} scores {better.score!r}, more than "
             f"{augmentation.score!r}"
         )
+    if control.is_over:
+        raise CheckError(f"t-local optimality with t = {augmentation.t} could not be confirmed")

@@ -40,12 +40,6 @@ from exactlearn.scoring.properties import Properties, is_convex, properties
 from exactlearn.scoring.scores import Counts, Score, size_penalty
 from exactlearn.solvers import Problem, Result, solve
 
-STARTS = 3
-"""Most starts of the climber that finds the first incumbent."""
-
-CLIMBING = 0.6
-"""Share of a time limit after which climbs leave the rest to bounds."""
-
 _Outcome = tuple[AugmentationStatus, str]
 _Search = Callable[[Task, Incumbent], _Outcome]
 _Take = Callable[[tuple[tuple[int, ...], ...], tuple[int, ...]], None]
@@ -148,14 +142,14 @@ def _begin(task: Task, incumbent: Incumbent) -> _Outcome | None:
     if _properties(task).falls:
         incumbent.prove_families(bounds_without_rows(task))
         incumbent.prove_families(bounds_by_complete_rows(task, incumbent))
-    with incumbent.hurried(CLIMBING):
+    with incumbent.hurried(task.branching.climbing):
         _climb(task, incumbent, None)
     return _unbegun(task, incumbent) if incumbent.is_over else None
 
 
 def _climb(task: Task, incumbent: Incumbent, t: int | None) -> bool:
     """Climb from a few starts; return whether the climbs were finished."""
-    best = best_climb(task, incumbent, min(task.starts, STARTS), t)
+    best = best_climb(task, incumbent, min(task.starts, task.branching.starts), t)
     if best is not None:
         incumbent.confirm(best)
     return best is not None

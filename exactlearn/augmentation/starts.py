@@ -84,13 +84,6 @@ def positions(parents: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     return position
 
 
-BUDGET = 10**6
-"""Iteration budget of the search for a first DAG: candidates looked at, about."""
-
-ROUNDS = 20
-"""Most networks that a start is fitted to; nearly all completions stay earlier."""
-
-
 @dataclass(frozen=True, eq=False)
 class Start:
     """A completion to begin with, or one that leads there.
@@ -153,7 +146,9 @@ def fitted_completion(
     """
     problem = task.families(values, control=control)
     problem.require_feasible()
-    parents, _ = heuristic_network(problem, None, budget=BUDGET, perturbations=1, seed=task.seed)
+    parents, _ = heuristic_network(
+        problem, None, budget=task.climbing.fitted_budget, perturbations=1, seed=task.seed
+    )
     if not control.goes_on():
         return values
     network = fit_complete(task.dataset.complete(values), parents)
@@ -173,7 +168,11 @@ def hard_em_completion(
         Keeps the clock.
     """
     seen: set[bytes] = set()
-    while len(seen) < ROUNDS and values.tobytes() not in seen and not incumbent.out_of_time:
+    while (
+        len(seen) < task.climbing.fitted_rounds
+        and values.tobytes() not in seen
+        and not incumbent.out_of_time
+    ):
         seen.add(values.tobytes())
         values = fitted_completion(task, values, incumbent)
     return values

@@ -1,6 +1,6 @@
 """The task of an augmentation, and its table with equal rows merged."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
+from exactlearn.augmentation.parameters import BranchingParameters, ClimbingParameters
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
@@ -37,6 +38,8 @@ class Task:
         A completion that the first climb begins with, or ``None``.
     t, starts
         Radius and number of starts of the hill-climber.
+    climbing, branching
+        Tuning constants.
     """
 
     dataset: Dataset
@@ -47,6 +50,8 @@ class Task:
     start: NDArray[np.int64] | None = None
     t: int = 1
     starts: int = 10
+    climbing: ClimbingParameters = field(default_factory=ClimbingParameters)
+    branching: BranchingParameters = field(default_factory=BranchingParameters)
 
     @cached_property
     def tables(self) -> TermTables:

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from exactlearn.augmentation import METHODS, FamilyRules, augment, check, gadget_problem
-from exactlearn.augmentation.branch_and_bound import search as branching
 from exactlearn.augmentation.enumeration.gadget import penalty
 from exactlearn.augmentation.incumbent import Incumbent, Solution, total_score
+from exactlearn.augmentation.local_search import move_search
 from exactlearn.augmentation.local_search.hill_climber import best_climb, climb
+from exactlearn.augmentation.parameters import BranchingParameters
 from exactlearn.augmentation.starts import fitted_completion, mode_completion, starting_completions
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import CheckError, InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
+from exactlearn.solvers.decision import Decision
+from exactlearn.solvers.lp.root import CuttingPlanes
 from tests.augmentation_oracle import best_per_completion, random_table
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
@@ -45,29 +48,23 @@ def run(data, score, rules, method, **options):
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_exact_methods_equal_brute_force(seed, monkeypatch):
-    descend_on_every_third(seed, monkeypatch)
+def test_exact_methods_equal_brute_force(seed):
     require_brute_force(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1600))
-def test_exact_methods_equal_brute_force_on_many_tables(seed, monkeypatch):
-    descend_on_every_third(seed, monkeypatch)
+def test_exact_methods_equal_brute_force_on_many_tables(seed):
     require_brute_force(seed)
-
-
-def descend_on_every_third(seed, monkeypatch):
-    """Let the tables of some seeds be solved as tables with many missing cells are."""
-    if seed % 3 == 0:
-        monkeypatch.setattr(branching, "MANY_CELLS", 1)
 
 
 def require_brute_force(seed):
     data, score, rules = random_case(seed)
+    # every third table is solved as those with many missing cells are
+    branching = BranchingParameters(many_cells=100 if seed % 3 else 1)
     best = max(best_per_completion(data, score, rules).values())
     for method in ("exact", "branching", "gadget"):
-        result = run(data, score, rules, method)
+        result = run(data, score, rules, method, branching=branching)
         assert result.status == "optimal"
         assert result.score == pytest.approx(best, abs=1e-7)
         assert result.bound == pytest.approx(best, abs=1e-7)
@@ -113,6 +110,18 @@ def test_a_check_finds_a_solution_that_is_not_locally_optimal():
     claim = replace(result, values=worst, parents=exact.parents, score=exact.score, t=1)
     with pytest.raises(CheckError, match="within distance 1 scores"):
         check(claim, data, score, FamilyRules(rules.max_parents))
+
+
+def test_a_check_that_a_solver_cannot_end_is_no_confirmation(monkeypatch):
+    data, score, rules = random_case(3)
+    result = run(data, score, rules, "t-local")
+    claimed = replace(result, status="t-local", t=1)
+    check(claimed, data, score, rules)
+    unknown = Decision(None, proven=False, nodes=0)
+    monkeypatch.setattr(move_search, "best_above", lambda *args, **options: unknown)
+    monkeypatch.setattr(CuttingPlanes, "step", lambda planes: False)
+    with pytest.raises(CheckError, match="could not be confirmed"):
+        check(claimed, data, score, rules)
 
 
 def test_a_check_finds_a_wrong_score_and_a_broken_rule():

@@ -28,7 +28,8 @@ from exactlearn.augmentation.local_search.set_families import (
     rewarded,
 )
 from exactlearn.augmentation.local_search.tabulation import table_cells
-from exactlearn.augmentation.local_search.threshold_query import WEIGHTS, refuting_weight, tightened
+from exactlearn.augmentation.local_search.threshold_query import refuting_weight, tightened
+from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
 from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
@@ -44,6 +45,9 @@ from tests.augmentation_oracle import best_per_completion, random_table
 from tests.interrupts import press_ctrl_c
 
 SCORES = [BDeu(1.0), BIC(), BDeu(5.0), AIC(), PenalisedLikelihood(0.7)]
+
+LOOSE = ClimbingParameters(rounds=0, most_rounds=0)
+"""Relaxations are loose: many moves are looked at together, not one after the other."""
 
 
 def case(seed, *, n=4, rows=12, cells=5, weighted=False):
@@ -220,8 +224,6 @@ def test_groups_take_each_move_once_and_stay_below_their_limit(seed):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("looks", [0, 1, 2])
 def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
-    if seed % 2:
-        loosen(monkeypatch)
     t = 1 + seed % 3 // 2
     begun = []
 
@@ -240,7 +242,8 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
     monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", prove)
     _, data, _, score, rules = case(seed, rows=14, cells=5)
     options = {"max_parents": rules.max_parents, "forbidden": rules.forbidden}
-    result = augment(data, score, method="t-local", t=t, starts=1, **options)
+    climbing = LOOSE if seed % 2 else ClimbingParameters()
+    result = augment(data, score, method="t-local", t=t, starts=1, climbing=climbing, **options)
     left = result.unproven
     if left is None:
         assert result.status == "t-local"
@@ -261,10 +264,10 @@ def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatc
     def stop(near, *args):
         near.incumbent.expire()
 
-    loosen(monkeypatch)
     monkeypatch.setattr(neighbourhood.Neighbourhood, "_proven", stop)
     _, data, _, score, rules = case(1, rows=14, cells=5)
-    result = augment(data, score, method="t-local", max_parents=rules.max_parents, starts=1)
+    options = {"max_parents": rules.max_parents, "starts": 1, "climbing": LOOSE}
+    result = augment(data, score, method="t-local", **options)
     left = result.unproven
     assert left is not None
     assert left.of > 0
@@ -273,21 +276,13 @@ def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatc
     assert left.message in result.message
 
 
-def loosen(monkeypatch):
-    """Let relaxations be loose: many moves are looked at together, not one after the other."""
-    monkeypatch.setattr(neighbourhood, "ROUNDS", 0)
-    monkeypatch.setattr(neighbourhood, "MOST_ROUNDS", 0)
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("t", [1, 2, 3])
-def test_t_local_claims_hold_for_all_completions_and_dags(seed, t, monkeypatch):
-    if (seed + t) % 2:
-        loosen(monkeypatch)
+def test_t_local_claims_hold_for_all_completions_and_dags(seed, t):
     _, data, _, score, rules = case(seed, rows=14, cells=5)
     result = augment(
         data, score, method="t-local", t=t, starts=1, max_parents=rules.max_parents,
-        forbidden=rules.forbidden,
+        forbidden=rules.forbidden, climbing=LOOSE if (seed + t) % 2 else ClimbingParameters(),
     )  # fmt: skip
     assert result.status in ("t-local", "optimal")
     best = best_per_completion(data, score, rules)
@@ -329,8 +324,10 @@ def test_an_envelope_leaves_room_for_every_solution_after_one_of_its_moves(seed,
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("distance", [1, 2])
 def test_a_proven_dag_leaves_every_better_solution_whatever_its_weight(seed, distance, monkeypatch):
-    def lowest(gains, losses, first, gap, beyond):
-        return min((w for w in WEIGHTS if w > beyond), default=1.0)
+    weights = ClimbingParameters().weights
+
+    def lowest(gains, losses, first, gap, tuning, beyond):
+        return min((w for w in weights if w > beyond), default=1.0)
 
     monkeypatch.setattr(move_search, "best_weight", lowest)
     _, data, values, score, rules = case(seed, cells=4, rows=30)
@@ -349,7 +346,7 @@ def test_a_proven_dag_leaves_every_better_solution_whatever_its_weight(seed, dis
                 after.append(best[tuple(store.values.tolist())])
         group = (Moves(*moves),)
         scores = search.after(group)
-        for weight in WEIGHTS if max(after) > solution.target else ():
+        for weight in weights if max(after) > solution.target else ():
             query = search.promising(scores, weight)
             assert query is not None
             assert solve(query.problem).score > query.target

@@ -1,6 +1,6 @@
 """All families of an incomplete table, with bounds on their scores under any completion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -12,6 +12,7 @@ from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
 from exactlearn.augmentation.families import FamilyTerms, parent_sets
+from exactlearn.augmentation.parameters import BranchingParameters
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError
 from exactlearn.scoring.candidates import n_families
@@ -43,6 +44,8 @@ class IncompleteFamilies:
         What their scores are made of.
     control
         When its search is over, families are left without a bound.
+    tuning
+        Tuning constants of the search.
     """
 
     names: tuple[str, ...]
@@ -50,6 +53,7 @@ class IncompleteFamilies:
     members: NDArray[np.int32]
     terms: FamilyTerms
     control: SearchControl = UNLIMITED
+    tuning: BranchingParameters = field(default_factory=BranchingParameters)
 
     @classmethod
     def of(cls, task: Task, control: SearchControl = UNLIMITED) -> "IncompleteFamilies":
@@ -75,7 +79,7 @@ class IncompleteFamilies:
         children = np.repeat(np.arange(n, dtype=np.int32), [len(own) for own in lists])
         sizes = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
         terms = FamilyTerms.of(task.tables, sizes, dataset.cardinalities[children])
-        return cls(dataset.names, children, members, terms, control)
+        return cls(dataset.names, children, members, terms, control, task.branching)
 
     def __len__(self) -> int:  # noqa: D105
         return len(self.child)
@@ -117,7 +121,8 @@ class IncompleteFamilies:
     def take(self, keep: NDArray[np.bool_]) -> "IncompleteFamilies":
         """Return some of the families, shape (m,); every child must keep one."""
         child, members = self.child[keep], self.members[keep]
-        return IncompleteFamilies(self.names, child, members, self.terms.take(keep), self.control)
+        terms = self.terms.take(keep)
+        return replace(self, child=child, members=members, terms=terms)
 
     @cached_property
     def flat(self) -> Families:

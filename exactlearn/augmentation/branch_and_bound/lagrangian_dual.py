@@ -35,24 +35,6 @@ from exactlearn.augmentation.branch_and_bound.restricted_master import Restricte
 from exactlearn.solvers.lp.multipliers import Meeting, Multipliers
 from exactlearn.solvers.lp.relaxation import best_candidates
 
-MOST_ROUNDS = 200
-"""Linear programs that are solved for one node."""
-
-ENTERING = 5
-"""Local completions of each child that enter between two linear programs."""
-
-LEAST_REDUCED_COST = 1e-7
-"""Reduced cost from which a local completion enters."""
-
-SMOOTHING = 0.5
-"""Most weight of the best multipliers so far in the next ones: duals alone jump about."""
-
-JOINING = 0.7
-"""Share of the gap below which the linear program's lead must be before sink links are sought."""
-
-LEAST_GAIN = 0.1
-"""Share of the gap that is worth going on for."""
-
 
 @dataclass(frozen=True, eq=False)
 class DualBound:
@@ -80,7 +62,7 @@ def solve_dual(
     target: float,
     on_bound: Callable[[float], None] = lambda bound: None,
     *,
-    stall_limit: int = 10,
+    stall_limit: int | None = None,
 ) -> DualBound | None:
     """Find multipliers with a low bound by column generation; the relaxation then has them.
 
@@ -99,9 +81,10 @@ def solve_dual(
     on_bound
         Called each round with the bound so far.
     stall_limit
-        Rounds in which a tenth of the gap must be closed.
+        Rounds in which a share of the gap must be closed, other than the tuning constant.
     """
-    control = relaxation.families.control
+    control, tuning = relaxation.families.control, relaxation.families.tuning
+    stall_limit = stall_limit or tuning.stall_limit
     master.restrict(relaxation)
     best, best_cell_multipliers = (
         relaxation.adjusted(multipliers).total,
@@ -114,8 +97,10 @@ def solve_dual(
         if solved is None:
             return None
         entered = False
-        closed = 1.0 - min(1.0, (best - solved.optimum) / max(best - target, LEAST_REDUCED_COST))
-        weight = SMOOTHING * max(0.0, closed)
+        closed = 1.0 - min(
+            1.0, (best - solved.optimum) / max(best - target, tuning.least_reduced_cost)
+        )
+        weight = tuning.smoothing * max(0.0, closed)
         for cell_multipliers in (
             best_cell_multipliers.blend(solved.cell_multipliers, weight),
             solved.cell_multipliers,
@@ -135,14 +120,22 @@ def solve_dual(
         master.add_clusters(found)
         lead = best - solved.optimum
         joined = (
-            master.add_sink_links(solved) if lead < JOINING * (best - target) or not entered else 0
+            master.add_sink_links(solved)
+            if lead < tuning.joining * (best - target) or not entered
+            else 0
         )
         trace.append(best)
-        if best <= target or not (entered or len(found) or joined) or len(trace) > MOST_ROUNDS:
+        if (
+            best <= target
+            or not (entered or len(found) or joined)
+            or len(trace) > tuning.most_rounds
+        ):
             break
-        if not len(found) and not joined and lead < LEAST_GAIN * (best - target):
+        if not len(found) and not joined and lead < tuning.least_gain * (best - target):
             break
-        if len(trace) > stall_limit and trace[-stall_limit] - best < LEAST_GAIN * (best - target):
+        if len(trace) > stall_limit and trace[-stall_limit] - best < tuning.least_gain * (
+            best - target
+        ):
             break
     relaxation.set_multipliers(best_cell_multipliers)
     return DualBound(best, multipliers, solved.shares)
@@ -155,24 +148,15 @@ def _enter(
 
     Return whether there is any.
     """
-    entered = False
-    for number in best_candidates(relaxation.families.first, adjusted.scores, ENTERING).tolist():
+    entered, tuning = False, relaxation.families.tuning
+    first = relaxation.families.first
+    for number in best_candidates(first, adjusted.scores, tuning.entering).tolist():
         completion = relaxation.best_completion(number)
-        if master.reduced_cost(completion, solved) > LEAST_REDUCED_COST:
+        if master.reduced_cost(completion, solved) > tuning.least_reduced_cost:
             entered |= master.add(completion)
         if not relaxation.families.control.goes_on():
             break
     return entered
-
-
-FIRST_STEP, LAST_STEP = 0.2, 0.003
-"""Nats that a multiplier moves at most in the first and in the last step."""
-
-MEMORY = 20
-"""Steps over which local completions are averaged, and after which clusters are separated."""
-
-NEGLIGIBLE = 1e-3
-"""Average below which a family is taken for not chosen."""
 
 
 class _Ascent:
@@ -225,7 +209,8 @@ class SubgradientMethod:
         self._meeting = self._meet()
         self._scale = cells.weights[cells.rows][:, None]
         self._chosen = np.zeros(len(relaxation.families))
-        self._recent: deque[tuple[LocalCompletion, ...]] = deque(maxlen=MEMORY)
+        self._tuning = relaxation.families.tuning
+        self._recent: deque[tuple[LocalCompletion, ...]] = deque(maxlen=self._tuning.memory)
         self._best, self._best_at = inf, (cell_multipliers, multipliers)
 
     def step(self, size: float) -> float:
@@ -244,8 +229,8 @@ class SubgradientMethod:
         self._child.move(slopes.child, size * self._scale)
         self._sink.move(slopes.sink, size * self._scale)
         self._weights.move(clusters.counts - master.met(tops).sum(axis=1), size)
-        self._chosen *= 1.0 - 1.0 / MEMORY
-        self._chosen[tops] += 1.0 / MEMORY
+        self._chosen *= 1.0 - 1.0 / self._tuning.memory
+        self._chosen[tops] += 1.0 / self._tuning.memory
         self._recent.append(completions)
         return self._best
 
@@ -271,7 +256,7 @@ class SubgradientMethod:
 
     def separate(self) -> None:
         """Add the clusters that the average of the last selections violates."""
-        average = np.where(self._chosen > NEGLIGIBLE, self._chosen, 0.0)
+        average = np.where(self._chosen > self._tuning.negligible, self._chosen, 0.0)
         violated = self._master.violated(self._optimism.families.support(average))
         self._master.add_clusters(violated)
         self._weights.extend(len(violated))
@@ -319,12 +304,13 @@ def subgradient_method(
     Multipliers
         Those of the clusters.
     """
-    method = SubgradientMethod(master, relaxation, multipliers)
+    method, tuning = SubgradientMethod(master, relaxation, multipliers), relaxation.families.tuning
+    ratio = tuning.last_step / tuning.first_step
     for k in range(steps):
-        best = method.step(FIRST_STEP * (LAST_STEP / FIRST_STEP) ** (k / steps))
+        best = method.step(tuning.first_step * ratio ** (k / steps))
         on_bound(best)
         if best <= target or not relaxation.families.control.goes_on():
             break
-        if k % MEMORY == MEMORY - 1:
+        if k % tuning.memory == tuning.memory - 1:
             method.separate()
     return method.end()

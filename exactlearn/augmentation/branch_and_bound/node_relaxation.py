@@ -67,10 +67,6 @@ class Adjusted:
     total: float
 
 
-AT_ONCE = 8
-"""Families of a child that are bounded anew together with its best."""
-
-
 @dataclass(eq=False)
 class NodeRelaxation:
     """Upper bounds of all families under the completions that a node allows.
@@ -214,9 +210,7 @@ class NodeRelaxation:
         self.upper[which] = np.minimum(self.upper[which], found)
         self.fresh[which] = True
 
-    def freshen(
-        self, adjusted: NDArray[np.float64], children: Sequence[int], at_once: int = AT_ONCE
-    ) -> None:
+    def freshen(self, adjusted: NDArray[np.float64], children: Sequence[int], at_once: int) -> None:
         """Renew the bounds of the best families of some children, by their adjusted bounds."""
         first, stale = self.families.first, []
         for child in children:
@@ -247,7 +241,7 @@ class NodeRelaxation:
             if not len(stale):
                 best = scores[tops]
                 return Adjusted(scores, best, multipliers.total_of(best) + self.lagrangian_constant)
-            self.freshen(scores, stale.tolist())
+            self.freshen(scores, stale.tolist(), self.families.tuning.at_once)
 
     def completion_with(self, number: int, values: NDArray[np.int64]) -> LocalCompletion:
         """Return a family's local completion with some states of all cells, shape (cells,)."""

@@ -33,9 +33,6 @@ from exactlearn.solvers.lp.separation import FEW, counted_clusters, violated_clu
 Link = tuple[int, int, int]
 """A variable, or a set of others, a missing cell and a state."""
 
-LEAST_VIOLATION = 1e-3
-"""Violation from which a sink link enters."""
-
 
 class SinkLinks:
     """Rows of links that keep all who are the sink of one set below the state of a missing cell.
@@ -83,7 +80,6 @@ class SinkLinks:
         completions: Sequence[LocalCompletion],
         chosen: NDArray[np.float64],
         shares: NDArray[np.float64],
-        most: int,
     ) -> list[Link]:
         """Return the new links that a solution violates most.
 
@@ -93,16 +89,14 @@ class SinkLinks:
             The local completions and the value of each in the solution, shape (completions,).
         shares
             Share of each state of each missing cell, shape (cells, states).
-        most
-            Most links to return.
         """
-        mass = np.zeros((len(self), *shares.shape))
-        for k in np.flatnonzero(chosen > LEAST_VIOLATION).tolist():
+        tuning, mass = self._families.tuning, np.zeros((len(self), *shares.shape))
+        for k in np.flatnonzero(chosen > tuning.least_violation).tolist():
             mass[tuple(self.sink_terms(completions[k]))] += chosen[k]
         excess = mass - shares
         excess[tuple(np.array(list(self.rows), np.int64).reshape(-1, 3).T)] = 0.0
-        worst = np.argsort(-excess, axis=None, kind="stable")[:most]
-        worst = worst[excess.flat[worst] > LEAST_VIOLATION]
+        worst = np.argsort(-excess, axis=None, kind="stable")[: tuning.most_sinks]
+        worst = worst[excess.flat[worst] > tuning.least_violation]
         s, cell, state = (part.tolist() for part in np.unravel_index(worst, excess.shape))
         return list(zip(s, cell, state, strict=True))
 
@@ -119,13 +113,6 @@ class SinkLinks:
         """Return those of some local completions whose families are the sink of a link's set."""
         members = self.members(link)
         return [k for k in numbers if self._families.has[completions[k].number][members].all()]
-
-
-MOST_CLUSTERS = 20
-"""Clusters that enter between two linear programs."""
-
-MOST_SINKS = 200
-"""Sink links that enter between two linear programs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,11 +253,11 @@ class RestrictedMaster:
 
     def violated(self, support: Support) -> Counted:
         """Return clusters that a solution violates."""
-        n = self.families.n_variables
-        plain = violated_clusters(support, n, MOST_CLUSTERS)
+        n, most = self.families.n_variables, self.families.tuning.most_clusters
+        plain = violated_clusters(support, n, most)
         if len(plain) >= FEW:
             return Counted.of(plain)
-        return Counted.join(Counted.of(plain), counted_clusters(support, n, MOST_CLUSTERS))
+        return Counted.join(Counted.of(plain), counted_clusters(support, n, most))
 
     def met(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which clusters some families satisfy, shape (clusters, families)."""
@@ -282,7 +269,7 @@ class RestrictedMaster:
 
     def add_sink_links(self, solved: Solved) -> int:
         """Add the sink links that a solution violates most; return their number."""
-        links = self.sinks.violated(self._completions, solved.chosen, solved.shares, MOST_SINKS)
+        links = self.sinks.violated(self._completions, solved.chosen, solved.shares)
         for link in links:
             self._add_sink(link)
         return len(links)

@@ -25,7 +25,6 @@ from exactlearn.augmentation.branch_and_bound.lagrangian_dual import (
 )
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
 from exactlearn.augmentation.branch_and_bound.node_relaxation import (
-    AT_ONCE,
     LocalCompletion,
     NodeRelaxation,
 )
@@ -37,21 +36,6 @@ from exactlearn.augmentation.task import Task
 from exactlearn.solvers.enumeration.networks import enumerate_networks
 from exactlearn.solvers.lp.multipliers import Multipliers, reaching
 from exactlearn.solvers.lp.root import cluster_multipliers
-
-STALL_LIMIT = 60
-"""Rounds at the root in which the restricted master must close a tenth of the gap."""
-
-MANY_CELLS, STEPS = 100, 12
-"""Missing cells from which on the subgradient method comes first, and its steps for each cell.
-
-With fewer missing cells, linear programs find the best multipliers sooner.
-"""
-
-FRACTIONAL = 0.2
-"""Share of a missing cell's other states from which on the linear program is fractional there."""
-
-FIRST_NODE_BUDGET, NODE_BUDGET = 20, 8_000
-"""Nodes spent on a family's bound: on all families once, then where it matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +146,14 @@ def _root(
     incumbent = pool.incumbent
     families = IncompleteFamilies.of(task, incumbent)
     relaxation = NodeRelaxation.of(
-        families, MissingCells.of(task.dataset), FIRST_NODE_BUDGET, incumbent.prove_families
+        families,
+        MissingCells.of(task.dataset),
+        task.branching.first_node_budget,
+        incumbent.prove_families,
     )
     if incumbent.is_over:
         return None
-    relaxation.most_nodes = NODE_BUDGET
+    relaxation.most_nodes = task.branching.node_budget
     relaxation.fresh[:] = False
     problem = families.problem(relaxation.upper)
     multipliers = cluster_multipliers(problem, incumbent)
@@ -179,7 +166,12 @@ def _root(
             master, relaxation, multipliers, pool.target, incumbent.prove, steps
         )
     dual = solve_dual(
-        master, relaxation, multipliers, pool.target, incumbent.prove, stall_limit=STALL_LIMIT
+        master,
+        relaxation,
+        multipliers,
+        pool.target,
+        incumbent.prove,
+        stall_limit=task.branching.root_stall_limit,
     )
     if dual is None:
         return None
@@ -190,8 +182,8 @@ def _root(
 
 def _steps(relaxation: NodeRelaxation) -> int:
     """Return the number of subgradient steps before the first linear program."""
-    cells = len(relaxation.open_cells)
-    return STEPS * cells if cells >= MANY_CELLS else 0
+    cells, tuning = len(relaxation.open_cells), relaxation.families.tuning
+    return tuning.steps * cells if cells >= tuning.many_cells else 0
 
 
 def _master(
@@ -223,7 +215,7 @@ def _choose(
     the target.
     """
     incumbent, families = pool.incumbent, node.families
-    nodes, at_once = incumbent.nodes + 1, AT_ONCE
+    nodes, at_once = incumbent.nodes + 1, task.branching.at_once
     while True:
         result = task.solve(families.problem(node.upper).select(kept), incumbent)
         incumbent.nodes = nodes  # of this search, not of the searches inside
@@ -264,8 +256,8 @@ def _is_fractional(node: NodeRelaxation, dual: DualBound) -> bool:
     Of many missing cells some are fractional anyway, and the selection may take longer than the
     node.
     """
-    unsure = 1.0 - dual.shares[node.open_cells].max(axis=1)
-    return len(unsure) >= MANY_CELLS and bool(unsure.max() >= FRACTIONAL)
+    unsure, tuning = 1.0 - dual.shares[node.open_cells].max(axis=1), node.families.tuning
+    return len(unsure) >= tuning.many_cells and bool(unsure.max() >= tuning.fractional)
 
 
 def _branching_cell(node: NodeRelaxation, chosen: _Chosen | None, dual: DualBound) -> int:

@@ -155,23 +155,6 @@ def augment_mode(task: Task, incumbent: Incumbent) -> Augmentation:
     return Augmentation.of(incumbent, status, "mode", message=result.message)
 
 
-BUDGET = 10**7
-"""Iteration budget of a search for a good network: candidates looked at, about."""
-
-BUDGET_EACH = 1_000
-"""The same for each candidate, where there are many."""
-
-PERTURBATIONS = 20
-"""Restarts of that search, for each variable, from a perturbed copy of its best order."""
-
-PERTURBATIONS_AGAIN = 4
-"""The same when a network that was good a moment ago is known."""
-
-TABLES, TABLES_EACH = 1_000_000, 2
-"""Tables counted where not all families can be: for all variables together, or, if more, for each
-pair of a variable with another."""
-
-
 def climb(
     task: Task, incumbent: Incumbent, values: NDArray[np.int64], t: int | None
 ) -> Solution | None:
@@ -217,8 +200,8 @@ def climb_in_orders(task: Task, incumbent: Incumbent, values: NDArray[np.int64])
 
     The parameters and the outcome are those of :func:`climb`.
     """
-    n = task.dataset.n_variables
-    budget = Budget(tables=max(TABLES // n, TABLES_EACH * n))
+    n, tuning = task.dataset.n_variables, task.climbing
+    budget = Budget(tables=max(tuning.tables // n, tuning.tables_each * n))
     solution: Solution | None = None
     while incumbent.goes_on():
         problem = task.families(values, budget=budget, control=incumbent)
@@ -263,14 +246,16 @@ def _rise_once(
 ) -> Solution:
     """Find a good DAG for the store's completion, then change cells within its order."""
     problem.require_feasible()
-    budget = max(BUDGET, BUDGET_EACH * problem.n_candidates)
+    tuning = task.climbing
     start, perturbations = (
-        (None, PERTURBATIONS) if solution is None else (solution.parents, PERTURBATIONS_AGAIN)
+        (None, tuning.perturbations)
+        if solution is None
+        else (solution.parents, tuning.perturbations_again)
     )
     parents, _ = heuristic_network(
         problem,
         start,
-        budget=budget,
+        budget=max(tuning.budget, tuning.budget_each * problem.n_candidates),
         perturbations=perturbations,
         seed=task.seed,
         control=incumbent,

@@ -146,22 +146,6 @@ def prefixes(
                 yield np.concatenate([fixed, singles[at : at + 1]]), singles[after:]
 
 
-SHARE, NEAR = 0.75, 3.0
-"""Loss that a search without proof allows a family: a share of the gap, and so much more.
-
-The gap is that of the solution's own DAG, which all families of a better network lose together.
-"""
-
-GOALS = (1.3, 0.8, 0.4, 0.0)
-"""Bounds that multipliers are tightened to, one after the other.
-
-Each is so many gaps of the solution's own DAG above the target.
-"""
-
-STEPS = 100
-"""Subgradient steps towards each of them."""
-
-
 @dataclass(frozen=True, eq=False)
 class MoveSearch:
     """A search around a completion for a solution better than a given one.
@@ -221,7 +205,7 @@ class MoveSearch:
     @property
     def _near(self) -> float:
         """Distance from the best families within which a search without proof looks at families."""
-        return SHARE * self.gap + NEAR
+        return self.task.climbing.near_share * self.gap + self.task.climbing.near
 
     @cached_property
     def _best(self) -> NDArray[np.float64]:
@@ -249,6 +233,7 @@ class MoveSearch:
         Where the search is over, nothing is excluded.
         """
         scores, beyond = self.after(group), 0.0
+        tuning = self.task.climbing
         several = len(group) > 1 or len(group[0].last) > 1
         while self.incumbent.goes_on():
             weight = self._weight(scores, beyond) if prove else 1.0
@@ -256,8 +241,8 @@ class MoveSearch:
             if query is None:
                 return False
             if prove:
-                goals = [query.target + weight * part * self.gap for part in GOALS]
-                query = tightened(query, goals, STEPS)
+                goals = [query.target + weight * part * self.gap for part in tuning.goals]
+                query = tightened(query, goals, tuning.goal_steps)
             parents = self.network_above(query, prove)
             if parents is None:
                 return False
@@ -273,7 +258,8 @@ class MoveSearch:
             return 1.0
         families = self.store.families
         losses = self._best[families.child] - self.before - self.rewards
-        return best_weight(scores - self.before, losses, families.first, self.gap, beyond)
+        gains, tuning = scores - self.before, self.task.climbing
+        return best_weight(gains, losses, families.first, self.gap, tuning, beyond)
 
     def _refuting(self, change: Moves, parents: Dag) -> float:
         """Return the weight beyond which a network is not above the target after a move."""

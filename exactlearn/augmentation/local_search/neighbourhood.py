@@ -38,25 +38,6 @@ from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import CuttingPlanes, no_listener
 
-ROUNDS, MOST_ROUNDS = 100, 400
-"""Rounds of cutting planes for the first completion, and for one around which there is proof."""
-
-TAIL, LEAST_GAIN = 40, 0.03
-"""Rounds in which so much of the gap must be closed: else more cost more than they save."""
-
-SLACK = 0.35
-"""By how much the bound of a group of moves may be higher than that of one.
-
-It is a share of the gap of the solution's own DAG.
-"""
-
-TOGETHER = 2048
-"""Moves that are split into groups at once."""
-
-
-MOMENT = 0.5
-"""Seconds for bounds of moves after a search has been stopped."""
-
 
 class _Reached(NamedTuple):
     """Moves that may lead to a better solution, and each child's best scores after each of them."""
@@ -119,7 +100,7 @@ class Neighbourhood:
         """Quick bound: bound as many moves of single cells as a moment allows."""
         if self.root is None:
             return
-        search, end = self._search(solution), monotonic() + MOMENT
+        search, end = self._search(solution), monotonic() + self.task.climbing.moment
         ledger.dag = solution.target + search.gap
         for block in self.store.blocks(singles):
             if monotonic() > end:
@@ -129,7 +110,7 @@ class Neighbourhood:
     def _found(self, solution: Solution, *, halve: bool) -> Solution | None:
         """Return a better solution that a search without proofs finds."""
         if self.root is None:
-            self._relax(solution, ROUNDS)
+            self._relax(solution, self.task.climbing.rounds)
         if self.incumbent.is_over:
             return None
         singles = self.store.single_moves(distinct=True)
@@ -145,7 +126,7 @@ class Neighbourhood:
         The moves of single cells are given for each number of cells that may differ.
         """
         if not (self.tight and self.relaxed is solution):
-            self._relax(solution, MOST_ROUNDS)
+            self._relax(solution, self.task.climbing.most_rounds)
         if self.incumbent.is_over:
             return None
         search = self._search(solution)
@@ -176,13 +157,13 @@ class Neighbourhood:
             solution.target,
             self.incumbent,
         )
-        bounds = [np.inf]
+        bounds, tuning = [np.inf], self.task.climbing
         while planes.bound > solution.target and len(bounds) <= rounds:
             if not self.incumbent.goes_on() or not planes.step():
                 break
             bounds.append(planes.bound)
-            before = bounds[max(0, len(bounds) - TAIL)]
-            if before - planes.bound < LEAST_GAIN * (before - solution.target):
+            before = bounds[max(0, len(bounds) - tuning.tail)]
+            if before - planes.bound < tuning.least_gain * (before - solution.target):
                 break
         found = planes.root()
         self.relaxed = solution
@@ -255,15 +236,16 @@ def _bounded(
 
 def _groups(search: MoveSearch, found: Sequence[_Reached]) -> list[Group]:
     """Put moves together whose envelope is hardly harder to exclude than each of them."""
-    moves = [one.moves for one in found]
+    moves, tuning = [one.moves for one in found], search.task.climbing
     tops = np.concatenate([one.tops for one in found])
     order = np.argsort(tops.sum(axis=1), kind="stable")
     limit = search.solution.target + search.gap + search.multipliers.total
-    batches = [order[at : at + TOGETHER] for at in range(0, len(order), TOGETHER)]
+    starts = range(0, len(order), tuning.together)
+    batches = [order[at : at + tuning.together] for at in starts]
     return [
         parts_of(moves, np.sort(batch[members]))
         for batch in batches
-        for members in gathered(tops[batch], limit, SLACK * search.gap)
+        for members in gathered(tops[batch], limit, tuning.slack * search.gap)
     ]
 
 
@@ -277,7 +259,7 @@ def better_solution(
     task
         The table, the score, the rules and the solver inside.
     incumbent
-        The clock.
+        The clock; gets the solution.
     solution
         A DAG and a completion.
     t
@@ -289,5 +271,6 @@ def better_solution(
         When there are too many families to tabulate.
     """
     require_tabulated(task.dataset, task.rules)
+    incumbent.offer(solution)
     store = FamilyStore.of_all(task.dataset, solution.values, task.score, task.rules)
     return Neighbourhood(task, incumbent, store).better(solution, t)

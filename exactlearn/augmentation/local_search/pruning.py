@@ -83,19 +83,6 @@ def _looks(
     return in_order(look, len(groups), space, n_threads(None))
 
 
-SHRINKS = 0.5
-"""Share of the families that may be left when the others are dropped."""
-
-MOST_TRIED = 4
-"""Multipliers, the latest ones, that are tried on moves not seen before."""
-
-TIGHTENINGS = 2
-"""Rounds of subgradient steps, each on the candidates that the one before leaves."""
-
-MARGIN = 0.5
-"""How much lower than necessary bounds are made, so that they exclude others, too."""
-
-
 def prune_sequentially(
     search: MoveSearch, moves: Moves, others: list[Multipliers], ledger: Ledger
 ) -> Solution | None:
@@ -112,7 +99,8 @@ def prune_sequentially(
     ledger
         Receives the moves that are left.
     """
-    known, tried = [search.multipliers, *others[-MOST_TRIED:]], 1
+    tuning = search.task.climbing
+    known, tried = [search.multipliers, *others[-tuning.most_tried :]], 1
     nearest = np.zeros(len(moves.last), np.int64)
     while search.incumbent.goes_on():
         while tried < len(known) and len(moves.last):
@@ -121,7 +109,7 @@ def prune_sequentially(
             if search.incumbent.is_over:
                 return None
             bounds = tops.sum(axis=1) - known[tried].total
-            if close.mean() < SHRINKS:
+            if close.mean() < tuning.shrinks:
                 search = search.near(close)
             nearest[bounds < moves.bounds] = tried
             moves = moves._replace(bounds=np.minimum(bounds, moves.bounds))
@@ -150,9 +138,9 @@ def _look(search: MoveSearch, change: Moves) -> Solution | Multipliers | None:
     query = search.promising(search.after((change,)))
     if query is None:
         return None
-    for _ in range(TIGHTENINGS):
+    for _ in range(search.task.climbing.tightenings):
         if query.problem.is_feasible:
-            query = tightened(query, [query.target - MARGIN], MOST_STEPS)
+            query = tightened(query, [query.target - search.task.climbing.margin], MOST_STEPS)
     parents = search.network_above(query)
     better = None if parents is None else search.best_in_order((change,), parents)
     return query.multipliers if better is None else better

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.local_search.set_families import SetFamilies
+from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import undominated as undominated_rows
 from exactlearn.solvers.lp.dual_bounds import tighten_bound
@@ -85,19 +86,12 @@ def tightened(query: ThresholdQuery, goals: Sequence[float], steps: int) -> Thre
     return ThresholdQuery(problem, multipliers, target)
 
 
-WEIGHTS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18)
-"""Weights of the scores before the moves, falling; with 1 the query is the original one."""
-
-LOOSENESS = 0.5
-"""Of two weights with the same bound the higher one leaves fewer families and states: a bound that
-a weight is worth counts divided by this power of it."""
-
-
 def best_weight(
     gains: NDArray[np.float64],
     losses: NDArray[np.float64],
     first: NDArray[np.int64],
     gap: float,
+    tuning: ClimbingParameters,
     beyond: float = 0.0,
 ) -> float:
     """Return the weight for which a search is expected to be the shortest.
@@ -112,16 +106,18 @@ def best_weight(
         Where each child's families begin, shape (children + 1,).
     gap
         Bound of the networks before the moves, less the target.
+    tuning
+        The weights to choose from, and how much a high one is worth.
     beyond
         Weights up to this one are excluded, but for 1.
     """
     worth, best = np.inf, 1.0
-    for weight in WEIGHTS:
+    for weight in tuning.weights:
         if weight <= beyond and weight < 1.0:
             break
         bound = weight * gap + np.maximum.reduceat(gains - weight * losses, first[:-1]).sum()
-        if bound / weight**LOOSENESS < worth:
-            worth, best = bound / weight**LOOSENESS, weight
+        if bound / weight**tuning.looseness < worth:
+            worth, best = bound / weight**tuning.looseness, weight
     return best
 
 
