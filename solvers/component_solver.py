@@ -9,7 +9,7 @@ entries, stand in :mod:`exactlearn.solvers.strategy`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
@@ -20,104 +20,14 @@ from exactlearn._runtime.control import SearchControl
 
 from .components import Component
 from .lp.multipliers import Multipliers
+from .parameters import SolverParameters
 from .progress import Progress
 from .result import ROUNDING
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderGraphParameters:
-    """Tuning constants of the search in the order graph.
-
-    Parameters
-    ----------
-    most_states
-        States to be expanded after which the search gives up; ``None`` for never.
-    easy
-        States to be expanded after which pattern databases are built.
-    group
-        Most variables of one group of a pattern database; a table of 19 takes 4 MiB.
-    first_share
-        The first threshold's share of the difference that is to be closed: all of it where no
-        selection better than the incumbent is expected.
-    growth
-        How many times more states the next threshold is to reach.
-    ascents
-        Clusters at most by which one state's bound is raised.
-    """
-
-    most_states: int | None = None
-    easy: int = 3000
-    group: int = 19
-    first_share: float = 0.125
-    growth: float = 5.0
-    ascents: int = 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class OrderingParameters:
-    """Tuning constants of the local search among orders.
-
-    Parameters
-    ----------
-    islands
-        Searches that run side by side.
-    round
-        Candidates that an island looks at in a round, about a twentieth of a second.
-    recombination
-        Rounds after which islands learn from the best one.
-    stall_limit
-        Rounds without gain after which an island begins anew.
-    temperature
-        Temperature, in nats, at which every second island begins a round.
-    budget, least_budget
-        Candidates that a search without a time limit looks at: for each candidate there is, and at
-        least.
-    relaxed
-        Candidates in all the linear programs, together, that bound a component without a time
-        limit.
-    """
-
-    islands: int = 4
-    round: int = 1_000_000
-    recombination: int = 4
-    stall_limit: int = 16
-    temperature: float = 1.0
-    budget: int = 2_000
-    least_budget: int = 40_000_000
-    relaxed: int = 1_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class BranchingParameters:
-    """Tuning constants of branching on arcs in branch and cut.
-
-    Parameters
-    ----------
-    reliable
-        Times an arc is looked ahead before its average cost is trusted.
-    most_ahead
-        Arcs looked ahead at one node.
-    most_futile
-        Arcs looked ahead in a row that may turn out no better than the best so far.
-    iterations
-        Iterations of the linear program of each side.
-    within
-        Distance from 0 and 1 at which an arc counts as fractional.
-    least_cost
-        What a side costs at least, so that the other side still counts in the product.
-    """
-
-    reliable: int = 2
-    most_ahead: int = 8
-    most_futile: int = 3
-    iterations: int = 50
-    within: float = 1e-5
-    least_cost: float = 1e-6
-
-
-@dataclass(frozen=True, kw_only=True)
-class SolverOptions:
-    """What a component solver may use; each ignores what it has no use for.
+class SolverOptions(SolverParameters):
+    """Tuning constants, and what else a component solver may use; each ignores the rest.
 
     Parameters
     ----------
@@ -138,9 +48,6 @@ class SolverOptions:
         Candidates that may be part of a selection better than the incumbent, shape (m,).
     explain
         Whether to note why a search ended without a proof.
-    order_graph, ordering, branching
-        Tuning constants of the search in the order graph, of the one among orders, and of branching
-        on arcs.
     """
 
     absolute_gap: float = 0.0
@@ -151,9 +58,6 @@ class SolverOptions:
     multipliers: Multipliers | None = None
     kept: NDArray[np.bool_] | None = None
     explain: bool = False
-    order_graph: OrderGraphParameters = field(default_factory=OrderGraphParameters)
-    ordering: OrderingParameters = field(default_factory=OrderingParameters)
-    branching: BranchingParameters = field(default_factory=BranchingParameters)
 
 
 class Selection(NamedTuple):
@@ -286,6 +190,8 @@ class ComponentSolver:
         Whether candidates may read choices.
     relaxed_first
         Whether the linear relaxation is solved first, and the solver takes what it leaves.
+    is_exact
+        Whether it proves an optimum, given time.
     shares_time
         Whether it takes all the time it is given, so that each component gets a share of it.
     require_suitable
@@ -296,5 +202,6 @@ class ComponentSolver:
     reason: str = "asked for"
     takes_choices: bool = True
     relaxed_first: bool = False
+    is_exact: bool = True
     shares_time: bool = False
     require_suitable: Callable[[Component], None] = accept

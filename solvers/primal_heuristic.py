@@ -10,9 +10,6 @@ from .components import WORD, Component
 from .ordering.solver import OrderSearch
 from .progress import Progress
 
-CLIMBING = 0.3
-"""Share of the time left that a search for incumbents may take."""
-
 
 def is_solved_at_once(component: Component) -> bool:
     """Tell whether :func:`heuristic_selection` returns the best selection of a component."""

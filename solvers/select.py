@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import inf, isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,18 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
-from .certificates.certificate import Certificate
 from .components import split
 from .constrained import solve_constrained
 from .ordering.solver import OrderSearch
-from .primal_heuristic import CLIMBING, climb, search_budget
+from .parameters import DEFAULTS, SolverParameters
+from .primal_heuristic import climb, search_budget
 from .problem import Problem
 from .progress import Progress
 from .result import Result, Status
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation
+
+if TYPE_CHECKING:
+    from .certificates.certificate import Certificate
 
 SOLVERS = ("auto", *COMPONENT_SOLVERS)
 """Names that :func:`solve` takes, besides those registered later."""
@@ -41,6 +45,7 @@ def solve(
     memory_limit: int | None = None,
     certify: bool = False,
     scores: str | None = None,
+    parameters: SolverParameters = DEFAULTS,
 ) -> Result:
     """Choose one candidate parent set for each variable, acyclic and of maximal total score.
 
@@ -53,8 +58,10 @@ def solve(
         variables placed, no choices, at most 64 variables that may form cycles with each other),
         ``dynamic`` (dynamic programming, no choices, at most 22 such variables), ``ordering``
         (local search among the orders of the variables, thousands of them: proves a bound but
-        seldom an optimum, and without a time limit ends by itself) or ``auto``, which takes for
-        each piece of the problem what is fastest; the result's message says which and why.
+        seldom an optimum, and without a time limit ends by itself), ``root`` (the linear relaxation
+        with cluster cuts, no choices: a bound, often an optimum, in little time) or ``auto``, which
+        takes for each piece of the problem what is fastest; the result's message says which and
+        why.
     time_limit
         Seconds after which the best selection so far is returned with its bound.
     gap
@@ -79,6 +86,9 @@ def solve(
     scores
         Text of the ``.jkl`` file that the problem was read from, for the certificate: its decimals
         may be more exact than floating point.
+    parameters
+        Tuning constants of all algorithms (:mod:`exactlearn.solvers.parameters`); the defaults
+        serve well.
 
     Returns
     -------
@@ -120,6 +130,7 @@ def solve(
             on_event=on_event,
             threads=threads,
             memory_limit=memory_limit,
+            parameters=parameters,
         )
     try:
         problem.require_feasible()
@@ -138,6 +149,7 @@ def solve(
             seed=seed,
             threads=threads,
             memory_limit=memory_limit,
+            parameters=parameters,
         )
         _find_incumbents(strategy, _beginning(problem, start))
         status = strategy.prove()
@@ -224,7 +236,7 @@ def _find_incumbents(
         for order, values in orders:  # at once, so that there is a selection whatever the limit
             climb(progress, k, search, order, values)
         tasks.append((k, search, orders))
-    control = progress.control.part(CLIMBING)
+    control = progress.control.part(strategy.parameters.choice.incumbent_share)
     for k, search, orders in tasks:
         budget, perturbations = search_budget(search.component)
         if strategy.method(k) == "dynamic":  # what it will prove needs no search for long
@@ -249,7 +261,7 @@ def _first_orders(
 
 def _certificate(
     strategy: Strategy, control: SearchControl, scores: str | None
-) -> Certificate | None:
+) -> "Certificate | None":
     """Return the proof as far as it is built when the search is over."""
     progress = strategy.progress
     if control.is_stopped:
@@ -266,6 +278,7 @@ def _certificate(
             clusters=strategy.clusters,
             gap=strategy.gap,
             control=control,
+            parameters=strategy.parameters.proof,
         )
     except KeyboardInterrupt:  # the second Ctrl-C
         progress.note("the certificate was given up")
@@ -280,7 +293,7 @@ def _answer(
     status: Status,
     control: SearchControl,
     time_limit: float | None,
-    certificate: Certificate | None,
+    certificate: "Certificate | None",
 ) -> Result:
     progress = strategy.progress
     progress.control.record()

@@ -9,7 +9,7 @@ must return is written in :mod:`exactlearn.solvers.component_solver`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -20,79 +20,80 @@ from . import dynamic
 from .component_solver import (
     ComponentControl,
     ComponentSolver,
-    OrderGraphParameters,
+    Outcome,
+    Selection,
     SolverOptions,
 )
 from .components import Component, split
+from .lp import solver as lp
 from .lp.clusters import Counted
 from .lp.multipliers import Multipliers
-from .lp.root import solve_root
 from .order_graph import solver as order_graph
 from .order_graph.rows import WORD
 from .ordering import solver as ordering
-from .ordering.solver import OrderSearch
-from .primal_heuristic import CLIMBING, climb, search_budget
+from .parameters import DEFAULTS, ChoiceParameters, SolverParameters
 from .progress import Progress
 from .result import Status
-from .scip import solver as scip
 
-FASTEST_DYNAMIC = 18
-"""Variables of a component up to which dynamic programming surely takes a fraction of a second."""
 
-MOST_PLACED = WORD
-"""Variables of a component that the order graph can take."""
+def _branch_and_cut(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Outcome:
+    from .scip.solver import solve_component as branch_and_cut  # SCIP takes long to import
 
-FEW_PLACED = 40
-"""Variables up to which the order graph beats branch and cut, whatever the number of candidates."""
-
-FEW_CANDIDATES = 2_000
-"""Candidates of a larger component below which branch and cut is faster."""
-
-MOST_STATES = 150_000
-"""States after which a larger component is left to branch and cut."""
-
-SHRUNK = 0.9
-"""Share of the variables that a piece must lose before its relaxation is solved once more."""
+    return branch_and_cut(component, incumbent, control)
 
 
 COMPONENT_SOLVERS: dict[str, ComponentSolver] = {
     "scip": ComponentSolver(
-        solve=scip.solve_component,
+        solve=_branch_and_cut,
         reason="choices, few candidates, or more variables or states than the order graph holds",
         relaxed_first=True,
     ),
     "order-graph": ComponentSolver(
         solve=order_graph.solve_component,
-        reason=f"the relaxation left a gap, and at most {MOST_PLACED} variables",
+        reason=f"the relaxation left a gap, and at most {WORD} variables",
         takes_choices=False,
         relaxed_first=True,
     ),
+    "root": ComponentSolver(
+        solve=lp.solve_component,
+        reason="the linear relaxation with cluster cuts has the score of the selection found",
+        takes_choices=False,
+        is_exact=False,
+    ),
     "dynamic": ComponentSolver(
         solve=dynamic.solve_component,
-        reason=f"at most {FASTEST_DYNAMIC} variables that may form cycles with each other",
+        reason=f"at most {ChoiceParameters.fastest_dynamic} variables that may form cycles with "
+        "each other",
         takes_choices=False,
         require_suitable=dynamic.refuse_if_too_large,
     ),
-    "ordering": ComponentSolver(solve=ordering.solve_component, shares_time=True),
+    "ordering": ComponentSolver(solve=ordering.solve_component, is_exact=False, shares_time=True),
 }
 """The component solvers by name, as :func:`exactlearn.solvers.solve` takes them."""
 
-REASONS = {
-    "single": "a single variable takes its best candidate",
-    "root": "the linear relaxation with cluster cuts has the score of the selection found",
-}
+SINGLE = "a single variable takes its best candidate"
 """Why a component needs no component solver."""
 
 
 class Choice(NamedTuple):
-    """The name of what comes next for a component, and why: a solver, ``single`` or ``root``."""
+    """The name of what comes next for a component, and why: a solver, or ``single``."""
 
     name: str
     reason: str
 
 
-def choose(component: Component, asked: str = "auto", *, relaxed: bool = False) -> Choice:
+def choose(
+    component: Component,
+    asked: str = "auto",
+    *,
+    relaxed: bool = False,
+    parameters: ChoiceParameters = DEFAULTS.choice,
+) -> Choice:
     """Choose what solves a component, by its figures.
+
+    ``root`` comes before a search that is better with the multipliers of the relaxation.
 
     Parameters
     ----------
@@ -102,6 +103,8 @@ def choose(component: Component, asked: str = "auto", *, relaxed: bool = False) 
         The solver asked for, or ``auto``.
     relaxed
         Whether the linear relaxation has been solved already, and has left a gap.
+    parameters
+        Tuning constants.
     """
     n, choices = component.n_variables, bool(len(component.choices))
     if n == 1 and not choices:
@@ -110,18 +113,18 @@ def choose(component: Component, asked: str = "auto", *, relaxed: bool = False) 
         return _choice(asked)
     if choices:
         return _choice("scip")
-    if asked == "auto" and n <= FASTEST_DYNAMIC:
+    if asked == "auto" and n <= parameters.fastest_dynamic:
         return _choice("dynamic")
     if not relaxed:
         return _choice("root")
-    few_candidates = n > FEW_PLACED and component.n_candidates < FEW_CANDIDATES
+    is_small = n <= parameters.few_placed or component.n_candidates >= parameters.few_candidates
     if asked == "auto":
-        return _choice("order-graph" if n <= MOST_PLACED and not few_candidates else "scip")
+        return _choice("order-graph" if n <= parameters.most_placed and is_small else "scip")
     return _choice(asked)
 
 
 def _choice(name: str) -> Choice:
-    return Choice(name, REASONS.get(name) or COMPONENT_SOLVERS[name].reason)
+    return Choice(name, SINGLE if name == "single" else COMPONENT_SOLVERS[name].reason)
 
 
 @dataclass(kw_only=True)
@@ -136,7 +139,7 @@ class Strategy:
         The solver asked for, or ``auto``.
     gap
         Relative gap that counts as optimal.
-    seed, threads, memory_limit
+    seed, threads, memory_limit, parameters
         As in :func:`exactlearn.solvers.solve`.
 
     Attributes
@@ -151,17 +154,18 @@ class Strategy:
     seed: int = 0
     threads: int | None = None
     memory_limit: int | None = None
+    parameters: SolverParameters = DEFAULTS
     used: dict[str, list[int]] = field(default_factory=dict)
     _clusters: list[Counted] = field(default_factory=list)
 
     def method(self, k: int) -> str:
-        """Return how component ``k`` will be solved: a solver, ``single`` or ``root``."""
-        return choose(self.progress.components[k], self.solver).name
+        """Return how component ``k`` will be solved: a solver, or ``single``."""
+        component = self.progress.components[k]
+        return choose(component, self.solver, parameters=self.parameters.choice).name
 
     def prove(self) -> Status:
         """Solve all components; one that stays open does not keep the others from being done."""
-        told = [self._prove(k) for k in range(len(self.progress.components))]
-        return _worst(told)
+        return _worst([self._prove(k) for k in range(len(self.progress.components))])
 
     @property
     def absolute_gap(self) -> float:
@@ -204,7 +208,9 @@ class Strategy:
             return "optimal"
         if progress.control.is_over:
             return progress.control.status
-        return self._relax(k, None) if method == "root" else self._solve(method, k)
+        if method == "root" and self.solver != "root":
+            return self._relax(k, None)
+        return self._solve(method, k)
 
     def _solve(
         self,
@@ -215,9 +221,19 @@ class Strategy:
     ) -> Status:
         """Solve component ``k`` by the solver of a name."""
         self._count(name, k)
-        few = self.progress.components[k].n_variables <= FEW_PLACED
-        most_states = None if few or self.solver != "auto" else MOST_STATES
-        options = SolverOptions(
+        options = self._options(k, multipliers, kept)
+        share = self._share(k) if COMPONENT_SOLVERS[name].shares_time else None
+        return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
+
+    def _options(
+        self, k: int, multipliers: Multipliers | None, kept: NDArray[np.bool_] | None = None
+    ) -> SolverOptions:
+        parameters, order_graph = vars(self.parameters).copy(), self.parameters.order_graph
+        choice, n = self.parameters.choice, self.progress.components[k].n_variables
+        if self.solver == "auto" and n > choice.few_placed and order_graph.most_states is None:
+            parameters["order_graph"] = replace(order_graph, most_states=choice.most_states)
+        return SolverOptions(
+            **parameters,
             absolute_gap=self.absolute_gap,
             seed=self.seed,
             threads=self.threads,
@@ -225,10 +241,7 @@ class Strategy:
             multipliers=multipliers,
             kept=kept,
             explain=self.solver != "auto",
-            order_graph=OrderGraphParameters(most_states=most_states),
         )
-        share = self._share(k) if COMPONENT_SOLVERS[name].shares_time else None
-        return solve_component(COMPONENT_SOLVERS[name], self.progress, k, options, share)
 
     def _share(self, k: int) -> float | None:
         """Return a component's share of the time left, by its number of candidates, in seconds."""
@@ -244,24 +257,18 @@ class Strategy:
     def _relax(self, k: int, multipliers: Multipliers | None) -> Status:
         """Solve the relaxation of a component and search what it leaves."""
         progress, component = self.progress, self.progress.components[k]
-        absolute_gap = self.absolute_gap
-        root = solve_root(
-            component,
-            progress.scores[k],
-            chosen=progress.selected[k],
-            clusters=None if multipliers is None else multipliers.counted,
-            enough=progress.scores[k] + absolute_gap,
-            control=progress.control,
-            on_bound=lambda bound, _: progress.prove(k, bound, closed=False),
-        )
+        options = self._options(k, multipliers)
+        control = ComponentControl(progress, k, options)
+        root = lp.relax(component, control.incumbent, control)
         self._clusters.append(root.pool.widened(component.variables, progress.problem.n_variables))
-        progress.prove(k, root.bound, 1, closed=root.bound <= progress.scores[k] + absolute_gap)
+        closed = root.bound <= progress.scores[k] + options.absolute_gap
+        progress.prove(k, root.bound, 1, closed=closed)
         if progress.closed[k]:
             self._count("root", k)
             return "optimal"
         if progress.control.is_over:
             return progress.control.status
-        self._round(k, root.x)
+        lp.climb_from(root, component, control)
         kept = root.may_reach(progress.scores[k])
         if (
             self._searched_by(component) == "order-graph"
@@ -274,16 +281,8 @@ class Strategy:
 
     def _searched_by(self, component: Component) -> str:
         """Return which solver searches what the relaxation leaves of a component."""
-        return choose(component, self.solver, relaxed=True).name
-
-    def _round(self, k: int, x: NDArray[np.float64]) -> None:
-        """Search from the order that a solution of the relaxation suggests."""
-        component = self.progress.components[k]
-        search = OrderSearch(component, np.random.default_rng(self.seed))
-        values = np.zeros(0, np.int64)
-        order = search.greedy_order(values, x)
-        control = self.progress.control.part(CLIMBING)
-        climb(self.progress, k, search, order, values, *search_budget(component), control)
+        choice = self.parameters.choice
+        return choose(component, self.solver, relaxed=True, parameters=choice).name
 
     def _search(
         self, whole: int, k: int, multipliers: Multipliers, kept: NDArray[np.bool_] | None = None
@@ -298,7 +297,7 @@ class Strategy:
             return "optimal"
         if self.method(k) != "root":
             return self._prove(k)
-        if component.n_variables <= SHRUNK * old.n_variables:
+        if component.n_variables <= self.parameters.choice.shrunk * old.n_variables:
             return self._relax(k, multipliers)
         if progress.control.is_over:
             return progress.control.status
@@ -351,9 +350,9 @@ def explanation(used: dict[str, list[int]]) -> list[str]:
     """Say which solver took which pieces, and why."""
     said = []
     for method, sizes in used.items():
-        told = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
+        listed = ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
         pieces = "a piece" if len(sizes) == 1 else f"{len(sizes)} pieces"
-        said.append(f"{method} took {pieces} of {told} variables ({_choice(method).reason})")
+        said.append(f"{method} took {pieces} of {listed} variables ({_choice(method).reason})")
     return said or ["no cycle is possible: every variable takes its best candidate"]
 
 
@@ -366,6 +365,6 @@ def within(multipliers: Multipliers, variables: NDArray[np.int64]) -> Multiplier
     return Multipliers(clusters[some], multipliers.values[some], counts[some])
 
 
-def _worst(told: Sequence[Status]) -> Status:
+def _worst(statuses: Sequence[Status]) -> Status:
     order: tuple[Status, ...] = ("infeasible", "interrupted", "feasible", "optimal")
-    return next((status for status in order if status in told), "optimal")
+    return next((status for status in order if status in statuses), "optimal")

@@ -18,21 +18,10 @@ from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxation, Relaxed
 from ..lp.root import solve_root
 from ..lp.separation import quick_clusters, separate
+from ..parameters import ProofParameters
 from ..problem import Problem, offsets
 from .certificate import DENOMINATOR, Cluster, Pairs, members_of, rounded
 from .checker import Problem as Lists
-
-MOST_CUTS = 200
-"""Clusters added in one round."""
-
-TINY = 1e-9
-"""Dual value of a cluster that is dropped."""
-
-MOST_ROUNDS = 100
-"""Rounds of cuts at one node."""
-
-SLOW, PATIENCE = 0.02, 5
-"""Cuts are given up that close less of the gap than this in so many rounds."""
 
 
 class Piece:
@@ -46,9 +35,14 @@ class Piece:
         Least common denominator of the scores.
     chosen
         Parents, as bits, of the selection known; it need not be among the candidates.
+    parameters
+        Tuning constants.
     """
 
-    def __init__(self, lists: Lists, grid: int, chosen: Sequence[int]) -> None:
+    def __init__(
+        self, lists: Lists, grid: int, chosen: Sequence[int], parameters: ProofParameters
+    ) -> None:
+        self.parameters = parameters
         self.lists = lists
         self.variables = list(lists)
         self.problem = _arrays(lists, grid)
@@ -98,17 +92,18 @@ class Piece:
         control
             Ends the search for cutting planes; then ``None`` is returned.
         """
+        tiny = self.parameters.tiny
         self.relaxation.allow(self.held(lists))
         history: list[float] = []
         while control.goes_on() and (relaxed := self.relaxation.solve(control)) is not None:
             history.append(relaxed.objective)
-            if not relaxed.feasible or relaxed.objective <= enough or _stalls(history, enough):
+            if not relaxed.feasible or relaxed.objective <= enough or self._stalls(history, enough):
                 return relaxed, self.pairs(relaxed.multipliers)
             cuts = self._cuts(relaxed.x)
             if not len(cuts):
                 return relaxed, self.pairs(relaxed.multipliers)
-            if len(history) == 1 or history[-1] < history[-2] - TINY * abs(history[-2]):
-                self.relaxation.keep(relaxed.multipliers.values > TINY)
+            if len(history) == 1 or history[-1] < history[-2] - tiny * abs(history[-2]):
+                self.relaxation.keep(relaxed.multipliers.values > tiny)
             self.relaxation.add(cuts.clusters, cuts.counts)
         return None
 
@@ -155,8 +150,17 @@ class Piece:
     def _cuts(self, x: NDArray[np.float64]) -> Counted:
         f, n = self.relaxation.families, len(self.variables)
         support = Support(*take_support(x, f.child, f.member_first, f.members))
-        quick = Counted.of(quick_clusters(support, n, MOST_CUTS, self._rng))
-        return separate(support, n, MOST_CUTS, self._rng, quick)
+        most = self.parameters.most_cuts
+        quick = Counted.of(quick_clusters(support, n, most, self._rng))
+        return separate(support, n, most, self._rng, quick)
+
+    def _stalls(self, history: list[float], enough: float) -> bool:
+        """Tell whether the last rounds have closed little of the gap."""
+        parameters, tail = self.parameters, self.parameters.tail
+        if len(history) <= tail:
+            return False
+        slow = history[-1 - tail] - history[-1] < parameters.least_gain * (history[-1] - enough)
+        return slow or len(history) > parameters.most_rounds
 
     def held(self, lists: Lists) -> NDArray[np.bool_]:
         """Return which candidates are in the lists, shape (m,)."""
@@ -197,11 +201,3 @@ def _arrays(lists: Lists, grid: int) -> Problem:
         member_first=offsets([len(own) for own in members]),
         members=np.fromiter(chain.from_iterable(members), np.int32),
     )
-
-
-def _stalls(history: list[float], enough: float) -> bool:
-    """Tell whether the last rounds have closed little of the gap."""
-    if len(history) <= PATIENCE:
-        return False
-    slow = history[-1 - PATIENCE] - history[-1] < SLOW * (history[-1] - enough)
-    return slow or len(history) > MOST_ROUNDS

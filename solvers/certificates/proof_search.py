@@ -20,6 +20,7 @@ from exactlearn._runtime.control import SearchControl
 from ..components import strong_components
 from ..lp.multipliers import Multipliers
 from ..lp.relaxation import Relaxed
+from ..parameters import DEFAULTS, ProofParameters
 from .certificate import (
     DENOMINATOR,
     Arc,
@@ -35,21 +36,6 @@ from .certificate import (
 )
 from .checker import Problem, placeable
 from .proof_piece import Piece
-
-SHRUNK = 0.9
-"""Share of its candidates that a part must lose for its relaxation to be solved again."""
-
-FIXED = 0.8
-"""Share of its candidates that a node of the tree must lose for that to be written down."""
-
-TRIED = 20
-"""Arcs tried before one is branched on."""
-
-UNDECIDED = 1e-6
-"""Distance from 0 and 1 within which an arc counts as decided."""
-
-LEAST_GAIN = 1e-6
-"""Share of the gap that a side of a branching counts as closing, at least."""
 
 PENDING = Leaf(0)
 """Stands where a node of the tree will be put."""
@@ -94,6 +80,8 @@ class Proof:
         Nodes that may still be branched on.
     tolerance
         Slack granted only because linear programs are solved in floating point.
+    parameters
+        Tuning constants.
     """
 
     grid: int
@@ -102,6 +90,7 @@ class Proof:
     control: SearchControl
     nodes_left: int
     tolerance: int = 0
+    parameters: ProofParameters = DEFAULTS.proof
 
     def prove(self, problem: Problem, slack: int, clusters: Sequence[Cluster]) -> Node:
         """Return a node for a problem, its bound at most ``slack`` above the known score if it can.
@@ -134,7 +123,7 @@ class Proof:
         """Relax a strongly connected problem; drop candidates and begin again, or branch."""
         if self.control.is_over:
             return leaf(problem, (), self.grid, score + slack)
-        piece = Piece(problem, self.grid, self.chosen)
+        piece = Piece(problem, self.grid, self.chosen, self.parameters)
         pairs = piece.root(clusters, self.aim(score, slack), self.control)
         first = leaf(problem, pairs, self.grid, score + slack)
         if first.bound <= score + slack:
@@ -142,7 +131,7 @@ class Proof:
         if self.ends():
             return first
         near = left(problem, pairs, self.grid, score - 1)
-        if _size(near) <= SHRUNK * _size(problem):
+        if _size(near) <= self.parameters.shrunk * _size(problem):
             return Fix(score - 1, pairs, self.prove(near, slack, piece.pool))
         return Tree(self, piece, score, score + slack).grow(first)
 
@@ -212,7 +201,7 @@ class Tree:
             node.put(done)
             return
         near = left(node.problem, pairs, self.proof.grid, self.score)
-        if _size(near) <= FIXED * _size(node.problem):
+        if _size(near) <= self.proof.parameters.fixed * _size(node.problem):
             fix = Fix(self.score, pairs, PENDING)
             node.put(fix)
             node = Open(near, pairs, partial(setattr, fix, "rest"), done)
@@ -251,8 +240,9 @@ class Tree:
         """Return the arcs nearest to one half."""
         chosen = self.piece.arcs(x)
         distance = np.abs(chosen - 0.5)
-        order = np.argsort(distance, axis=None, kind="stable")[:TRIED]
-        order = order[distance.ravel()[order] < 0.5 - UNDECIDED]
+        parameters = self.proof.parameters
+        order = np.argsort(distance, axis=None, kind="stable")[: parameters.tried]
+        order = order[distance.ravel()[order] < 0.5 - parameters.undecided]
         parents, children = np.unravel_index(order, chosen.shape)
         variables = self.piece.variables
         return [(variables[p], variables[c]) for p, c in zip(parents, children, strict=True)]
@@ -266,8 +256,9 @@ class Tree:
 
     def _gain(self, objective: float, side: "Side") -> float:
         """Return how much of the gap one side of a branching closes."""
-        whole = max(objective - self.enough, LEAST_GAIN)
-        return max(min(objective - side.bound, whole) / whole, LEAST_GAIN)
+        least = self.proof.parameters.least_side
+        whole = max(objective - self.enough, least)
+        return max(min(objective - side.bound, whole) / whole, least)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from exactlearn.errors import CheckError, OptionError
 
 from ..constraints import MaxParents
 from ..lp.clusters import Counted
+from ..parameters import DEFAULTS, ProofParameters
 from ..problem import Problem
 from .certificate import DENOMINATOR, Certificate, Cluster, Restriction, Writing, sealed
 from .checker import RULES
@@ -28,9 +29,6 @@ from .proof_search import Proof
 
 EXACT = 1e-9
 """Relative gap that counts as none: what floating point leaves open. Most proofs are tighter."""
-
-MOST_NODES = 20_000
-"""Nodes branched on after which the gap that is left is stated."""
 
 
 def certify(
@@ -41,7 +39,7 @@ def certify(
     clusters: Counted | NDArray[np.bool_] | None = None,
     gap: float = 0.0,
     control: SearchControl = UNLIMITED,
-    nodes: int = MOST_NODES,
+    parameters: ProofParameters = DEFAULTS.proof,
 ) -> Certificate:
     """Prove how good a network is, exactly.
 
@@ -62,8 +60,8 @@ def certify(
         Relative gap ``(bound - score) / |score|`` at which the proof may end.
     control
         Ends the proof; the certificate then states the gap reached.
-    nodes
-        Most nodes to branch on.
+    parameters
+        Tuning constants, such as the nodes branched on after which the gap that is left is stated.
 
     Returns
     -------
@@ -90,7 +88,7 @@ def certify(
     known = [int(table[own] * grid) for own, table in zip(chosen, tables, strict=True)]
     score = sum(known)
     tolerance = floor(Fraction(EXACT) * abs(score))
-    proof = Proof(grid, chosen, known, control, nodes, tolerance)
+    proof = Proof(grid, chosen, known, control, parameters.most_nodes, tolerance, parameters)
     root = proof.prove(
         {v: [(int(s * grid) * DENOMINATOR, p) for p, s in t.items()] for v, t in enumerate(tables)},
         max(tolerance, floor(Fraction(gap) * abs(score))),

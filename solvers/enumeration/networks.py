@@ -26,6 +26,7 @@ from ..constraints import Condition, ForbiddenAdjacency
 from ..problem import Problem
 from ..result import ROUNDING, Result, Status
 from ..select import solve
+from ..strategy import COMPONENT_SOLVERS
 from .neighbours import neighbours
 from .partition import Partition
 from .subproblems import Case, FoundNetwork, Parents
@@ -152,10 +153,10 @@ def _check(problem: Problem, k: int | None, factor: float | None, solver: str) -
         raise OptionError(f"k must be at least 1, not {k!r}")
     if factor is not None and not (isfinite(factor) and factor >= 1):
         raise OptionError(f"factor must be a finite number of at least 1, not {factor!r}")
-    if solver == "ordering":
+    if solver in COMPONENT_SOLVERS and not COMPONENT_SOLVERS[solver].is_exact:
         raise OptionError(
-            "the best networks cannot be told from others by 'ordering', which proves nothing: "
-            "use solver='auto'"
+            f"the best networks cannot be told from others by {solver!r}, which proves nothing "
+            "but a bound: use solver='auto'"
         )
     if len(problem.options):
         raise OptionError(

@@ -28,6 +28,7 @@ from ..constraints import ArcTotal, Clause, Constraint
 from ..implied_arcs import with_implied_arcs
 from ..lp.multipliers import Multipliers
 from ..lp.root import cluster_multipliers
+from ..parameters import DEFAULTS
 from ..problem import Problem
 from ..progress import LEAST
 from ..result import TOLERANCE, Result, Status
@@ -42,25 +43,6 @@ from .subproblems import (
     parted,
     restrictions,
 )
-
-WIDER = 4.0
-"""Factor by which a window grows."""
-
-PER_VARIABLE = 4
-"""Candidates of each variable that the first window holds, about."""
-
-MOST_NEIGHBOURS = 300
-"""Better neighbours of an incumbent that are checked for the constraints."""
-
-MOST_REPAIRS = 200
-"""Parent sets that are changed to make a network satisfy the constraints."""
-
-EASY = 12
-"""Variables up to which a part is solved sooner than bounded."""
-
-HEURISTIC_NODES = 100
-"""Nodes after which a solver that proves nothing has had its chances."""
-
 
 Solver = Callable[..., Result]
 """Any function that solves a problem without constraints as ``solve`` of this package does."""
@@ -119,6 +101,7 @@ class Partition:
     def __post_init__(self) -> None:
         """Begin with the whole set as the only part, or with none when constraints contradict."""
         self.control.state = self._state
+        self._parameters = self.options.get("parameters", DEFAULTS).partition
         implied = with_implied_arcs(self.problem)
         problem = implied or self.problem
         problem = problem.select(problem.allowed)
@@ -259,7 +242,7 @@ class Partition:
         if node.bound > least or self._is_unwanted(node.bound):
             self.residual = max(self.residual, node.bound)
         else:
-            node.window *= WIDER
+            node.window *= self._parameters.wider
             self._push(node)
 
     def _closes(self, node: Node, found: FoundNetwork) -> bool:
@@ -282,7 +265,7 @@ class Partition:
         if not part.is_feasible:
             node.bound = min(node.bound, least)
             return None
-        if self._priced and part.n_variables > EASY:
+        if self._priced and part.n_variables > self._parameters.easy:
             part = self._bounded(node, part, pricing, least)
             if self._is_unwanted(node.bound):
                 return None
@@ -307,7 +290,7 @@ class Partition:
         if self.control.is_over:
             self._end(node, self.control.status)
             return None
-        if self.nodes >= HEURISTIC_NODES and self.incumbent.parents is not None:
+        if self.nodes >= self._parameters.heuristic_nodes and self.incumbent.parents is not None:
             self._end(node, "feasible")  # a solver that proves nothing has tried long enough
             return None
         return result
@@ -353,7 +336,12 @@ class Partition:
         """Look for an incumbent near a network that violates constraints."""
         if self.exclude is not None or len(self.problem.options):
             return
-        found = repaired(self._table, met, lambda parents: self._clause(parents, ()), MOST_REPAIRS)
+        found = repaired(
+            self._table,
+            met,
+            lambda parents: self._clause(parents, ()),
+            self._parameters.most_repairs,
+        )
         if found is not None:
             self._offer(FoundNetwork(total(self._table, found), found))
 
@@ -365,7 +353,9 @@ class Partition:
             self._climbed = now = self.incumbent
             assert now.parents is not None
             least = now.score + LEAST * abs(now.score)
-            near = neighbours(self._table, now.parents, now.score, least, MOST_NEIGHBOURS)
+            near = neighbours(
+                self._table, now.parents, now.score, least, self._parameters.most_neighbours
+            )
             for parents, score in near:
                 if not self.problem.violations(parents):
                     self._offer(FoundNetwork(score, parents))
@@ -395,7 +385,7 @@ class Partition:
         self._table = CandidateTable.of(bare, multipliers)
         keep = np.ones(bare.n_candidates, np.bool_)
         loss = np.sort(self._table.loss(keep))
-        near = loss[min(PER_VARIABLE * bare.n_variables, len(loss)) - 1]
+        near = loss[min(self._parameters.per_variable * bare.n_variables, len(loss)) - 1]
         bound = self._table.bound(self._table.best(keep))
         self._first_window = max(float(near), bound - node.bound, LEAST * max(1.0, abs(bound)))
         limit = max(self._least, _arcs(met) if self._most is None else min(_arcs(met), self._most))

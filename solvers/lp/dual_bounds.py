@@ -21,24 +21,15 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import kernel
 
 from ..components import Candidates, families_without_choices
+from ..parameters import DEFAULTS, DualAscentParameters, SubgradientParameters
 from ..problem import Problem, offsets
 from .closures import disjoint_clusters, members_of
 from .multipliers import Multipliers, satisfied
 
-MOST_WORK = 2_000_000_000
-"""Candidates looked at after which the multipliers so far are taken."""
 
-FINEST = 1e-6
-"""Limit of the reduced costs, relative to the first one, below which it does not fall."""
-
-MOST_STEPS = 300
-"""Subgradient steps after which lowering a bound is given up, unless told otherwise."""
-
-AIM = 0.1
-"""How far below the bound that is wanted a subgradient step aims."""
-
-
-def greedy_multipliers(problem: Candidates, *, work: int = MOST_WORK) -> Multipliers:
+def greedy_multipliers(
+    problem: Candidates, parameters: DualAscentParameters = DEFAULTS.cutting_planes.dual_ascent
+) -> Multipliers:
     """Return multipliers of clusters found one after the other; quick, and good for a start.
 
     Parameters
@@ -46,11 +37,13 @@ def greedy_multipliers(problem: Candidates, *, work: int = MOST_WORK) -> Multipl
     problem
         A component, or a problem whose candidates are all allowed; without choices. Every cluster
         must have a member with a candidate that leaves it (the problem is feasible).
-    work
-        About how many candidates to look at.
+    parameters
+        Tuning constants.
     """
     f = families_without_choices(problem)
-    clusters, values = ascend(f.first, f.scores, f.child, f.member_first, f.members, FINEST, work)
+    clusters, values = ascend(
+        f.first, f.scores, f.child, f.member_first, f.members, parameters.finest, parameters.work
+    )
     return Multipliers(clusters, values)
 
 
@@ -159,7 +152,8 @@ def tighten_bound(
     problem: Problem,
     enough: float,
     target: float = -np.inf,
-    steps: int = MOST_STEPS,
+    steps: int = SubgradientParameters.steps,
+    overshoot: float = SubgradientParameters.overshoot,
 ) -> Tightened:
     """Change multipliers until the bound of a related problem is low enough, if that works.
 
@@ -178,6 +172,8 @@ def tighten_bound(
         What selections in question score more than.
     steps
         Subgradient steps after which it is given up.
+    overshoot
+        How far below the bound to reach a step aims.
     """
     if not len(multipliers.values):
         return Tightened(multipliers, np.ones(problem.n_candidates, np.bool_))
@@ -186,7 +182,7 @@ def tighten_bound(
     starts = offsets(np.bincount(candidate, minlength=problem.n_candidates))
     best, left = _polyak(
         problem.scores, problem.first, starts, np.ascontiguousarray(meets), counts,
-        multipliers.values, enough, target, steps,
+        multipliers.values, enough, target, steps, overshoot,
     )  # fmt: skip
     return Tightened(Multipliers(clusters, best, counts), left)
 
@@ -202,6 +198,7 @@ def _polyak(
     enough: float,
     target: float,
     steps: int,
+    overshoot: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the multipliers of the lowest bound met, and which candidates are left.
 
@@ -240,7 +237,7 @@ def _polyak(
                 norm += excess[k] ** 2
         if lowest <= enough or norm == 0.0:
             break
-        length = (bound - enough + AIM) / norm
+        length = (bound - enough + overshoot) / norm
         for k in range(n_clusters):
             values[k] = max(0.0, values[k] - length * excess[k])
     is_left = np.zeros(len(scores), np.bool_)

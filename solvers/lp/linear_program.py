@@ -8,7 +8,6 @@ fast as the one behind SCIP's interface for linear programs.)
 from time import monotonic
 from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +16,6 @@ from exactlearn.errors import SolverError
 
 Starts = NDArray[np.int64]
 """Where each stretch of a concatenation begins, and where the last one ends."""
-
-_engine: Any = highspy  # its own annotations are incomplete
 
 PAUSE = 0.05
 """Seconds between two pauses of the simplex method."""
@@ -31,7 +28,10 @@ class LinearProgram:
     """Maximise over nonnegative columns under rows of ones with lower and upper sides."""
 
     def __init__(self) -> None:
-        self._highs = _engine.Highs()
+        import highspy  # takes long to import
+
+        self._engine: Any = highspy  # its own annotations are incomplete
+        self._highs = self._engine.Highs()
         for option, value in (
             ("output_flag", False),
             ("presolve", "off"),
@@ -40,7 +40,7 @@ class LinearProgram:
             ("threads", 1),
         ):
             self._highs.setOptionValue(option, value)
-        self._highs.changeObjectiveSense(_engine.ObjSense.kMaximize)
+        self._highs.changeObjectiveSense(self._engine.ObjSense.kMaximize)
 
     def add_columns(self, costs: NDArray[np.float64], starts: Starts, rows: Starts) -> None:
         """Add columns with a one in each of their rows.
@@ -86,49 +86,48 @@ class LinearProgram:
         control
             Ends the simplex method.
         """
-        highs = self._highs
+        highs, status = self._highs, self._engine.HighsModelStatus
         highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX if dual else PRIMAL_SIMPLEX)
-        optimal = _engine.HighsModelStatus.kOptimal
-        if _ended_early(highs, control):
+        if self._ended_early(control):
             return None
-        if highs.getModelStatus() != optimal:
+        if highs.getModelStatus() != status.kOptimal:
             highs.clearSolver()  # the basis may be what it stumbles over
-            if _ended_early(highs, control):
+            if self._ended_early(control):
                 return None
-        status = highs.getModelStatus()
-        if status != optimal:
-            told = highs.modelStatusToString(status)
-            raise SolverError(f"the linear relaxation was not solved; its solver says {told!r}")
+        found = highs.getModelStatus()
+        if found != status.kOptimal:
+            message = highs.modelStatusToString(found)
+            raise SolverError(f"the linear relaxation was not solved; its solver says {message!r}")
         solution = highs.getSolution()
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
         return float(highs.getObjectiveValue()), values, duals
 
+    def _ended_early(self, control: SearchControl) -> bool:
+        """Solve; tell whether the control ended that. What a listener raises is raised afterwards.
 
-def _ended_early(highs: Any, control: SearchControl) -> bool:
-    """Solve; tell whether the control ended that. What a listener raises is raised afterwards.
+        The solver calls back at each iteration; an exception must not leave that call.
+        """
+        failures: list[BaseException] = []
+        looked, is_over = monotonic(), False
 
-    The solver calls back at each iteration; an exception must not leave that call.
-    """
-    failures: list[BaseException] = []
-    looked, is_over = monotonic(), False
+        def look(kind: Any, message: str, state: Any, answer: Any, data: Any) -> None:
+            nonlocal looked, is_over
+            if not is_over and monotonic() - looked >= PAUSE:
+                looked = monotonic()
+                try:
+                    is_over = not control.goes_on()
+                except BaseException as failure:
+                    failures.append(failure)
+                    is_over = True
+            answer.user_interrupt = is_over
 
-    def look(kind: Any, message: str, state: Any, answer: Any, data: Any) -> None:
-        nonlocal looked, is_over
-        if not is_over and monotonic() - looked >= PAUSE:
-            looked = monotonic()
-            try:
-                is_over = not control.goes_on()
-            except BaseException as failure:
-                failures.append(failure)
-                is_over = True
-        answer.user_interrupt = is_over
-
-    highs.setCallback(look, None)
-    highs.startCallback(_engine.cb.HighsCallbackType.kCallbackSimplexInterrupt)
-    highs.run()
-    if failures:
-        raise failures[0]
-    return is_over
+        highs = self._highs
+        highs.setCallback(look, None)
+        highs.startCallback(self._engine.cb.HighsCallbackType.kCallbackSimplexInterrupt)
+        highs.run()
+        if failures:
+            raise failures[0]
+        return is_over
 
 
 def _ones(

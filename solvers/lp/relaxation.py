@@ -21,18 +21,10 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel
 
 from ..components import Candidates, families_without_choices
+from ..parameters import DEFAULTS, ColumnParameters
 from ..problem import offsets
 from .linear_program import LinearProgram
 from .multipliers import Multipliers
-
-BEGINNING = 4
-"""Candidates of each variable that are columns from the beginning."""
-
-MOST_PRICED = 6
-"""Columns that enter for one variable between two linear programs."""
-
-TOLERANCE = 1e-7
-"""Price at which a candidate enters, and value of artificial columns that counts as none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +67,8 @@ class Relaxation:
         incumbent.
     clusters, counts
         Clusters to begin with, shape (clusters, n), and their counts, all 1 if not given.
+    parameters
+        Tuning constants of column generation.
     """
 
     def __init__(
@@ -84,7 +78,9 @@ class Relaxation:
         start: NDArray[np.int64] | None = None,
         clusters: NDArray[np.bool_] | None = None,
         counts: NDArray[np.int64] | None = None,
+        parameters: ColumnParameters = DEFAULTS.cutting_planes.columns,
     ) -> None:
+        self.parameters = parameters
         self.families = families_without_choices(problem)
         n, m = self.families.n_variables, len(self.families.scores)
         self.clusters = np.zeros((0, n), np.bool_)
@@ -97,7 +93,7 @@ class Relaxation:
         self._lp = LinearProgram()
         self._lp.add_rows(np.ones(n), np.ones(n), np.zeros(n + 1, np.int64), np.zeros(0, np.int64))
         self._add_artificial()
-        best = best_candidates(self.families.first, self.families.scores, BEGINNING)
+        best = best_candidates(self.families.first, self.families.scores, parameters.beginning)
         parentless = np.flatnonzero(np.diff(self.families.member_first) == 0)
         given = start if start is not None else parentless
         self._enter(np.unique(np.concatenate([best, parentless, given])))
@@ -152,8 +148,8 @@ class Relaxation:
                 self.allowed,
                 self._is_column,
                 relaxed.variable_duals,
-                MOST_PRICED,
-                TOLERANCE,
+                self.parameters.most_priced,
+                self.parameters.tolerance,
             )
             if not len(entering):
                 best = np.maximum.reduceat(np.where(self.allowed, adjusted, -np.inf), f.first[:-1])
@@ -173,7 +169,7 @@ class Relaxation:
         cluster_duals = np.maximum(np.where(self._meets, duals[n:], -duals[n:]), 0.0)
         multipliers = Multipliers(self.clusters, cluster_duals, self.counts)
         shift = self.clusters[self._meets].T.astype(np.float64) @ cluster_duals[self._meets]
-        feasible = bool(values[:n].max(initial=0.0) <= TOLERANCE)
+        feasible = bool(values[:n].max(initial=0.0) <= self.parameters.tolerance)
         return Relaxed(objective, np.inf, x, multipliers, duals[:n] + shift, feasible)
 
     def _add_artificial(self) -> None:

@@ -16,49 +16,13 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 
 from ..components import Candidates, Families, families_without_choices, split
+from ..parameters import DEFAULTS, CuttingPlaneParameters
 from ..problem import Problem
 from .clusters import Counted, Support, take_support
 from .dual_bounds import greedy_multipliers
 from .multipliers import Multipliers
 from .relaxation import Relaxation, Relaxed
-from .separation import quick_clusters, search_clusters, separate
-
-
-@dataclass(frozen=True, kw_only=True)
-class CuttingPlaneParameters:
-    """Tuning constants of the rounds of cutting planes.
-
-    Parameters
-    ----------
-    most_cuts
-        Clusters that each search adds in one round.
-    most_rounds
-        Rounds after which the multipliers so far are taken.
-    tail, least_gain, least_part
-        Rounds in which so much of the gap must be closed, and of what all rounds together closed
-        where no selection is known.
-    most_idle
-        Rounds without progress that a cluster of no value stays in the relaxation.
-    most_programs
-        Exact searches for violated clusters.
-    tiny
-        Multiplier of a cluster that is dropped.
-    inwards
-        Weight of the inner point where clusters are sought.
-    """
-
-    most_cuts: int = 50
-    most_rounds: int = 2000
-    tail: int = 60
-    least_gain: float = 0.01
-    least_part: float = 1e-4
-    most_idle: int = 25
-    most_programs: int = 2
-    tiny: float = 1e-9
-    inwards: float = 0.5
-
-
-DEFAULT = CuttingPlaneParameters()
+from .separation import quick_clusters, separate
 
 OnBound = Callable[[float, Multipliers], None]
 
@@ -108,7 +72,7 @@ def solve_root(
     enough: float = -np.inf,
     control: SearchControl = UNLIMITED,
     on_bound: OnBound = no_listener,
-    parameters: CuttingPlaneParameters = DEFAULT,
+    parameters: CuttingPlaneParameters = DEFAULTS.cutting_planes,
 ) -> Root:
     """Bound a component's selections by cutting planes.
 
@@ -188,27 +152,30 @@ class CuttingPlanes:
         on_bound: OnBound,
         incumbent: float = -np.inf,
         control: SearchControl = UNLIMITED,
-        parameters: CuttingPlaneParameters = DEFAULT,
+        parameters: CuttingPlaneParameters = DEFAULTS.cutting_planes,
     ) -> None:
         self.families = families
         self.control = control
         self.parameters = parameters
         self.incumbent = incumbent
         self.on_bound = on_bound
-        self.multipliers = greedy_multipliers(component)
+        self.multipliers = greedy_multipliers(component, parameters.dual_ascent)
         self.bound = self.multipliers.bound(component)
         on_bound(self.bound, self.multipliers)
         self.pool = Counted.join(Counted.of(self.multipliers.clusters), start)
         self.rng = np.random.default_rng(0)
         self.relaxation = Relaxation(
-            component, start=chosen, clusters=self.pool.clusters, counts=self.pool.counts
+            component,
+            start=chosen,
+            clusters=self.pool.clusters,
+            counts=self.pool.counts,
+            parameters=parameters.columns,
         )
         self.inner = np.zeros(len(families.scores))
         self.has_inner = chosen is not None
         if chosen is not None:
             self.inner[chosen] = 1.0
         self.bounds: list[float] = [self.bound]
-        self.programs = 0
         self.last = np.inf
         self.idle = np.zeros(len(self.pool), np.int64)
         self.relaxed: Relaxed | None = None
@@ -272,18 +239,12 @@ class CuttingPlanes:
         found = self.pool.violated(support, most)
         if self.has_inner:
             between = inwards * self.inner + (1.0 - inwards) * x
-            deep = quick_clusters(self._support(between), n, most, self.rng)
+            deep = quick_clusters(self._support(between), n, most, self.rng, parameters.separation)
             if not len(deep):
                 self.inner = between
             found = Counted.join(found, Counted.of(deep))
         self.control.look()
-        found = separate(support, n, most, self.rng, found)
-        self.control.look()
-        is_due = self.programs < parameters.most_programs
-        if not len(found) and is_due and not self.control.is_over:
-            self.programs += 1
-            found = Counted.of(search_clusters(support, n, self.control))
-        return found
+        return separate(support, n, most, self.rng, found, parameters.separation)
 
     def _support(self, x: NDArray[np.float64]) -> Support:
         f = self.families

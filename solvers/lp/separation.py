@@ -1,6 +1,6 @@
 """Separation: clusters whose inequality a fractional selection violates.
 
-Four searches, from quick to complete:
+Three searches, from quick to thorough:
 
 1. circuits of short length (:mod:`exactlearn.solvers.lp.clusters`), and minimal clusters that no
    larger candidate lets any member leave (:mod:`exactlearn.solvers.lp.closures`);
@@ -9,26 +9,15 @@ Four searches, from quick to complete:
    They are few, yet they close much of what cluster inequalities leave: for three variables and
    count two, one of them at most has both others as parents. Each positive candidate with k parents
    or more gives seeds, which are its child with k of the parents; walks grow them. Where only whole
-   candidates have so many, their arcs close a circuit, which plain clusters cut off;
-4. the most violated cluster, by an integer program (Bartlett and Cussens 2017). One 0/1 variable
-   tells whether a variable is in the cluster, one continuous variable whether a positive candidate
-   belongs to a member and has a parent in the cluster::
-
-       max  sum_c x_c y_c - sum_v member_v     y_c <= member_child(c)
-                                               y_c <= sum of member_p, p in PA
-
-   The inequality of a cluster is violated when its value exceeds -1.
+   candidates have so many, their arcs close a circuit, which plain clusters cut off.
 """
 
 import numpy as np
 from numpy.typing import NDArray
-from pyscipopt import Eventhdlr, Model, quicksum
-from pyscipopt.scip import PY_SCIP_EVENTTYPE as EVENT
-from pyscipopt.scip import PY_SCIP_PARAMEMPHASIS as EMPHASIS
 
-from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 
+from ..parameters import DEFAULTS, SeparationParameters
 from .closures import disjoint_clusters, members_of
 from .clusters import (
     LEAST,
@@ -41,33 +30,14 @@ from .clusters import (
     violations,
 )
 
-THRESHOLDS = (POSITIVE, 0.1, 0.2, 0.3, 0.4, 0.5)
-"""Values below which candidates are left out of account in the search for minimal clusters."""
-
-ORDERS = 10
-"""Orders in which members are placed by force to make clusters minimal, for each threshold."""
-
-FEW = 5
-"""Violated clusters found quickly that make walks unnecessary."""
-
-MOST_STARTS = 30
-"""Variables from which walks set out."""
-
-COUNTS = (2, 3)
-"""Counts above one that are tried."""
-
-MOST_SEEDS = 20_000
-"""Seeds looked at for each count."""
-
-MOST_WALKS = 20
-"""Seeds from which walks set out, the best ones for each count."""
-
-MOST_NODES = 300
-"""Nodes of the search after which the clusters found so far have to do."""
-
 
 def separate(
-    support: Support, n: int, most: int, rng: np.random.Generator, found: Counted
+    support: Support,
+    n: int,
+    most: int,
+    rng: np.random.Generator,
+    found: Counted,
+    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
 ) -> Counted:
     """Add violated clusters to those found: counted seeds, and where these are few all that is met.
 
@@ -81,30 +51,45 @@ def separate(
         Source of randomness.
     found
         Violated clusters that are known, such as those of :func:`quick_clusters` or of a pool.
+    parameters
+        Tuning constants.
     """
-    found = Counted.join(found, counted_clusters(support, n, most, walk=False))
-    if len(found) >= FEW:
+    seeds = counted_clusters(support, n, most, parameters, walk=False)
+    found = Counted.join(found, seeds)
+    if len(found) >= parameters.few:
         return found
-    plain = violated_clusters(support, n, most, rng)
-    return Counted.join(found, Counted.of(plain), counted_clusters(support, n, most))
+    plain = violated_clusters(support, n, most, rng, parameters)
+    counted = counted_clusters(support, n, most, parameters)
+    return Counted.join(found, Counted.of(plain), counted)
 
 
 def violated_clusters(
-    support: Support, n: int, most: int, rng: np.random.Generator | None = None
+    support: Support,
+    n: int,
+    most: int,
+    rng: np.random.Generator | None = None,
+    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
 ) -> NDArray[np.bool_]:
     """Return clusters whose inequality is violated, the most violated first, shape (found, n)."""
-    found = quick_clusters(support, n, most, rng)
-    return found if len(found) >= FEW else slow_clusters(support, n, found, most, rng)
+    found = quick_clusters(support, n, most, rng, parameters)
+    few = len(found) < parameters.few
+    return slow_clusters(support, n, found, most, rng, parameters) if few else found
 
 
 def quick_clusters(
-    support: Support, n: int, most: int, rng: np.random.Generator | None = None
+    support: Support,
+    n: int,
+    most: int,
+    rng: np.random.Generator | None = None,
+    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
 ) -> NDArray[np.bool_]:
     """Return what the two quicker searches find, the most violated first, shape (found, n)."""
     rng = np.random.default_rng(0) if rng is None else rng
     circuits = short_circuits(*support, n, most)
-    orders = rng.permuted(np.tile(np.arange(n), (ORDERS, 1)), axis=1)
-    return _best(np.concatenate([circuits, closed_clusters(*support, orders, most)]), support, most)
+    orders = rng.permuted(np.tile(np.arange(n), (parameters.orders, 1)), axis=1)
+    thresholds = np.array([POSITIVE, *parameters.thresholds])
+    closed = closed_clusters(*support, orders, thresholds, most)
+    return _best(np.concatenate([circuits, closed]), support, most)
 
 
 def slow_clusters(
@@ -113,10 +98,11 @@ def slow_clusters(
     seeds: NDArray[np.bool_],
     most: int,
     rng: np.random.Generator | None = None,
+    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
 ) -> NDArray[np.bool_]:
     """Return the seeds, shape (seeds, n), and what walks from them and from variables find."""
     rng = np.random.default_rng(0) if rng is None else rng
-    sources = np.sort(rng.permutation(np.unique(support.members))[:MOST_STARTS])
+    sources = np.sort(rng.permutation(np.unique(support.members))[: parameters.most_starts])
     walks = walk_clusters(*support, n, sources, seeds, 1)
     return _best(np.concatenate([seeds, walks]), support, most)
 
@@ -137,6 +123,7 @@ def closed_clusters(
     member_first: NDArray[np.int64],
     members: NDArray[np.int64],
     orders: NDArray[np.int64],
+    thresholds: NDArray[np.float64],
     most: int,
 ) -> NDArray[np.bool_]:
     """Return minimal clusters that no larger candidate lets anybody leave, shape (found, n).
@@ -146,7 +133,7 @@ def closed_clusters(
     n = orders.shape[1]
     found = np.zeros((most, n), np.bool_)
     n_found = 0
-    for threshold in THRESHOLDS:
+    for threshold in thresholds:
         listed = np.flatnonzero(x > threshold)
         starts, parents = members_of(listed, member_first, members)
         for o in range(len(orders)):
@@ -355,20 +342,32 @@ def _flip(
                 break
 
 
-def counted_clusters(support: Support, n: int, most: int, *, walk: bool = True) -> Counted:
+def counted_clusters(
+    support: Support,
+    n: int,
+    most: int,
+    parameters: SeparationParameters = DEFAULTS.cutting_planes.separation,
+    *,
+    walk: bool = True,
+) -> Counted:
     """Return violated clusters with counts above one, for each count the most violated.
 
     Without walks, these are seeds.
     """
-    walks = MOST_WALKS if walk else 0
-    none = Counted.of(np.zeros((0, n), np.bool_))
-    return Counted.join(none, *(_with_count(support, n, k, most, walks) for k in COUNTS))
+    walks = parameters.most_walks if walk else 0
+    found = [Counted.of(np.zeros((0, n), np.bool_))]
+    for count in parameters.counts:
+        seeds = family_seeds(*support, n, count, parameters.most_seeds)
+        found.append(_with_count(support, seeds, count, most, walks))
+    return Counted.join(*found)
 
 
-def _with_count(support: Support, n: int, count: int, most: int, most_walks: int) -> Counted:
-    seeds = family_seeds(*support, n, count, MOST_SEEDS)
+def _with_count(
+    support: Support, seeds: NDArray[np.bool_], count: int, most: int, most_walks: int
+) -> Counted:
     seeds, violation = _ranked(seeds, support, count)
-    walks = walk_clusters(*support, n, np.zeros(0, np.int64), seeds[:most_walks], count)
+    none = np.zeros(0, np.int64)
+    walks = walk_clusters(*support, seeds.shape[1], none, seeds[:most_walks], count)
     found = np.concatenate([seeds[violation > LEAST][:most], walks])
     found, violation = _ranked(found, support, count)
     return Counted.of(found[violation > LEAST][:most], count)
@@ -418,65 +417,3 @@ def family_seeds(
             for later in range(at + 1, count):
                 picks[later] = picks[later - 1] + 1
     return seeds[:n_seeds]
-
-
-class Ending(Eventhdlr):
-    """Looks at the clock after each linear program; what a listener raises is kept for later."""
-
-    def __init__(self, control: SearchControl) -> None:
-        self.control = control
-        self.failure: BaseException | None = None
-
-    def eventinit(self) -> None:
-        """Listen."""
-        self.model.catchEvent(EVENT.LPSOLVED, self)
-
-    def eventexec(self, event: object) -> None:
-        """End SCIP when the search is over."""
-        try:
-            goes_on = self.control.goes_on()
-        except BaseException as failure:
-            self.failure, goes_on = failure, False
-        if not goes_on:
-            self.model.interruptSolve()
-
-
-def search_clusters(
-    support: Support, n: int, control: SearchControl = UNLIMITED
-) -> NDArray[np.bool_]:
-    """Return the violated clusters that an integer program finds, shape (found, n).
-
-    Those found so far when the control ends the search.
-    """
-    model = Model("cluster")
-    model.hideOutput()
-    model.setEmphasis(EMPHASIS.FEASIBILITY)
-    model.setParams({"limits/nodes": MOST_NODES, "misc/catchctrlc": False})
-    fractional = _between(support, n)
-    member = [model.addVar(vtype="B", obj=1.0) for _ in range(n)]
-    for v in np.flatnonzero(~fractional):
-        model.chgVarUb(member[v], 0.0)
-    for s in range(len(support.x)):
-        parents = support.members[support.member_first[s] : support.member_first[s + 1]]
-        if len(parents):
-            y = model.addVar(vtype="C", ub=1.0, obj=-float(support.x[s]))
-            model.addCons(y <= member[support.child[s]])
-            model.addCons(y <= quicksum(member[p] for p in parents))
-    model.addCons(quicksum(member) >= 2)
-    model.setObjlimit(1.0 - LEAST)
-    ending = Ending(control)
-    model.includeEventhdlr(ending, "ending", "looks at the clock after each linear program")
-    model.optimize()
-    if ending.failure is not None:
-        raise ending.failure
-    found = [[model.getSolVal(solution, m) > 0.5 for m in member] for solution in model.getSols()]
-    clusters = np.array(found, np.bool_).reshape(-1, n)
-    return clusters[violations(*support, clusters) > LEAST]
-
-
-def _between(support: Support, n: int) -> NDArray[np.bool_]:
-    """Tell which variables have a positive parent and a positive child; others help no cluster."""
-    has_parent, has_child = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    has_parent[support.child[np.diff(support.member_first) > 0]] = True
-    has_child[support.members] = True
-    return has_parent & has_child

@@ -28,6 +28,7 @@ from exactlearn._runtime.kernel import kernel
 
 from ..components import undominated
 from ..lp.multipliers import Multipliers
+from ..parameters import OrderGraphParameters
 from ..problem import offsets
 from .rows import (
     ONE,
@@ -43,9 +44,6 @@ BLOCK = 1 << 13
 PATIENCE = 0.1
 """Seconds between two pauses while other threads compute."""
 
-TRIES = 30
-"""Random partitions that are improved."""
-
 
 def coupling(rows: Multipliers) -> NDArray[np.float64]:
     """Return how strongly the rows' multipliers tie each two variables, shape (n, n)."""
@@ -57,14 +55,17 @@ def coupling(rows: Multipliers) -> NDArray[np.float64]:
 
 
 def partition(
-    tie: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator
+    tie: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    rng: np.random.Generator,
+    tries: int = OrderGraphParameters.partitions,
 ) -> NDArray[np.int64]:
     """Return the group of each variable such that ties within groups are strong, shape (n,).
 
     Random partitions are improved by exchanging two variables as long as that helps.
     """
     best, strongest = np.repeat(np.arange(len(sizes)), sizes), -1.0
-    for _ in range(TRIES if len(sizes) > 1 else 0):
+    for _ in range(tries if len(sizes) > 1 else 0):
         group = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
         exchange(tie, group, len(sizes))
         strength = float(tie[group[:, None] == group].sum())

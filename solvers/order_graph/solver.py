@@ -52,12 +52,6 @@ from .search import (
 MEMORY = 4 * 2**30
 """Bytes for states when no limit is given."""
 
-WORK = 2000
-"""States expanded between two looks at the clock, a tenth of a second or so."""
-
-BEGINNING = 1 << 12
-"""States that the table holds at first."""
-
 
 ROUNDING = 1e-10
 """Relative error of a cost, which is a sum of up to some hundred numbers."""
@@ -200,11 +194,11 @@ class _Sweeps:
         keep = self._order(useful)
         graph = self.numbered.graph(costs, keep)
         scratch = scratch_for(graph)
-        table = new_table(self.component.n_variables, BEGINNING, threshold)
+        table = new_table(self.component.n_variables, self.parameters.first_states, threshold)
         while self.control.goes_on():
             expanded = int(table.at[EXPANDED])
             ascents = 0 if self.light else self.parameters.ascents
-            why = expand(graph, self.patterns, scratch, table, ascents, WORK)
+            why = expand(graph, self.patterns, scratch, table, ascents, self.parameters.block)
             self.nodes += int(table.at[EXPANDED]) - expanded
             if self.nodes > self.parameters.easy and not self.light:
                 return self._sweep(threshold)  # with patterns, which leave far fewer states
@@ -282,7 +276,8 @@ class _Sweeps:
         groups = -(-n // self.parameters.group)
         sizes = np.full(groups, n // groups, np.int64)
         sizes[: n % groups] += 1
-        group = partition(coupling(self.rows), sizes, np.random.default_rng(self.seed))
+        rng, tries = np.random.default_rng(self.seed), self.parameters.partitions
+        group = partition(coupling(self.rows), sizes, rng, tries)
         self.position = np.argsort(np.argsort(group, kind="stable"), kind="stable")
         self.numbered = Numbered.of(self.component, self.rows, self.position)
         self.keep &= self.priced.reduced < self.gap

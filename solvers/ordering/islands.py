@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 
-from ..component_solver import OrderingParameters
 from ..components import Component
+from ..parameters import OrderingParameters
 from .climb import order_anew
 from .decoding import LEAST, Lists, list_candidates, place_by_weight, positions_along, score_of
 from .iterated_local_search import copy_of, iterated_local_search, take_over
@@ -38,10 +38,16 @@ class Island:
     """One search: an order with its selection, and since when it has not been bettered."""
 
     def __init__(
-        self, lists: Lists, temperature: float, rng: np.random.Generator, options: int
+        self,
+        lists: Lists,
+        temperature: float,
+        rng: np.random.Generator,
+        options: int,
+        parameters: OrderingParameters,
     ) -> None:
         self.lists = lists
         self.temperature = temperature
+        self.parameters = parameters
         self.rng = rng
         self.values = np.zeros(options, np.int64)
         self.begin(rng.permutation(len(lists.first) - 1))
@@ -61,7 +67,7 @@ class Island:
             recombine(self.lists, self.order, self.values, self.chosen, best, self.rng)
         iterated_local_search(
             self.lists, self.order, self.values, self.chosen, budget, UNLIMITED,
-            self.temperature, self.rng, control,
+            self.temperature, self.rng, control, self.parameters,
         )  # fmt: skip
         complete = self.chosen.min() >= 0
         score = float(self.lists.scores[self.chosen].sum()) if complete else -np.inf
@@ -101,7 +107,9 @@ def rounds(
     options = len(component.options)
     seeds = np.random.SeedSequence(seed).spawn(parameters.islands)
     islands = [
-        Island(lists, parameters.temperature * (k % 2), np.random.default_rng(s), options)
+        Island(
+            lists, parameters.temperature * (k % 2), np.random.default_rng(s), options, parameters
+        )
         for k, s in enumerate(seeds)
     ]
     islands[-1].begin(place_by_weight(lists, np.zeros(len(lists.scores)), islands[-1].values))

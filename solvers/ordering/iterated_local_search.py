@@ -18,15 +18,10 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.kernel import kernel, overwrite
 
+from ..parameters import DEFAULTS, OrderingParameters
 from .climb import Queue, choose_and_push, climb, empty_queue, force, order_anew, push_all
 from .decoding import LEAST, Lists, choose_along, latest_need, positions_along, total_of
 from .moves import Plan, State, empty_plan, flip, needs_node
-
-LARGE = 0.35
-"""Share of the perturbations that rearrange whole surroundings."""
-
-PERTURBATION_COST = 30
-"""What a perturbation costs besides, in candidates looked at."""
 
 BLOCK = 1_000_000
 """Candidates looked at between two pauses, about a tenth of a second."""
@@ -69,6 +64,7 @@ def iterated_local_search(
     temperature: float,
     rng: np.random.Generator,
     control: SearchControl = UNLIMITED,
+    parameters: OrderingParameters = DEFAULTS.ordering,
 ) -> int:
     """Climb from an order and values, then from perturbed copies; leave the best in place.
 
@@ -77,8 +73,9 @@ def iterated_local_search(
     """
     search = begin_search(lists, order, values, chosen, rng)
     while not continue_search(
-        lists, search, budget, perturbations, temperature, int(search.work[0]) + BLOCK, rng
-    ):
+        lists, search, budget, perturbations, temperature, parameters.large,
+        parameters.perturbation_cost, int(search.work[0]) + BLOCK, rng,
+    ):  # fmt: skip
         if not control.goes_on():
             break
     best = search.state if search.perturbations[0] < 0 else search.top
@@ -120,6 +117,8 @@ def continue_search(
     budget: int,
     perturbations: int,
     temperature: float,
+    large: float,
+    perturbation_cost: int,
     until: int,
     rng: np.random.Generator,
 ) -> bool:
@@ -137,7 +136,7 @@ def continue_search(
             take_over(search.kept, state)
             take_over(search.top, state)
         else:
-            work[0] += PERTURBATION_COST + n // 8
+            work[0] += perturbation_cost + n // 8
             _accept(
                 search,
                 total,
@@ -152,7 +151,7 @@ def continue_search(
             order_anew(lists, state, rng, work)
             push_all(search.queue, rng)
         else:
-            perturb(lists, state, search.queue, LARGE, rng, work)
+            perturb(lists, state, search.queue, large, rng, work)
 
 
 @kernel

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import n_threads
 
-from ..component_solver import ComponentControl, OrderingParameters, Outcome, Selection
+from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
 from ..lp.multipliers import Multipliers
-from ..lp.root import CuttingPlaneParameters, solve_root
+from ..lp.root import solve_root
+from ..parameters import DEFAULTS, CuttingPlaneParameters, OrderingParameters
 from .decoding import Lists, list_candidates, place_by_weight
 from .islands import rounds
 from .iterated_local_search import iterated_local_search
@@ -41,19 +42,19 @@ class OrderSearch:
         The piece of the problem to search.
     rng
         Source of randomness.
-    temperature
-        Temperature at which a search begins, in nats.
+    parameters
+        Tuning constants; each search begins at their temperature.
     """
 
     def __init__(
         self,
         component: Component,
         rng: np.random.Generator,
-        temperature: float = OrderingParameters.temperature,
+        parameters: OrderingParameters = DEFAULTS.ordering,
     ) -> None:
         self.component = component
         self.rng = rng
-        self.temperature = temperature
+        self.parameters = parameters
 
     @cached_property
     def lists(self) -> Lists:
@@ -100,8 +101,8 @@ class OrderSearch:
         A variable without a candidate along the order has the number -1.
         """
         iterated_local_search(
-            self.lists, order, values, chosen, budget, perturbations, self.temperature, self.rng,
-            control,
+            self.lists, order, values, chosen, budget, perturbations, self.parameters.temperature,
+            self.rng, control, self.parameters,
         )  # fmt: skip
 
     def greedy_order(
@@ -120,8 +121,8 @@ class Bounding:
         What to bound.
     score
         Score of a selection: the bound need not fall below it.
-    relaxations
-        How many linear programs to solve at most.
+    parameters
+        Tuning constants of the cutting planes.
     control
         The control of the search.
 
@@ -132,11 +133,15 @@ class Bounding:
     """
 
     def __init__(
-        self, component: Component, score: float, relaxations: int, control: SearchControl
+        self,
+        component: Component,
+        score: float,
+        parameters: CuttingPlaneParameters,
+        control: SearchControl,
     ) -> None:
         self.component = component
         self.score = score
-        self.rounds = relaxations
+        self.parameters = parameters
         self.bound = component.relaxation
         self.failure: BaseException | None = None
         self._control = control.aside()
@@ -164,7 +169,7 @@ class Bounding:
                 self.score,
                 control=self._control,
                 on_bound=self._take,
-                parameters=CuttingPlaneParameters(most_rounds=self.rounds),
+                parameters=self.parameters,
             )
         except BaseException as failure:  # raised again by the thread that waits
             self.failure = failure
@@ -182,11 +187,11 @@ def solve_component(
     of the threads is for the bound; the selections found do not depend on their number, unless the
     time limit cuts them short.
     """
-    parameters = control.options.ordering
-    relaxations = max(5, parameters.relaxed // component.n_candidates)
-    most = CuttingPlaneParameters().most_rounds
-    programs = most if control.left < inf else min(most, relaxations)
-    bounding = Bounding(component, control.score, programs, control)
+    planes = control.options.cutting_planes
+    if control.left == inf:
+        relaxations = max(5, control.options.ordering.relaxed // component.n_candidates)
+        planes = replace(planes, most_rounds=min(planes.most_rounds, relaxations))
+    bounding = Bounding(component, control.score, planes, control)
     try:
         _search(component, incumbent, control, bounding)
         return control.outcome(proven=control.is_proven)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pyscipopt import Branchrule
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
-from ..component_solver import BranchingParameters
 from ..components import bits_to_matrix
 from ..lp.clusters import arc_lengths
+from ..parameters import BranchingParameters
 
 if TYPE_CHECKING:
     from .solver import Master

@@ -13,6 +13,7 @@ from pyscipopt import Model, Variable, quicksum
 from pyscipopt.scip import PY_SCIP_PARAMSETTING
 
 from ..components import Component
+from ..parameters import BranchAndCutParameters
 
 SETTINGS: dict[str, Any] = {
     "misc/catchctrlc": False,  # SCIP's own handler prints on standard output
@@ -50,14 +51,13 @@ Zero-half cuts from cluster inequalities close much of the gap at the root, but 
 that are as long as theirs.
 """
 
-MANY_CANDIDATES = 2000
-"""Candidates above which steepest edge pricing pays: a third of the iterations, slower ones."""
 
-LARGE_LOSS = 1e3
-"""Loss above which a finer feasibility tolerance is needed."""
-
-
-def new_model(component: Component, losses: NDArray[np.float64], seed: int) -> Model:
+def new_model(
+    component: Component,
+    losses: NDArray[np.float64],
+    seed: int,
+    parameters: BranchAndCutParameters,
+) -> Model:
     """Return a model with SCIP's settings, still without variables."""
     model = Model("parent sets")
     model.hideOutput()
@@ -65,9 +65,9 @@ def new_model(component: Component, losses: NDArray[np.float64], seed: int) -> M
     model.setParams(SETTINGS | {"randomization/randomseedshift": seed % 2**31})
     if not len(component.choices):
         model.setParams(WITHOUT_CHOICES)
-        if component.n_candidates > MANY_CANDIDATES:
+        if component.n_candidates > parameters.many_candidates:
             model.setParam("lp/pricing", "s")
-    if losses.max(initial=0.0) > LARGE_LOSS:
+    if losses.max(initial=0.0) > parameters.large_loss:
         model.setParam("numerics/feastol", 1e-9)
     return model
 

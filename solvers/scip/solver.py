@@ -35,9 +35,6 @@ T = TypeVar("T")
 LIMITS = ("timelimit", "userinterrupt", "terminate")
 """SCIP's ways to stop before a proof."""
 
-BUDGET = 200
-"""Candidates looked at after each rounding, for each candidate of the problem."""
-
 
 class Master:
     """The integer program of one component, with what its callbacks share."""
@@ -50,17 +47,17 @@ class Master:
         self.failure: BaseException | None = None
         self.losses = component.scores[component.first[component.child]] - component.scores
         self.cutoff = np.inf
-        self.model = new_model(component, self.losses, seed)
+        self.model = new_model(component, self.losses, seed, options.branch_and_cut)
         self.model.setParam("limits/absgap", options.absolute_gap)
         self.x, self.z = add_variables(self.model, component, self.losses)
         add_literal_rows(self.model, component, self.x, self.z)
         add_pair_rows(self.model, component, self.x)
         known = options.multipliers
         clusters = Counted.none(component.n_variables) if known is None else known.counted
-        self.acyclicity = Acyclicity(self, clusters, seed)
+        self.acyclicity = Acyclicity(self, clusters, seed, options.branch_and_cut)
         self.model.includeConshdlr(
             self.acyclicity, "acyclicity", "no directed cycle is chosen", sepapriority=1000,
-            enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=1, eagerfreq=-1,
+            enfopriority=-1000, chckpriority=-1000, sepafreq=1, propfreq=-1, eagerfreq=-1,
             maxprerounds=0, needscons=False,
         )  # fmt: skip
         if not self.z:
@@ -227,7 +224,8 @@ class Rounding(Heur):
         self.seen = x
         values = round_choices(z, master.component.option_first)
         order = self.search.greedy_order(values, x)
-        found = self.search.improve(order, values, BUDGET * len(x), 0)
+        budget = master.control.options.branch_and_cut.rounding_budget
+        found = self.search.improve(order, values, budget * len(x), 0)
         if found is not None and master.offer(*found):
             return {"result": RESULT.FOUNDSOL}
         return {"result": RESULT.DIDNOTFIND}

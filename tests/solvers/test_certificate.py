@@ -36,6 +36,7 @@ from exactlearn.solvers.certificates.certificate import (
 from exactlearn.solvers.certificates.checker import Unproven, read_scores, verify
 from exactlearn.solvers.certificates.prover import certify
 from exactlearn.solvers.constraints import MaxParents, RequiredAncestor, Tiers
+from exactlearn.solvers.parameters import ProofParameters
 from tests.interrupts import Looks, press_ctrl_c
 
 CHECKER = Path(certificate_checker.__file__)
@@ -428,7 +429,13 @@ class TestRestrictions:
 
 class TestLimits:
     @pytest.mark.parametrize(
-        "limit", [{"nodes": 0}, {"nodes": 1}, {"gap": 0.5}, {"control": Looks(0)}]
+        "limit",
+        [
+            {"parameters": ProofParameters(most_nodes=0)},
+            {"parameters": ProofParameters(most_nodes=1)},
+            {"gap": 0.5},
+            {"control": Looks(0)},
+        ],
     )
     @pytest.mark.parametrize("seed", range(5))
     def test_what_is_left_open_is_stated(self, seed, limit):

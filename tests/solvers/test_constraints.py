@@ -30,11 +30,12 @@ from exactlearn.solvers.enumeration.neighbours import neighbours, repaired, tota
 from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.select import SOLVERS
+from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.constraint_oracle import Parents, holds, networks, random_constraint, separated
 from tests.interrupts import press_ctrl_c
 from tests.solvers.test_solvers import random_problem, with_choices
 
-EXACT = [solver for solver in SOLVERS if solver != "ordering"]
+EXACT = [name for name in SOLVERS if name == "auto" or COMPONENT_SOLVERS[name].is_exact]
 KINDS = (
     "required adjacency", "forbidden adjacency", "tiers", "max parents", "required ancestor",
     "forbidden ancestor", "arc total", "independence",

@@ -13,11 +13,10 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers.component_solver import OrderGraphParameters, SolverOptions
+from exactlearn.solvers.component_solver import SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import solve_root
-from exactlearn.solvers.order_graph import solver as order_graph
 from exactlearn.solvers.order_graph.bounds import (
     COMPLETE,
     OPEN,
@@ -37,6 +36,7 @@ from exactlearn.solvers.order_graph.patterns import (
 )
 from exactlearn.solvers.order_graph.rows import Numbered, price
 from exactlearn.solvers.order_graph.solver import solve_component
+from exactlearn.solvers.parameters import OrderGraphParameters
 from exactlearn.solvers.progress import Progress
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.one_component import solved as solved_by
@@ -262,13 +262,11 @@ def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
 
 
 @pytest.mark.parametrize("easy", [0, 10**9])
-def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(monkeypatch, easy):
+def test_shorter_runs_are_never_contradicted_and_the_limit_on_memory_holds(easy):
     problem = random_problem(3, 14, most_parents=3)
     (component,) = split(problem)
     best = component.total(dynamic.best_selection(component))
-    monkeypatch.setattr(order_graph, "BEGINNING", 64)
-    monkeypatch.setattr(order_graph, "WORK", 50)
-    parameters = OrderGraphParameters(easy=easy, group=5)
+    parameters = OrderGraphParameters(easy=easy, group=5, first_states=64, block=50)
     stopped = 0
     for memory in (3000, 10_000, 30_000, 10**6, 10**9):
         progress = Progress(problem, [component], SearchControl())

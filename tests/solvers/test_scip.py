@@ -8,13 +8,14 @@ import pytest
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers.component_solver import BranchingParameters, ComponentControl, SolverOptions
+from exactlearn.solvers.component_solver import ComponentControl, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.parameters import BranchingParameters
 from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.scip.branching import ArcBranching
-from exactlearn.solvers.scip.separation import ClusterPool, closing_candidates
+from exactlearn.solvers.scip.separation import ClusterPool
 from exactlearn.solvers.scip.solver import Master, solve_component
 from tests.brute_force import is_acyclic
 from tests.solvers.one_component import solved
@@ -163,23 +164,6 @@ def acyclic_selections(progress: Progress) -> list[np.ndarray]:
         for chosen in product(*ranges)
         if is_acyclic([set(parents_of(progress, c).tolist()) for c in chosen]) and len(chosen) == n
     ]
-
-
-def test_what_closes_a_cycle_with_forced_arcs_is_in_no_selection() -> None:
-    rng = np.random.default_rng(1)
-    excluded = 0
-    for _ in range(150):
-        progress = largest_piece(rng, 4, kept=0.4, empty_sets=0.5)
-        component = progress.components[0]
-        allowed = rng.random(component.n_candidates) < 0.6
-        allowed[component.first[:-1]] = True
-        out = closing_candidates(component.first, component.parents, allowed)
-        assert allowed[out].all()
-        assert len(set(out.tolist())) == len(out)
-        excluded += len(out)
-        for chosen in acyclic_selections(progress):
-            assert not allowed[chosen].all() or not np.isin(chosen, out).any()
-    assert excluded > 20
 
 
 def test_every_selection_is_on_one_side_of_a_branch() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from exactlearn.solvers import Problem, solve, strategy
 from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.parameters import ChoiceParameters, SolverParameters
 from tests.solvers.test_solvers import random_problem
 
 
@@ -15,41 +16,33 @@ def hard_problem(rng: np.random.Generator, n: int) -> Problem:
     return random_problem(rng, n, most_parents=3, kept=0.3)
 
 
-@pytest.fixture
-def everything_relaxed(monkeypatch: pytest.MonkeyPatch) -> None:
+def relaxed(**changes: int) -> SolverParameters:
     """Leave nothing to dynamic programming."""
-    monkeypatch.setattr(strategy, "FASTEST_DYNAMIC", 1)
+    return SolverParameters(choice=ChoiceParameters(fastest_dynamic=1, **changes))
 
 
-@pytest.mark.usefixtures("everything_relaxed")
 @pytest.mark.parametrize("seed", range(12))
 def test_what_the_relaxation_leaves_holds_the_optimum(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = hard_problem(rng, 6 + seed % 5)
-    found = solve(problem, solver="auto")
+    found = solve(problem, solver="auto", parameters=relaxed())
     assert found.status == "optimal"
     assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
     assert found.bound == pytest.approx(found.score, abs=1e-5)
 
 
-@pytest.mark.usefixtures("everything_relaxed")
 @pytest.mark.parametrize("seed", range(4))
-def test_branch_and_cut_takes_over_from_the_order_graph(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(strategy, "FEW_PLACED", 0)
-    monkeypatch.setattr(strategy, "MOST_STATES", 0)
+def test_branch_and_cut_takes_over_from_the_order_graph(seed: int) -> None:
+    parameters = relaxed(few_placed=0, most_states=0)
     problem = hard_problem(np.random.default_rng(100 + seed), 10)
-    found = solve(problem, solver="auto")
+    found = solve(problem, solver="auto", parameters=parameters)
     assert found.score == pytest.approx(solve(problem, solver="dynamic").score, abs=1e-9)
 
 
-def test_the_explanation_names_who_took_what(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_explanation_names_who_took_what() -> None:
     problem = hard_problem(np.random.default_rng(3), 9)
     assert "dynamic took a piece of 9 variables" in solve(problem).message
-    monkeypatch.setattr(strategy, "FASTEST_DYNAMIC", 1)
-    monkeypatch.setattr(strategy, "MOST_PLACED", 0)
-    message = solve(problem).message
+    message = solve(problem, parameters=relaxed(most_placed=0)).message
     assert "scip took" in message or "root took" in message
 
 

@@ -28,7 +28,8 @@ from exactlearn.augmentation.branch_and_bound.node_relaxation import LocalComple
 from exactlearn.solvers.lp.clusters import Counted, Support
 from exactlearn.solvers.lp.linear_program import LinearProgram
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.lp.separation import FEW, counted_clusters, violated_clusters
+from exactlearn.solvers.lp.separation import counted_clusters, violated_clusters
+from exactlearn.solvers.parameters import SeparationParameters
 
 Link = tuple[int, int, int]
 """A variable, or a set of others, a missing cell and a state."""
@@ -255,7 +256,7 @@ class RestrictedMaster:
         """Return clusters that a solution violates."""
         n, most = self.families.n_variables, self.families.tuning.most_clusters
         plain = violated_clusters(support, n, most)
-        if len(plain) >= FEW:
+        if len(plain) >= SeparationParameters.few:
             return Counted.of(plain)
         return Counted.join(Counted.of(plain), counted_clusters(support, n, most))
 

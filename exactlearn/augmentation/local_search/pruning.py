@@ -16,8 +16,8 @@ from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.incumbent import Ledger, Solution
 from exactlearn.augmentation.local_search.move_search import Group, Moves, MoveSearch, halves
 from exactlearn.augmentation.local_search.threshold_query import tightened
-from exactlearn.solvers.lp.dual_bounds import MOST_STEPS
 from exactlearn.solvers.lp.multipliers import Multipliers
+from exactlearn.solvers.parameters import SubgradientParameters
 
 
 def prune_groups(
@@ -140,7 +140,8 @@ def _look(search: MoveSearch, change: Moves) -> Solution | Multipliers | None:
         return None
     for _ in range(search.task.climbing.tightenings):
         if query.problem.is_feasible:
-            query = tightened(query, [query.target - search.task.climbing.margin], MOST_STEPS)
+            goal = query.target - search.task.climbing.margin
+            query = tightened(query, [goal], SubgradientParameters.steps)
     parents = search.network_above(query)
     better = None if parents is None else search.best_in_order((change,), parents)
     return query.multipliers if better is None else better

@@ -1,0 +1,62 @@
+"""The linear relaxation as a component solver: a bound by cutting planes, and a selection near it.
+
+The solution of the last relaxation suggests an order of the variables, from which a local search
+sets out. The outcome is proven when the bound meets the score; where a gap is left, the reduced
+costs say which candidates a better selection may have (:meth:`~.root.Root.may_reach`).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..component_solver import ComponentControl, Outcome, Selection
+from ..components import Component
+from ..ordering.solver import OrderSearch
+from ..primal_heuristic import search_budget
+from .root import Root, solve_root
+
+
+def solve_component(
+    component: Component, incumbent: Selection | None, control: ComponentControl
+) -> Outcome:
+    """Bound a component by cutting planes, and search from the order that their solution suggests.
+
+    Raises
+    ------
+    OptionError
+        When the component has choices.
+    """
+    root = relax(component, incumbent, control)
+    if not (control.is_proven or control.is_over):
+        climb_from(root, component, control)
+    return control.outcome(proven=control.is_proven, nodes=1)
+
+
+def relax(component: Component, incumbent: Selection | None, control: ComponentControl) -> Root:
+    """Solve the relaxation by cutting planes; clusters of the options' multipliers help.
+
+    The bounds go to the control on the way. The rounds end when the absolute gap is reached.
+    """
+    options = control.options
+    root = solve_root(
+        component,
+        control.score,
+        chosen=None if incumbent is None else incumbent.chosen,
+        clusters=None if options.multipliers is None else options.multipliers.counted,
+        enough=control.score + options.absolute_gap,
+        control=control,
+        on_bound=lambda bound, _: control.prove(bound),
+        parameters=options.cutting_planes,
+    )
+    control.prove(root.bound, 1)
+    return root
+
+
+def climb_from(root: Root, component: Component, control: ComponentControl) -> None:
+    """Search from the order that a solution of the relaxation suggests."""
+    search = OrderSearch(component, np.random.default_rng(control.options.seed))
+    values: NDArray[np.int64] = np.zeros(0, np.int64)
+    order = search.greedy_order(values, root.x)
+    part = control.part(control.options.choice.incumbent_share)
+    found = search.improve(order, values, *search_budget(component), part)
+    if found is not None:
+        control.improve(*found)

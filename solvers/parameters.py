@@ -1,0 +1,424 @@
+"""Tuning constants of the solvers: one frozen dataclass for each algorithm.
+
+:class:`SolverParameters` holds all of them; :func:`exactlearn.solvers.solve` takes one. They change
+how long a search takes, not what is proven. Constants that guard against rounding, or say how often
+a loop looks at the clock, stand beside the code that they belong to.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualAscentParameters:
+    """Tuning constants of the dual ascent that gives the first multipliers.
+
+    Parameters
+    ----------
+    work
+        Candidates looked at after which the multipliers so far are taken.
+    finest
+        Limit of the reduced costs, relative to the first one, below which it does not fall.
+    """
+
+    work: int = 2_000_000_000
+    finest: float = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubgradientParameters:
+    """Tuning constants of the subgradient method.
+
+    Parameters
+    ----------
+    steps
+        Steps after which lowering a bound is given up.
+    overshoot
+        How far below the bound that is wanted a step aims.
+    """
+
+    steps: int = 300
+    overshoot: float = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnParameters:
+    """Tuning constants of column generation in the linear relaxation.
+
+    Parameters
+    ----------
+    beginning
+        Candidates of each variable that are columns from the beginning.
+    most_priced
+        Columns that enter for one variable between two linear programs.
+    tolerance
+        Price at which a candidate enters, and value of artificial columns that counts as none.
+    """
+
+    beginning: int = 4
+    most_priced: int = 6
+    tolerance: float = 1e-7
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeparationParameters:
+    """Tuning constants of the search for violated clusters.
+
+    Parameters
+    ----------
+    thresholds
+        Values above which candidates count in the search for minimal clusters, besides all that
+        are positive.
+    orders
+        Orders in which members are placed by force to make clusters minimal, for each threshold.
+    few
+        Violated clusters found quickly that make walks unnecessary.
+    most_starts
+        Variables from which walks set out.
+    counts
+        Counts above one that are tried.
+    most_seeds
+        Seeds looked at for each count.
+    most_walks
+        Seeds from which walks set out, the best ones for each count.
+    """
+
+    thresholds: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
+    orders: int = 10
+    few: int = 5
+    most_starts: int = 30
+    counts: tuple[int, ...] = (2, 3)
+    most_seeds: int = 20_000
+    most_walks: int = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuttingPlaneParameters:
+    """Tuning constants of the rounds of cutting planes.
+
+    Parameters
+    ----------
+    most_cuts
+        Clusters that each search adds in one round.
+    most_rounds
+        Rounds after which the multipliers so far are taken.
+    tail, least_gain, least_part
+        Rounds in which so much of the gap must be closed, and of what all rounds together closed
+        where no selection is known.
+    most_idle
+        Rounds without progress that a cluster of no value stays in the relaxation.
+    tiny
+        Multiplier of a cluster that is dropped.
+    inwards
+        Weight of the inner point where clusters are sought.
+    dual_ascent, columns, separation
+        Tuning constants of the first multipliers, the columns, and the search for clusters.
+    """
+
+    most_cuts: int = 50
+    most_rounds: int = 2000
+    tail: int = 60
+    least_gain: float = 0.01
+    least_part: float = 1e-4
+    most_idle: int = 25
+    tiny: float = 1e-9
+    inwards: float = 0.5
+    dual_ascent: DualAscentParameters = DualAscentParameters()
+    columns: ColumnParameters = ColumnParameters()
+    separation: SeparationParameters = SeparationParameters()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderGraphParameters:
+    """Tuning constants of the search in the order graph.
+
+    Parameters
+    ----------
+    most_states
+        States to be expanded after which the search gives up; ``None`` for never.
+    easy
+        States to be expanded after which pattern databases are built.
+    group
+        Most variables of one group of a pattern database; a table of 19 takes 4 MiB.
+    partitions
+        Random partitions into groups that are improved.
+    first_share
+        The first threshold's share of the difference that is to be closed: all of it where no
+        selection better than the incumbent is expected.
+    growth
+        How many times more states the next threshold is to reach.
+    ascents
+        Clusters at most by which one state's bound is raised.
+    first_states
+        States that the table holds at first.
+    block
+        States expanded between two looks at the clock, a tenth of a second or so.
+    """
+
+    most_states: int | None = None
+    easy: int = 3000
+    group: int = 19
+    partitions: int = 30
+    first_share: float = 0.125
+    growth: float = 5.0
+    ascents: int = 60
+    first_states: int = 1 << 12
+    block: int = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderingParameters:
+    """Tuning constants of the local search among orders.
+
+    Parameters
+    ----------
+    islands
+        Searches that run side by side.
+    round
+        Candidates that an island looks at in a round, about a twentieth of a second.
+    recombination
+        Rounds after which islands learn from the best one.
+    stall_limit
+        Rounds without gain after which an island begins anew.
+    temperature
+        Temperature, in nats, at which every second island begins a round.
+    large
+        Share of the perturbations that rearrange whole surroundings.
+    perturbation_cost
+        What a perturbation costs besides, in candidates looked at.
+    budget, least_budget
+        Candidates that a search without a time limit looks at: for each candidate there is, and at
+        least.
+    relaxed
+        Candidates in all the linear programs, together, that bound a component without a time
+        limit.
+    """
+
+    islands: int = 4
+    round: int = 1_000_000
+    recombination: int = 4
+    stall_limit: int = 16
+    temperature: float = 1.0
+    large: float = 0.35
+    perturbation_cost: int = 30
+    budget: int = 2_000
+    least_budget: int = 40_000_000
+    relaxed: int = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class BranchingParameters:
+    """Tuning constants of branching on arcs in branch and cut.
+
+    Parameters
+    ----------
+    reliable
+        Times an arc is looked ahead before its average cost is trusted.
+    most_ahead
+        Arcs looked ahead at one node.
+    most_futile
+        Arcs looked ahead in a row that may turn out no better than the best so far.
+    iterations
+        Iterations of the linear program of each side.
+    within
+        Distance from 0 and 1 at which an arc counts as fractional.
+    least_cost
+        What a side costs at least, so that the other side still counts in the product.
+    """
+
+    reliable: int = 2
+    most_ahead: int = 8
+    most_futile: int = 3
+    iterations: int = 50
+    within: float = 1e-5
+    least_cost: float = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class BranchAndCutParameters:
+    """Tuning constants of branch and cut.
+
+    Parameters
+    ----------
+    most_cuts
+        Cluster inequalities that each search adds in one round of separation.
+    tail, least_gain
+        Rounds at the root that must have closed such a part of the gap, or branching begins.
+    rounding_budget
+        Candidates looked at after each rounding, for each candidate of the problem.
+    many_candidates
+        Candidates above which steepest edge pricing pays: a third of the iterations, slower ones.
+    large_loss
+        Loss above which a finer feasibility tolerance is needed.
+    separation
+        Tuning constants of the search for clusters.
+    """
+
+    most_cuts: int = 200
+    tail: int = 5
+    least_gain: float = 0.05
+    rounding_budget: int = 200
+    many_candidates: int = 2000
+    large_loss: float = 1e3
+    separation: SeparationParameters = SeparationParameters()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceParameters:
+    """Sizes and shares by which the solver of a component is chosen.
+
+    Parameters
+    ----------
+    fastest_dynamic
+        Variables up to which dynamic programming surely takes a fraction of a second.
+    most_placed
+        Variables that the order graph is given: at most the 64 that it can take.
+    few_placed
+        Variables up to which the order graph beats branch and cut, whatever the number of
+        candidates.
+    few_candidates
+        Candidates of a larger component below which branch and cut is faster.
+    most_states
+        States of the order graph after which a larger component is left to branch and cut.
+    shrunk
+        Share of the variables that a piece must lose before its relaxation is solved once more.
+    incumbent_share
+        Share of the time left that a search for incumbents may take.
+    """
+
+    fastest_dynamic: int = 18
+    most_placed: int = 64
+    few_placed: int = 40
+    few_candidates: int = 2_000
+    most_states: int = 150_000
+    shrunk: float = 0.9
+    incumbent_share: float = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionParameters:
+    """Tuning constants of the decision whether a selection scores more than a target.
+
+    Parameters
+    ----------
+    budget
+        Candidates that the search for a first selection looks at, about, in all components.
+    most_placed
+        Variables that the order graph is given: at most the 64 that it can take.
+    most_states
+        States of the order graph after which branch and cut takes over.
+    easy
+        States after which pattern databases are built: they take a second or two.
+    """
+
+    budget: int = 10**5
+    most_placed: int = 64
+    most_states: int = 150_000
+    easy: int = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionParameters:
+    """Tuning constants of the search that takes the set of all networks apart.
+
+    Parameters
+    ----------
+    per_variable
+        Candidates of each variable that the first window holds, about.
+    wider
+        Factor by which a window grows.
+    most_neighbours
+        Better neighbours of an incumbent that are checked for the constraints.
+    most_repairs
+        Parent sets that are changed to make a network satisfy the constraints.
+    easy
+        Variables up to which a part is solved sooner than bounded.
+    heuristic_nodes
+        Nodes after which a solver that proves nothing has had its chances.
+    """
+
+    per_variable: int = 4
+    wider: float = 4.0
+    most_neighbours: int = 300
+    most_repairs: int = 200
+    easy: int = 12
+    heuristic_nodes: int = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofParameters:
+    """Tuning constants of the branch and bound that ends in a certificate.
+
+    Parameters
+    ----------
+    most_nodes
+        Nodes that are branched on at most.
+    shrunk
+        Share of its candidates that a part must lose for its relaxation to be solved again.
+    fixed
+        Share of its candidates that a node of the tree must lose for that to be written down.
+    tried
+        Arcs tried before one is branched on.
+    undecided
+        Distance from 0 and 1 within which an arc counts as decided.
+    least_side
+        Share of the gap that a side of a branching counts as closing, at least.
+    most_cuts, most_rounds
+        Clusters added in one round, and rounds of cuts at one node.
+    tail, least_gain
+        Rounds at a node in which such a part of the gap must be closed.
+    tiny
+        Dual value of a cluster that is dropped.
+    """
+
+    most_nodes: int = 20_000
+    shrunk: float = 0.9
+    fixed: float = 0.8
+    tried: int = 20
+    undecided: float = 1e-6
+    least_side: float = 1e-6
+    most_cuts: int = 200
+    most_rounds: int = 100
+    tail: int = 5
+    least_gain: float = 0.02
+    tiny: float = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverParameters:
+    """The tuning constants of all solvers.
+
+    Parameters
+    ----------
+    choice
+        Of the choice of a component's solver.
+    cutting_planes
+        Of the linear relaxation at the root.
+    order_graph, ordering, branch_and_cut, branching
+        Of the search in the order graph, the local search among orders, branch and cut, and its
+        branching on arcs.
+    partition
+        Of the search under constraints on the whole network, and for the k best networks.
+    decision
+        Of the decision whether a selection scores more than a target.
+    proof
+        Of certificates.
+
+    Examples
+    --------
+    >>> SolverParameters(order_graph=OrderGraphParameters(group=17)).order_graph.group
+    17
+    """
+
+    choice: ChoiceParameters = ChoiceParameters()
+    cutting_planes: CuttingPlaneParameters = CuttingPlaneParameters()
+    order_graph: OrderGraphParameters = OrderGraphParameters()
+    ordering: OrderingParameters = OrderingParameters()
+    branch_and_cut: BranchAndCutParameters = BranchAndCutParameters()
+    branching: BranchingParameters = BranchingParameters()
+    partition: PartitionParameters = PartitionParameters()
+    decision: DecisionParameters = DecisionParameters()
+    proof: ProofParameters = ProofParameters()
+
+
+DEFAULTS = SolverParameters()
+"""The defaults of all tuning constants."""
