@@ -113,7 +113,7 @@ def test_a_check_finds_a_solution_that_is_not_locally_optimal():
 
 
 def test_a_check_that_a_solver_cannot_end_is_no_confirmation(monkeypatch):
-    data, score, rules = random_case(3)
+    data, score, rules = random_case(5)
     result = run(data, score, rules, "t-local")
     claimed = replace(result, status="t-local", t=1)
     check(claimed, data, score, rules)
