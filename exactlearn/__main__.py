@@ -21,7 +21,7 @@ from exactlearn.errors import ExactlearnError, ExitStatus, did_you_mean, shorten
 
 
 class LazyGroup(click.Group):
-    """Read a command's options without importing what it does; tell errors in one line."""
+    """Read a command's options without importing what it does; print errors in one line."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; all of it ends by SIGTERM as by Ctrl-C."""
@@ -88,7 +88,7 @@ def _exit_status(read: Callable[[], Any], debug: bool) -> int:
 
 
 def _status_of(error: BaseException, debug: bool) -> int:
-    """Tell an error in one line, unless it is the command's way to end, and return its status."""
+    """Print an error in one line, unless it is the command's way to end, and return its status."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):
@@ -135,7 +135,7 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
     if isinstance(error, ExactlearnError):
         return str(error), error.exit_status
     if isinstance(error, OSError):
-        full = error.errno == errno.ENOSPC  # of a file that is full, writing tells the name
+        full = error.errno == errno.ENOSPC  # of a file that is full, writing names it
         place = error.filename or ("standard output" if full else "")
         return f"{place}{': ' if place else ''}{error.strerror or error}", ExitStatus.MISTAKE
     if isinstance(error, MemoryError):
@@ -156,7 +156,7 @@ def _message(error: BaseException) -> tuple[str, ExitStatus]:
 def main() -> None:
     """Learn Bayesian networks and decision graphs exactly, also where cells are missing.
 
-    Start with 'exactlearn run asia'; 'exactlearn COMMAND --help' tells a command's options.
+    Start with 'exactlearn run asia'; 'exactlearn COMMAND --help' lists a command's options.
     """
 
 

@@ -34,7 +34,7 @@ class ExitStatus(IntEnum):
     FAILED = 5
     INTERRUPTED = 130
     UNREAD = 141
-    """Nobody reads the output any more; what a shell tells of a process that SIGPIPE ended."""
+    """Nobody reads the output any more; what a shell reports of a process that SIGPIPE ended."""
 
 
 _LONG_WORD = re.compile(r"\S{300,}")  # longer than most paths

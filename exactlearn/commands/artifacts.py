@@ -146,7 +146,7 @@ def _write(found: Artifacts, path: Path) -> None:
 
 
 def write_figures(drawing: Drawing, paths: Sequence[Path], output: Output) -> None:
-    """Write a drawing to files, or tell why there is none."""
+    """Write a drawing to files, or say why there is none."""
     try:
         for path in paths:
             write_figure(drawing, path)

@@ -82,7 +82,7 @@ def _check(chosen: Sequence[str], options: Compare, *, repeated: bool) -> None:
     classifiers = [name for name in chosen if METHODS[name].classifies]
     if repeated and classifiers and of_class is None:
         raise OptionError(
-            f"--methods: '{classifiers[0]}' classifies one variable; tell which one's cells to "
+            f"--methods: '{classifiers[0]}' classifies one variable; say which one's cells to "
             "hide with '--class NAME'"
         )
     if any(METHODS[name].needs_scikit_learn for name in chosen):
@@ -118,15 +118,15 @@ def _hidden(
     """Return an incomplete table and its truth: of a network, what 'simulate' draws."""
     rng = np.random.default_rng(seed)
     full = draw(rng)
-    holes = hide(full, spec, rng)
-    return (_only(holes, full, of_class, spec) if of_class else holes), full
+    incomplete = hide(full, spec, rng)
+    return (_only(incomplete, full, of_class, spec) if of_class else incomplete), full
 
 
-def _only(holes: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
-    """Return the full table with the holes of one variable."""
+def _only(incomplete: Dataset, full: Dataset, name: str, spec: str) -> Dataset:
+    """Return the full table with the missing cells of one variable."""
     variable = variable_index(name, {known: v for v, known in enumerate(full.names)})
     codes = full.codes.copy()
-    codes[:, variable] = holes.codes[:, variable]
+    codes[:, variable] = incomplete.codes[:, variable]
     hidden = replace(full, codes=codes)
     if hidden.is_complete:
         raise OptionError(

@@ -87,7 +87,7 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
             max_size=options.max_size,
             time_limit=options.time_limit,
             seed=options.seed,
-            on_event=lambda size: display.tell(f"effective size {size:,}"),
+            on_event=lambda size: display.show(f"effective size {size:,}"),
             on_graph=keep,
         )
 

@@ -63,7 +63,7 @@ class RunOptions(Declared):
 
     The pipeline: read the table; learn the network (and the values of missing cells); fit its
     parameters to the table as it was read, by EM where cells are missing; compile it to a decision
-    graph; refine that by EM; tell the log-likelihood of rows not learned from, if 'test' names
+    graph; refine that by EM; report the log-likelihood of rows not learned from, if 'test' names
     some; answer the queries. Then come the steps: sections with the names of other commands and
     their options as keys ([impute], [compare], ...). The folder is results/NAME unless -o names
     another; result.json there holds what --json prints, run.toml the run with all its defaults, and
@@ -142,7 +142,7 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
             raise OptionError("--best and --best-classes exclude each other; give one of them")
         if self.support is not None and not self.lists:
             raise OptionError(
-                "--support tells how many of several networks have an arc: say which with "
+                "--support counts how many of several networks have an arc: say which with "
                 "--best K, --best-classes K or --within FACTOR"
             )
 
@@ -181,7 +181,7 @@ class Augment(IncompleteLearning, Search, Traced):
     )
     profile: bool = option(
         False,
-        help="Tell for each missing cell what the score loses by each other value. Each of "
+        help="Report for each missing cell what the score loses by each other value. Each of "
         "these lists takes up to --time-limit again.",
     )
     start: Path | None = option(
@@ -222,7 +222,7 @@ class Imputing(IncompleteLearning):
 class Impute(Imputing):
     """Fill the missing cells of a table by a network that is learned from it, or given.
 
-    Tells the probability of each value. -o writes the completed table (.csv, .tsv), the record
+    Prints the probability of each value. -o writes the completed table (.csv, .tsv), the record
     (.json), the network (.bif), or all of them into a folder; several drawn tables need a folder.
 
     Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;

@@ -204,7 +204,7 @@ def with_progress(
         def report(state: EMState) -> None:
             states.append(state)
             checkpoint.keep(state.objective, write)
-            display.tell(
+            display.show(
                 f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
             )
 

@@ -63,9 +63,9 @@ def run(options: LearnPdg, output: Output) -> None:
         if output.path is not None and (chosen in ("direct", "hybrid") or network == LEARNT):
             keep_first(request, keep)
         if network == LEARNT:
-            display.tell("network")
+            display.show("network")
             request = replace(request, network=learnt_network(dataset, options.seed))
-        found = learn_by(request, display.tell, keep)
+        found = learn_by(request, display.show, keep)
     if options.frontier is not None and found.frontier is not None:
         write_frontier(found.frontier, options.frontier)
         output.wrote(options.frontier)

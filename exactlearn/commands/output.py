@@ -29,7 +29,7 @@ class Output(Declared):
     )
     as_json: bool = option(False, flags=("--json",), help="Print exactly one JSON object.")
     quiet: bool = option(False, flags=("--quiet", "-q"), help="Print results only.")
-    verbose: bool = option(False, flags=("--verbose", "-v"), help="Tell every improvement.")
+    verbose: bool = option(False, flags=("--verbose", "-v"), help="Report every improvement.")
     debug: bool = option(False, help="Show the traceback of an error.")
 
     def answer(self, record: Mapping[str, Any], *tables: Any) -> None:
@@ -43,7 +43,7 @@ class Output(Declared):
             console().print(table)
 
     def note(self, text: str) -> None:
-        """Tell something on standard error, unless quiet."""
+        """Print a line on standard error, unless quiet."""
         if not self.quiet:
             click.echo(text, err=True)
 
@@ -63,7 +63,7 @@ class Output(Declared):
             click.echo(f"\r{text:{width}}" + ("" if text else "\r"), nl=False, err=True)
 
     def detail(self, text: str) -> None:
-        """Tell something on standard error when verbose."""
+        """Print a line on standard error when verbose."""
         if self.verbose and not self.quiet:
             click.echo(text, err=True)
 
@@ -74,7 +74,7 @@ class Output(Declared):
         return ProgressDisplay(task, quiet=self.quiet, verbose=self.verbose)
 
     def wrote(self, path: Path) -> None:
-        """Tell where a result lies."""
+        """Print where a result lies."""
         self.note(f"Wrote {path}")
 
     def save(self, record: Mapping[str, Any]) -> None:

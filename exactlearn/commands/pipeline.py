@@ -213,7 +213,7 @@ class Scored:
         )
 
     def listener(self, on_event: OnEvent) -> OnEvent:
-        """Return what hears events of the problem as those of the data."""
+        """Return the listener to events of the problem, as those of the data."""
         if not self.problem.stopped:
             return on_event
         return lambda event: on_event(event._replace(bound=inf))

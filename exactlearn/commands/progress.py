@@ -33,13 +33,13 @@ RETRY = 5.0
 class Checkpoint:
     """Write each better answer as soon as it is found, but not all the time.
 
-    A full disk or a folder that is gone does not end the search: it is told once, and writing is
-    tried again later.
+    A full disk or a folder that is gone does not end the search: it is reported once, and writing
+    is tried again later.
 
     Parameters
     ----------
     warn
-        Told, once, why an answer could not be written.
+        Called once, with the reason why an answer could not be written.
     """
 
     def __init__(self, warn: Callable[[str], None]) -> None:
@@ -87,7 +87,7 @@ class IncumbentWriter(Checkpoint):
     write
         Writes one selection; must replace its files in one step each.
     warn
-        Told, once, why a selection could not be written.
+        Called once, with the reason why a selection could not be written.
     """
 
     def __init__(self, write: Callable[[Event], None], warn: Callable[[str], None]) -> None:
@@ -132,7 +132,7 @@ class ProgressDisplay:
         self._task = task
         self._quiet = quiet
         self._verbose = verbose and not quiet
-        self._told = ""
+        self._state = ""
         self._widest = 0.0
         console = Console(stderr=True, highlight=False, markup=False)
         self._live: Progress | None = None
@@ -141,13 +141,13 @@ class ProgressDisplay:
                 SpinnerColumn(),
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=16),
-                TextColumn("{task.fields[told]}", markup=False),
+                TextColumn("{task.fields[state]}", markup=False),
                 TimeElapsedColumn(),
                 _CompilationColumn(),
                 console=console,
                 transient=True,
             )
-            self._line = self._live.add_task(task, total=None, told="")
+            self._line = self._live.add_task(task, total=None, state="")
 
     def __enter__(self) -> Self:
         """Begin the live line."""
@@ -167,33 +167,33 @@ class ProgressDisplay:
 
     def __call__(self, event: Event) -> None:
         """Show an event of a running search."""
-        told = {"score": number(event.score), "bound": number(event.bound)}
+        values = {"score": number(event.score), "bound": number(event.bound)}
         if event.parents is not None:
             gap = max(0.0, event.bound - event.score) / max(abs(event.score), 1e-9)
-            told["gap"] = percent(gap)
+            values["gap"] = percent(gap)
             self._show_closed(gap)
-        known = "  ".join(f"{name} {value}" for name, value in told.items() if value)
+        known = "  ".join(f"{name} {value}" for name, value in values.items() if value)
         where = f"{event.nodes} nodes" if event.nodes else "at the root"
-        self.tell(known, f"{event.seconds:.1f} s  {where}", where)
+        self.show(known, f"{event.seconds:.1f} s  {where}", where)
 
     def stage(self, task: str) -> None:
         """Go on to another task, of which nothing is known yet."""
-        self._task, self._told, self._widest = task, "", 0.0
+        self._task, self._state, self._widest = task, "", 0.0
         if self._live is not None:
-            self._live.reset(self._line, total=None, description=task, told="")
+            self._live.reset(self._line, total=None, description=task, state="")
         if self._verbose:
             click.echo(f"{task} ...", err=True)
 
-    def tell(self, told: str, clock: str = "", live_clock: str = "") -> None:
+    def show(self, state: str, clock: str = "", live_clock: str = "") -> None:
         """Show any other state, such as an iteration's likelihood; the live line has a clock."""
         if self._live is not None:
-            self._live.update(self._line, told=f"{told}  {live_clock}".strip())
-        if self._verbose and told != self._told:
-            click.echo(f"{self._task}  {told}  {clock}", err=True)
-        self._told = told
+            self._live.update(self._line, state=f"{state}  {live_clock}".strip())
+        if self._verbose and state != self._state:
+            click.echo(f"{self._task}  {state}  {clock}", err=True)
+        self._state = state
 
     def warn(self, text: str) -> None:
-        """Tell something on a line of its own, above the live line."""
+        """Print a line of its own, above the live line."""
         if self._quiet:
             return
         if self._live is not None:

@@ -30,7 +30,7 @@ from exactlearn.queries.sensitivity import slopes
 from exactlearn.reporting.report import facts, plain_table, posterior_table
 
 MOST_SLOPES = 20
-"""Parameters that a sensitivity analysis tells, the steepest first."""
+"""Parameters that a sensitivity analysis lists, the steepest first."""
 
 
 LEAST_SLOPE = 1e-12

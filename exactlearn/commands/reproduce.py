@@ -161,7 +161,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _won(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tell in how many experiments the method under test is not beaten, and where it is."""
+    """Say in how many experiments the method under test is not beaten, and where it is."""
     if not found:
         return []
     lost = [

@@ -94,7 +94,7 @@ def _match_record(match: Match) -> dict[str, Any]:
 
 
 def _contest(found: Sequence[Match]) -> Iterator[Any]:
-    """Tell who is most likely on rows not learnt from, and at what size."""
+    """Print the log-likelihood of rows not learnt from, and the sizes."""
     if not found:
         return
     won = {language: sum(m.winner == language for m in found) for language in LANGUAGES}

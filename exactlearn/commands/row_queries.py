@@ -106,7 +106,7 @@ def answer_classes(model: Model, table: Dataset, name: str, output: Output) -> N
 
 
 def _note_impossible(impossible: NDArray[np.bool_], cells: str, output: Output) -> None:
-    """Tell of rows that have no posterior."""
+    """Report rows that have no posterior."""
     rows = np.flatnonzero(impossible)
     if len(rows):
         output.note(

@@ -34,7 +34,7 @@ from exactlearn.commands.pipeline import (
 )
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import Queries, Run, read_run
-from exactlearn.commands.search import exit_status, leave, run_search, tell_message
+from exactlearn.commands.search import exit_status, leave, print_message, run_search
 from exactlearn.commands.steps import taken
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import state_index, variable_index
@@ -200,7 +200,7 @@ def _learn(
     if learned.parents is None:
         output.note("No network was found within the limit.")
         leave(learned.status)
-    tell_message(learned, output)
+    print_message(learned, output)
     found = artifacts(learned)
     write_artifacts(found, output)
     return found.parents, dict(found.record)

@@ -37,7 +37,7 @@ class Data(Reading):
     file: str = option(help="The table.")
     truth: str | None = option(None, help="The same table without missing cells, if known.")
     test: str | None = option(
-        None, help="Rows that are not learned from, to tell the log-likelihood of."
+        None, help="Rows that are not learned from, to report the log-likelihood of."
     )
 
 

@@ -22,7 +22,7 @@ def run_search(
     learn: Callable[[OnEvent], L],
     artifacts: Callable[[Learned], Artifacts],
 ) -> L:
-    """Learn while telling the progress and writing each incumbent.
+    """Learn while showing the progress and writing each incumbent.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def conclude(
             writing.append(lambda: _write_all(found, output))
     failures = _failures(writing)
     output.answer(record, *tables(record))
-    tell_message(learned, output)
+    print_message(learned, output)
     if failures:
         raise failures[0]
     leave(ended or learned.status)
@@ -137,8 +137,8 @@ def _failures(steps: Sequence[Callable[[], None]]) -> list[Exception]:
     return failures
 
 
-def tell_message(learned: Learned, output: Output) -> None:
-    """Tell what the method says: always when it did not prove what it is for, else with -v."""
+def print_message(learned: Learned, output: Output) -> None:
+    """Print what the method says: always when it did not prove what it is for, else with -v."""
     if learned.message:
         proven = learned.status in ("optimal", "t-local")
         (output.detail if proven else output.note)(learned.message)

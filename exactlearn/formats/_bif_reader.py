@@ -286,7 +286,7 @@ class TableReader:
             )
 
     def _row_name(self, row: int) -> str:
-        """Tell which row: the parents' states, or that there is one only."""
+        """Name the row: the parents' states, or that there is one only."""
         if not self.codes:
             return "the table"
         where = np.unravel_index(row, self.shape[:-1])

@@ -93,7 +93,7 @@ def _loose_records(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 def records(
     path: Path, text: Sequence[str], separator: str, at: Sequence[int]
 ) -> Iterator[list[str]]:
-    """Yield the fields of each line; ``at`` tells their line numbers.
+    """Yield the fields of each line; ``at`` holds their line numbers.
 
     Raises
     ------

@@ -120,7 +120,7 @@ def format_jkl(problem: Problem) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a name can stand in a line as it is."""
+    """Return whether a name can stand in a line as it is."""
     text = name.encode()
     return text.split() == [text] and not name.startswith("#") and "\0" not in name
 

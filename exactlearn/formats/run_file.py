@@ -69,13 +69,13 @@ def from_table(table: Mapping[str, Any], into: type[T], at: str = "") -> T:
     for key, field in known.items():
         if key not in table and _is_required(field):
             raise OptionError(
-                f"key '{_join(at, key)}' is missing: expected {_told(types[field.name])}"
+                f"key '{_join(at, key)}' is missing: expected {_expected(types[field.name])}"
             )
         choices = field.metadata.get("choices")
         if key in table and choices and table[key] not in choices():
-            told = ", ".join(map(repr, choices()))
+            names = ", ".join(map(repr, choices()))
             place = _join(at, key)
-            raise OptionError(f"key '{place}': expected one of {told}, found {_shown(table[key])}")
+            raise OptionError(f"key '{place}': expected one of {names}, found {_shown(table[key])}")
     return into(
         **{
             known[key].name: _value(found, types[known[key].name], _join(at, key))
@@ -164,19 +164,19 @@ def _value(found: Any, kind: Any, at: str) -> Any:
         return found
     if kind is Path and isinstance(found, str):
         return Path(found)
-    raise OptionError(f"key '{at}': expected {_told(kind)}, found {_shown(found)}")
+    raise OptionError(f"key '{at}': expected {_expected(kind)}, found {_shown(found)}")
 
 
-def _told(kind: Any) -> str:
+def _expected(kind: Any) -> str:
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return _told(next(a for a in args if a is not NoneType))
+        return _expected(next(a for a in args if a is not NoneType))
     if origin is Literal:
         return f"one of {', '.join(repr(a) for a in args)}"
     if origin is tuple:
-        return f"a list, each entry {_told(args[0])}"
+        return f"a list, each entry {_expected(args[0])}"
     if origin is Mapping:
-        return f"a table, each value {_told(args[1])}"
+        return f"a table, each value {_expected(args[1])}"
     return _PLAIN.get(kind, "a table")
 
 

@@ -59,7 +59,7 @@ class ScoreTable:
     def faults(self) -> list[Fault]:
         """Return the first candidate with itself, or one twice, or with a set that stood before.
 
-        Unknown parents and scores that are not finite are for the reader to tell.
+        Unknown parents and scores that are not finite are reported by the reader.
         """
         first = offsets(self.sizes)
         row = np.repeat(np.arange(len(self.sizes)), self.sizes)

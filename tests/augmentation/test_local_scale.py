@@ -223,7 +223,7 @@ def test_groups_take_each_move_once_and_stay_below_their_limit(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("looks", [0, 1, 2])
-def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
+def test_a_proof_that_is_stopped_reports_what_is_left(seed, looks, monkeypatch):
     t = 1 + seed % 3 // 2
     begun = []
 
@@ -260,7 +260,7 @@ def test_a_proof_that_is_stopped_tells_what_is_left(seed, looks, monkeypatch):
         assert np.isfinite(left.gain)
 
 
-def test_a_search_that_is_stopped_before_its_proof_tells_what_is_left(monkeypatch):
+def test_a_search_that_is_stopped_before_its_proof_reports_what_is_left(monkeypatch):
     def stop(near, *args):
         near.incumbent.expire()
 

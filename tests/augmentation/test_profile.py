@@ -133,7 +133,7 @@ def test_an_interrupt_before_any_solution_leaves_the_sparsest(monkeypatch):
     assert (found.status, found.parents) == ("interrupted", ((),) * 3)
 
 
-def test_it_is_told_that_there_is_little_to_complete(small):
+def test_it_is_reported_that_there_is_little_to_complete(small):
     words = ["augment", str(small), "--method", "t-local", "--t", "4", "--starts", "1"]
     done = CliRunner().invoke(main, words)
     assert "only 3 cells are missing" in done.stderr

@@ -62,7 +62,7 @@ def test_one_component_has_the_relative_counts():
     assert model.log_likelihood_rows(data).sum() == pytest.approx(2 * np.log(2 / 3) + np.log(1 / 3))
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     data = table(np.random.default_rng(0))
     with pytest.raises(OptionError, match="alpha"):
         learn_naive_bayes(data, alpha=-1)

@@ -43,29 +43,29 @@ def test_a_profile_agrees_with_the_list_of_completions(tables):
     assert len(record["profile"]) == len(record["completion"])
 
 
-def test_what_is_printed_tells_both(tables):
-    told = run("augment", tables / "holes.csv", "--method", "branching", "--best-completions", 2,
+def test_what_is_printed_reports_both(tables):
+    printed = run("augment", tables / "holes.csv", "--method", "branching", "--best-completions", 2,
                "--profile")  # fmt: skip
-    assert "other values than the best" in told
-    assert "loses" in told
+    assert "other values than the best" in printed
+    assert "loses" in printed
 
 
 def test_a_start_is_a_completed_table(tables, tmp_path):
     holes, full = (read_dataset(tables / name) for name in ("holes.csv", "full.csv"))
     assert augment(tables, "--start", tables / "full.csv")["status"] == "optimal"
-    told = fails("augment", tables / "holes.csv", "--start", tables / "holes.csv")
+    printed = fails("augment", tables / "holes.csv", "--start", tables / "holes.csv")
     row, variable = holes.missing_cells[0]
-    assert f"row {row}, column '{holes.names[variable]}'" in told
+    assert f"row {row}, column '{holes.names[variable]}'" in printed
     write_dataset(Dataset(full.codes[:5], full.names, full.states), tmp_path / "short.csv")
     assert "5 rows" in fails("augment", tables / "holes.csv", "--start", tmp_path / "short.csv")
 
 
 def test_lists_exclude_each_other(tables):
-    told = fails("augment", tables / "holes.csv", "--best", 2, "--best-completions", 2)
-    assert "exclude each other" in told
+    printed = fails("augment", tables / "holes.csv", "--best", 2, "--best-completions", 2)
+    assert "exclude each other" in printed
 
 
-def test_a_trace_tells_score_and_bound_over_time(tables, tmp_path):
+def test_a_trace_reports_score_and_bound_over_time(tables, tmp_path):
     augment(tables, "--trace", tmp_path / "trace.csv")
     with (tmp_path / "trace.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -93,9 +93,9 @@ class TestOverview:
 
     @pytest.mark.parametrize("name", COMMANDS)
     def test_every_command_has_help_and_the_common_options(self, name):
-        told = run(name, "--help")
+        printed = run(name, "--help")
         for option in ("--output", "--json", "--quiet", "--verbose", "--debug"):
-            assert option in told
+            assert option in printed
 
     def test_a_mistyped_command_gets_a_suggestion(self):
         assert "did you mean 'solve'?" in fails("slove")
@@ -131,19 +131,19 @@ class TestSolve:
         assert "Cancer" not in parents["Xray"]
 
     def test_conflicting_constraints_are_named(self, tables):
-        told = fails("solve", tables / "full.csv", "--require", "Smoker->Cancer",
+        printed = fails("solve", tables / "full.csv", "--require", "Smoker->Cancer",
                      "--require", "Cancer->Smoker", status=4)  # fmt: skip
-        assert "Smoker -> Cancer" in told
-        assert "Cancer -> Smoker" in told
+        assert "Smoker -> Cancer" in printed
+        assert "Cancer -> Smoker" in printed
 
     def test_an_unknown_arc_gets_a_suggestion(self, tables):
-        told = fails("solve", tables / "full.csv", "--require", "Smoke->Cancer")
-        assert "no variable 'Smoke'; did you mean 'Smoker'?" in told
+        printed = fails("solve", tables / "full.csv", "--require", "Smoke->Cancer")
+        assert "no variable 'Smoke'; did you mean 'Smoker'?" in printed
 
     def test_missing_cells_are_pointed_to_augment(self, tables):
-        told = fails("solve", tables / "holes.csv")
-        assert "cells are missing" in told
-        assert "exactlearn augment" in told
+        printed = fails("solve", tables / "holes.csv")
+        assert "cells are missing" in printed
+        assert "exactlearn augment" in printed
 
     def test_scores_give_what_their_data_give(self, tables, tmp_path):
         scores = tmp_path / "scores.jkl"
@@ -170,9 +170,9 @@ class TestSolve:
         assert read_jkl(tmp_path / "x.jkl").n_candidates > 5
 
     def test_an_unknown_suffix_is_refused_before_the_work(self, tables):
-        told = fails("solve", tables / "full.csv", "-o", "x.xls")
-        assert "found '.xls'" in told
-        assert ".bif, .json" in told
+        printed = fails("solve", tables / "full.csv", "-o", "x.xls")
+        assert "found '.xls'" in printed
+        assert ".bif, .json" in printed
 
     def test_a_limit_leaves_a_feasible_answer_and_status_3(self, hard_scores, tmp_path):
         words = ("solve", hard_scores, "--solver", "scip", "--time-limit", 2)
@@ -232,7 +232,7 @@ class TestAugment:
         assert record["bound"] is None or record["score"] <= record["bound"]
         assert json.loads(kept.read_text()) == record
 
-    def test_a_stopped_proof_tells_what_it_leaves_open(self, tables, monkeypatch):
+    def test_a_stopped_proof_reports_what_it_leaves_open(self, tables, monkeypatch):
         def stop(near, *args):
             near.incumbent.expire()
 
@@ -241,8 +241,8 @@ class TestAugment:
         left = run_json(*words, status=3)["unproven"]
         assert list(left) == ["changes", "of", "dag", "gain"]
         assert 0 <= left["changes"] <= left["of"]
-        told = run(*words, status=3)
-        assert f"{left['changes']} of {left['of']} moves" in told
+        printed = run(*words, status=3)
+        assert f"{left['changes']} of {left['of']} moves" in printed
 
     def test_a_few_variables_are_solved_without_any_time(self, tables):
         words = ("augment", tables / "holes.csv", "--method", "mode", "--time-limit", 0)
@@ -279,8 +279,8 @@ def test_compare_hides_cells_of_a_complete_table(tables):
 
 
 def test_compare_refuses_what_does_not_exist(tables):
-    told = fails("compare", tables / "holes.csv", "--methods", "exact,structural")
-    assert "no method 'structural'; did you mean 'structural-em'" in told
+    printed = fails("compare", tables / "holes.csv", "--methods", "exact,structural")
+    assert "no method 'structural'; did you mean 'structural-em'" in printed
 
 
 def test_fit_complete_and_em(tables, tmp_path):
@@ -293,8 +293,8 @@ def test_fit_complete_and_em(tables, tmp_path):
     assert em["iterations"] > 0
     assert em["log_likelihood"] > complete["log_likelihood"]  # fewer cells, fitted to them
     assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
-    told = fails("fit", tmp_path / "model.pdg.json", tables / "full.csv", "--method", "complete")
-    assert "fits a network" in told
+    printed = fails("fit", tmp_path / "model.pdg.json", tables / "full.csv", "--method", "complete")
+    assert "fits a network" in printed
 
 
 def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
@@ -326,8 +326,8 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
 
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])
 def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
-    def stop_at_the_second(display, told):
-        if told.startswith("iteration 2"):
+    def stop_at_the_second(display, state):
+        if state.startswith("iteration 2"):
             press_ctrl_c()
 
     start, whole, half = (tmp_path / f"{name}.{kind}" for name in ("start", "whole", "half"))
@@ -337,7 +337,7 @@ def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypa
         run("compile", "cancer", "-o", start)
     two = ("--method", "em", "--tolerance", 0)
     limited = run_json("fit", start, tables / "holes.csv", *two, "--iterations", 2, "-o", whole)
-    monkeypatch.setattr("exactlearn.commands.progress.ProgressDisplay.tell", stop_at_the_second)
+    monkeypatch.setattr("exactlearn.commands.progress.ProgressDisplay.show", stop_at_the_second)
     stopped = run("fit", start, tables / "holes.csv", *two, "-o", half, "--json", status=130)
     assert json.loads(stopped)["log_likelihood"] == limited["log_likelihood"]
     assert half.read_text() == whole.read_text()
@@ -406,7 +406,7 @@ def test_compile_and_query(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (("query", "asia", "-e", "smoke=maybe"), "no state 'maybe'"),
         (("query", "asia", "-e", "smoek=yes"), "did you mean 'smoke'"),
@@ -427,9 +427,9 @@ def test_compile_and_query(tmp_path):
         (("run", "aisa"), "did you mean 'asia'"),
     ],
 )
-def test_mistakes_are_told_in_one_line(words, told):
+def test_mistakes_are_reported_in_one_line(words, printed):
     message = fails(*words)
-    assert told in message
+    assert printed in message
     assert message.count("\n") == 1
 
 
@@ -581,9 +581,9 @@ class TestRun:
             np.testing.assert_allclose(table, other, atol=1e-9)
 
         file.write_text(file.read_text() + "[decision_graph]\nsmoothing = 0\n")
-        told = run("run", file, "-o", tmp_path / "out")
+        printed = run("run", file, "-o", tmp_path / "out")
         assert (tmp_path / "out" / "test" / "fresh.csv").is_file()
-        assert re.search(r"decision graph +2000 +-inf +\d+: \d+, ", told)
+        assert re.search(r"decision graph +2000 +-inf +\d+: \d+, ", printed)
 
     def test_queries_are_checked_before_the_work(self, tables, tmp_path):
         file = tmp_path / "x.toml"
@@ -595,8 +595,8 @@ class TestRun:
     def test_an_unknown_key_is_an_error_with_a_suggestion(self, tmp_path):
         file = tmp_path / "x.toml"
         file.write_text('[data]\nfile = "a.csv"\n[score]\nmax_parnets = 3\n')
-        told = fails("run", file)
-        assert "unknown key 'score.max_parnets'; did you mean 'max_parents'?" in told
+        printed = fails("run", file)
+        assert "unknown key 'score.max_parnets'; did you mean 'max_parents'?" in printed
 
 
 class TestStreams:
@@ -612,12 +612,12 @@ class TestStreams:
     def test_a_closed_pipe_is_no_traceback(self):
         with started("instances", "lucas-mcar.csv", "asia.bif", "lucas.bif") as pipe:
             pipe.stdout.close()
-            _, told = pipe.communicate(timeout=PATIENCE)
-        assert (pipe.returncode, told) == (141, "")
+            _, printed = pipe.communicate(timeout=PATIENCE)
+        assert (pipe.returncode, printed) == (141, "")
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
     @pytest.mark.parametrize(
-        ("words", "status", "told"),
+        ("words", "status", "printed"),
         [
             ("instances >/dev/full", 2, "Error: standard output: No space left on device\n"),
             ("--help >/dev/full", 2, "Error: standard output: No space left on device\n"),
@@ -627,19 +627,19 @@ class TestStreams:
             ("nocommand 2>/dev/full", 2, ""),
         ],
     )
-    def test_a_full_or_closed_stream_is_told_in_a_line_at_most(self, words, status, told):
+    def test_a_full_or_closed_stream_is_reported_in_a_line_at_most(self, words, status, printed):
         script = f"set -o pipefail; {sys.executable} -m exactlearn {words}"
         done = subprocess.run(
             ["bash", "-c", script], env=ENVIRONMENT, text=True, capture_output=True
         )
-        assert (done.returncode, done.stdout, done.stderr) == (status, "", told)
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", printed)
 
 
 class TestMessages:
     def test_a_folder_in_place_of_the_output_is_refused_before_the_work(self, tmp_path):
         (tmp_path / "x.pdg.json").mkdir()
-        told = fails("compile", "asia", "-o", tmp_path / "x.pdg.json")
-        assert told.endswith("expected a file, found a folder; name a file in it\n")
+        printed = fails("compile", "asia", "-o", tmp_path / "x.pdg.json")
+        assert printed.endswith("expected a file, found a folder; name a file in it\n")
 
     def test_names_print_where_the_terminal_has_no_such_characters(self, tmp_path):
         model = folder() / "cancer.bif"
@@ -669,18 +669,18 @@ class TestMessages:
         ],
     )
     def test_a_message_has_a_few_lines_whatever_it_quotes(self, words, text):
-        told = fails(*(word.format(text) for word in words))
-        assert len(told) < 1300
-        assert text[:20] in told
+        printed = fails(*(word.format(text) for word in words))
+        assert len(printed) < 1300
+        assert text[:20] in printed
 
-    def test_an_unexpected_error_is_told_in_a_few_lines_too(self, monkeypatch):
+    def test_an_unexpected_error_is_reported_in_a_few_lines_too(self, monkeypatch):
         def fail(path):
             raise ZeroDivisionError(10_000 * "many words ")
 
         monkeypatch.setattr("exactlearn.commands.query.read_model", fail)
-        told = fails("query", "asia", status=1)
-        assert len(told) < 1300
-        assert "run again with --debug" in told
+        printed = fails("query", "asia", status=1)
+        assert len(printed) < 1300
+        assert "run again with --debug" in printed
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -705,9 +705,9 @@ class TestSignals:
             wait_for(target.exists)
             time.sleep(1)
             solving.send_signal(getattr(signal, sent))
-            out, told = solving.communicate(timeout=PATIENCE)
-        assert solving.returncode == status, told
-        assert "Traceback" not in told
+            out, printed = solving.communicate(timeout=PATIENCE)
+        assert solving.returncode == status, printed
+        assert "Traceback" not in printed
         record = json.loads(target.read_text())
         assert len(record["parents"]) == 40
         if sent != "SIGKILL":

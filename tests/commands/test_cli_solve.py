@@ -101,7 +101,7 @@ class TestFormats:
         text = scores.rename(tmp_path / "scores.txt")
         assert run_json("solve", text)["score"] == -4.25
 
-    def test_convert_tells_json_what_it_wrote(self, scores, tmp_path):
+    def test_convert_reports_json_what_it_wrote(self, scores, tmp_path):
         target = tmp_path / "x.scores"
         assert run_json("convert", scores, "-o", target) == {"file": str(target)}
 
@@ -128,7 +128,7 @@ class TestStart:
         assert seen["gap"] == 0.25
 
     @pytest.mark.parametrize(
-        ("name", "text", "told"),
+        ("name", "text", "printed"),
         [
             ("x.json", "{", "x.json, line 1, column 2: not JSON"),
             ("x.json", "[]", "expected an object with the key 'parents'"),
@@ -145,9 +145,9 @@ class TestStart:
             ("x.bif", NETWORK.replace("variable a", "variable z"), "x.bif"),
         ],
     )
-    def test_a_start_that_does_not_fit_is_told(self, scores, tmp_path, name, text, told):
+    def test_a_start_that_does_not_fit_is_reported(self, scores, tmp_path, name, text, printed):
         (tmp_path / name).write_text(text)
-        assert told in fails("solve", scores, "--start", tmp_path / name)
+        assert printed in fails("solve", scores, "--start", tmp_path / name)
 
     def test_a_start_that_is_not_there(self, scores):
         assert "no/x.bif: no such file" in fails("solve", scores, "--start", "no/x.bif")
@@ -221,7 +221,7 @@ class TestCertificate:
         run("solve", scores, "--certificate", proof)
         assert "Proven" in run("verify", proof, scores)
 
-    def test_where_there_is_none_that_is_told(self, scores, tmp_path, certified):
+    def test_where_there_is_none_that_is_reported(self, scores, tmp_path, certified):
         certified.certificate = None
         done = command("solve", scores, "--certificate", tmp_path / "proof.json", "--json")
         assert json.loads(done.stdout)["certificate"] is None
@@ -230,9 +230,9 @@ class TestCertificate:
 
     def test_a_folder_is_refused_before_the_work(self, scores, tmp_path):
         assert "not a folder" in fails("solve", scores, "--certificate", tmp_path)
-        told = fails("solve", scores, "--certificate", tmp_path / "no" / "proof.json")
-        assert "--certificate" in told
-        assert "make it first" in told
+        printed = fails("solve", scores, "--certificate", tmp_path / "no" / "proof.json")
+        assert "--certificate" in printed
+        assert "make it first" in printed
 
 
 class TestTrace:
@@ -253,8 +253,8 @@ class TestTrace:
         assert {"result.json", "trace.csv", "trace.svg", "network.svg"} <= names
 
     def test_an_unknown_suffix_is_refused_before_the_work(self, scores):
-        told = fails("solve", scores, "--trace", "t.xls")
-        assert "--trace t.xls: expected a file name ending in .csv, .json, .svg" in told
+        printed = fails("solve", scores, "--trace", "t.xls")
+        assert "--trace t.xls: expected a file name ending in .csv, .json, .svg" in printed
 
     def test_figures_need_matplotlib(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -264,7 +264,7 @@ class TestTrace:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "printed"),
     [
         ("", "expected the number of variables, found nothing"),
         ("0\n", "line 1, column 1: expected at least one variable"),
@@ -279,22 +279,22 @@ class TestTrace:
     ],
 )
 @pytest.mark.parametrize("suffix", ["jkl", "scores"])
-def test_bad_scores_are_told_with_their_place(tmp_path, suffix, text, told):
+def test_bad_scores_are_reported_with_their_place(tmp_path, suffix, text, printed):
     path = tmp_path / f"bad.{suffix}"
     path.write_text(text)
     message = fails("solve", path)
     assert f"Error: {path}" in message
-    assert told in message
+    assert printed in message
     assert message.count("\n") == 1
 
 
-def test_a_cut_off_gzip_file_is_told(tmp_path):
+def test_a_cut_off_gzip_file_is_reported(tmp_path):
     path = tmp_path / "cut.jkl.gz"
     path.write_bytes(gzip.compress(SCORES.encode())[:-9])
     assert "damaged gzip file" in fails("solve", path)
 
 
-def test_a_table_without_rows_is_told(tmp_path):
+def test_a_table_without_rows_is_reported(tmp_path):
     (tmp_path / "t.csv").write_text("")
     assert "the file is empty" in fails("solve", tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("a,b\n")
@@ -302,11 +302,11 @@ def test_a_table_without_rows_is_told(tmp_path):
 
 
 def test_constraints_that_contradict_end_with_status_4(scores):
-    told = fails("solve", scores, "--require", "a->b", "--require", "b->a", status=4)
-    assert "a" in told
-    assert "cycle" in told
-    told = fails("solve", scores, "--require", "a->b", "--forbid", "a->b", status=4)
-    assert "required a -> b, forbidden a -> b" in told
+    printed = fails("solve", scores, "--require", "a->b", "--require", "b->a", status=4)
+    assert "a" in printed
+    assert "cycle" in printed
+    printed = fails("solve", scores, "--require", "a->b", "--forbid", "a->b", status=4)
+    assert "required a -> b, forbidden a -> b" in printed
 
 
 def test_there_must_be_something_to_compare(tmp_path):
@@ -331,7 +331,7 @@ def full_disk(monkeypatch):
 
 
 class TestFullDisk:
-    def test_the_answer_is_printed_and_the_error_told(self, scores, tmp_path, full_disk):
+    def test_the_answer_is_printed_and_the_error_reported(self, scores, tmp_path, full_disk):
         words = ("solve", scores, "-o", tmp_path / "x.json", "--trace", tmp_path / "t.csv")
         done = command(*words, "--json")
         assert done.exit_code == 2
@@ -420,8 +420,8 @@ def test_a_folder_that_vanishes_costs_the_file_not_the_answer(hard_scores, tmp_p
         shutil.rmtree(folder)
         time.sleep(1)
         process.send_signal(signal.SIGTERM)
-        out, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 2, told
-    assert "Traceback" not in told
+        out, printed = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2, printed
+    assert "Traceback" not in printed
     assert json.loads(out)["status"] == "interrupted"
-    assert "does not exist" in told
+    assert "does not exist" in printed

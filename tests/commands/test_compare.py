@@ -77,7 +77,7 @@ def test_one_class_is_hidden_and_classified(full, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (("--methods", "svm-rbf"), "with '--class NAME'"),
         (("--class", "Smoke"), "did you mean 'Smoker'"),
@@ -85,8 +85,8 @@ def test_one_class_is_hidden_and_classified(full, tmp_path):
         (("--class", "Pollution", "--hide", "mar:0.2"), "hides none of its cells"),
     ],
 )
-def test_mistakes_are_told(words, told):
-    assert told in fails(*CANCER[:5], "--repeat", 1, *words)
+def test_mistakes_are_reported(words, printed):
+    assert printed in fails(*CANCER[:5], "--repeat", 1, *words)
 
 
 def test_tests_need_several_tables_and_classifiers_one_class():
@@ -94,9 +94,9 @@ def test_tests_need_several_tables_and_classifiers_one_class():
     assert "exactly one variable" in fails("compare", "cancer-mcar", "--methods", "svm-rbf")
 
 
-def test_every_method_is_told_in_the_help():
-    told = "".join(run("compare", "--help").split())
-    assert all(name in told for name in METHODS)
+def test_every_method_is_reported_in_the_help():
+    printed = "".join(run("compare", "--help").split())
+    assert all(name in printed for name in METHODS)
 
 
 def test_an_interrupt_keeps_the_tables_that_are_done(monkeypatch, tmp_path):

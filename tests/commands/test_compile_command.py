@@ -82,9 +82,9 @@ def test_the_logical_relations_need_no_more_than_the_thesis_shows():
 
 
 def test_what_is_too_large_is_refused_with_sizes():
-    told = fails("compile", "asia", "--max-size", "20")
-    assert "more than 20 cells" in told
-    assert "query the network itself" in told
+    printed = fails("compile", "asia", "--max-size", "20")
+    assert "more than 20 cells" in printed
+    assert "query the network itself" in printed
 
 
 def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path, monkeypatch):
@@ -99,14 +99,14 @@ def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path,
 
 
 def test_each_smaller_graph_can_be_had_while_the_search_goes_on():
-    network, told = read_bif(locate("lucas", ".bif")), []
+    network, printed = read_bif(locate("lucas", ".bif")), []
 
     def keep(size, compiled):
-        told.append((size, compiled()))
+        printed.append((size, compiled()))
 
     end = compile_and_check(network, steps=300, on_graph=keep)
-    sizes = [size for size, _ in told]
-    assert sizes == [found.effective_size for _, found in told]
+    sizes = [size for size, _ in printed]
+    assert sizes == [found.effective_size for _, found in printed]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1] == end.effective_size
-    assert all(found.max_error < 1e-9 and not found.finished for _, found in told)
+    assert all(found.max_error < 1e-9 and not found.finished for _, found in printed)

@@ -121,11 +121,11 @@ def test_constraints_hold(table):
 
 
 def test_a_conflict_is_explained(table):
-    told = fails(
+    printed = fails(
         "solve", table, "--min-arcs", 2, "--forbid-ancestor", "Smoker->Cancer",
         "--require", "Smoker->Cancer", status=4,
     )  # fmt: skip
-    assert "required Smoker -> Cancer, forbidden ancestor Smoker of Cancer;" in told
+    assert "required Smoker -> Cancer, forbidden ancestor Smoker of Cancer;" in printed
 
 
 def test_the_best_networks_and_their_arcs(table, tmp_path):
@@ -186,8 +186,8 @@ def test_completing_honours_or_refuses_constraints(tmp_path):
     run("simulate", "cancer", "--rows", 60, "--hide", "mcar:0.01", "--seed", 3, "-o", holes)
     answer = run_json("augment", holes, "--tiers", "Xray,Dyspnoea;Cancer;Smoker,Pollution")
     assert not answer["parents"]["Xray"] or set(answer["parents"]["Xray"]) == {"Dyspnoea"}
-    told = fails("augment", holes, "--max-arcs", 2, status=2)
-    assert "'at most 2 arcs' cannot be honoured while missing cells are completed" in told
+    printed = fails("augment", holes, "--max-arcs", 2, status=2)
+    assert "'at most 2 arcs' cannot be honoured while missing cells are completed" in printed
 
 
 class TestSupport:

@@ -74,8 +74,8 @@ def test_a_network_gives_the_forest(tmp_path):
         words = words if method == "direct" else words[:-2]
         record = run_json("learn-pdg", tmp_path / "rows.csv", *words)
         assert record["effective_size"] > 8
-    told = fails("learn-pdg", tmp_path / "rows.csv", "--network", "cancer")
-    assert "same variables" in told
+    printed = fails("learn-pdg", tmp_path / "rows.csv", "--network", "cancer")
+    assert "same variables" in printed
 
 
 def test_a_network_is_learnt_to_start_from(tables):
@@ -88,10 +88,10 @@ def test_a_network_is_learnt_to_start_from(tables):
 def test_an_interrupt_keeps_the_best_so_far(tables, tmp_path, monkeypatch):
     learn = learn_pdg.learn_by
 
-    def interrupted(request, tell, keep):
-        def stop(told):
-            tell(told)
-            if told.startswith("graph"):
+    def interrupted(request, show, keep):
+        def stop(printed):
+            show(printed)
+            if printed.startswith("graph"):
                 press_ctrl_c()
 
         return learn(request, stop, keep)
@@ -125,17 +125,17 @@ def test_a_first_model_is_written_before_the_search(tables, tmp_path, monkeypatc
         words = (tables / f"{name}.csv", "--method", method, "-o", file)
         assert "killed" in fails("learn-pdg", *words, status=1)
     read_pdg(graph).check()
-    told = json.loads(record.read_text())
-    assert (told["method"], told["finished"]) == (method, False)
-    assert np.isfinite(told["log_likelihood"])
+    printed = json.loads(record.read_text())
+    assert (printed["method"], printed["finished"]) == (method, False)
+    assert np.isfinite(printed["log_likelihood"])
 
 
 def test_each_better_model_is_kept(tables):
     data = read_dataset(tables / "full.csv")
     request = methods.Request(dataset=data, method="direct", lambdas=(0.3,))
     kept = []
-    methods.keep_first(request, lambda *told: kept.append(told))
-    found = methods.learn_by(request, lambda told: None, lambda *told: kept.append(told))
+    methods.keep_first(request, lambda *printed: kept.append(printed))
+    found = methods.learn_by(request, lambda printed: None, lambda *printed: kept.append(printed))
     scores = [score for score, *_ in kept]
     assert scores[0] < scores[-1] == max(scores)
     best = kept[-1][2]()
@@ -153,10 +153,10 @@ def test_each_better_model_is_kept(tables):
         (("-o", "model.txt"), "model.txt"),
     ],
 )
-def test_mistakes_are_told(tables, words, message):
+def test_mistakes_are_reported(tables, words, message):
     assert message in fails("learn-pdg", tables / "full.csv", *words)
 
 
 def test_direct_learning_needs_complete_rows(tables):
-    told = fails("learn-pdg", tables / "holes.csv", "--method", "direct")
-    assert "missing" in told
+    printed = fails("learn-pdg", tables / "holes.csv", "--method", "direct")
+    assert "missing" in printed

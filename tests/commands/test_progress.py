@@ -26,16 +26,16 @@ def event(score, seconds=0.0):
 
 
 class Clock:
-    """A clock that only moves when something is written or when told to."""
+    """A clock that only moves when something is written or when it is set."""
 
     def __init__(self, cost):
         self.now, self.cost, self.written = 0.0, cost, []
         self.full, self.warnings = False, []
 
-    def write(self, told):
+    def write(self, one):
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.json")
-        self.written.append((self.now, told.score))
+        self.written.append((self.now, one.score))
         self.now += self.cost
 
     def warn(self, text):
@@ -52,8 +52,8 @@ def clock(monkeypatch):
 def test_better_selections_are_written_at_once(clock):
     clock.cost = 0.0
     incumbent = IncumbentWriter(clock.write, clock.warn)
-    for told in (NOTHING, event(-3), event(-3), event(-4), event(-2)):
-        incumbent(told)
+    for one in (NOTHING, event(-3), event(-3), event(-4), event(-2)):
+        incumbent(one)
     assert [score for _, score in clock.written] == [-3, -2]
 
 
@@ -75,7 +75,7 @@ def test_a_selection_that_had_to_wait_is_written_with_the_next_report(clock):
     assert [score for _, score in clock.written] == [1, 2]
 
 
-def test_a_full_disk_is_told_once_and_tried_again(clock):
+def test_a_full_disk_is_reported_once_and_tried_again(clock):
     incumbent = IncumbentWriter(clock.write, clock.warn)
     clock.cost, clock.full = 0.0, True
     for k in range(20):
@@ -92,8 +92,8 @@ def test_a_full_disk_is_told_once_and_tried_again(clock):
     assert len(clock.warnings) == 1
 
 
-def test_a_refused_file_is_told_like_a_full_disk(clock):
-    def refuse(told):
+def test_a_refused_file_is_reported_like_a_full_disk(clock):
+    def refuse(one):
         raise OptionError("cannot write x.json: no such folder")
 
     IncumbentWriter(refuse, clock.warn)(event(1))
@@ -101,7 +101,7 @@ def test_a_refused_file_is_told_like_a_full_disk(clock):
 
 
 def test_other_faults_are_not_swallowed(clock):
-    def fail(told):
+    def fail(one):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -128,8 +128,8 @@ def test_a_terminal_shows_stage_score_bound_gap_nodes_and_time(terminal):
         display(event(-2)._replace(nodes=17, bound=-1.0))
         display.warn("The best so far is not saved")
     shown = terminal.getvalue()
-    told = ("solving", "score -2.0000", "bound -1.0000", "gap 50.00 %", "17 nodes", "0:00:00")
-    assert all(part in shown for part in told)
+    parts = ("solving", "score -2.0000", "bound -1.0000", "gap 50.00 %", "17 nodes", "0:00:00")
+    assert all(part in shown for part in parts)
     assert "The best so far is not saved\n" in shown
 
 
@@ -140,7 +140,7 @@ def test_a_quiet_terminal_shows_nothing(terminal):
     assert terminal.getvalue() == ""
 
 
-def test_verbose_narration_tells_each_stage(capsys):
+def test_verbose_messages_name_each_stage(capsys):
     with ProgressDisplay("reading", verbose=True) as display:
         display.stage("solving")
         display.warn("careful")
@@ -153,10 +153,10 @@ def test_narration_is_silent_off_a_terminal(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_verbose_narration_tells_each_improvement_once(capsys):
+def test_verbose_messages_name_each_improvement_once(capsys):
     with ProgressDisplay("solving", verbose=True) as display:
-        for told in (NOTHING, event(-3), event(-3, 1.0), event(-2)):
-            display(told)
+        for one in (NOTHING, event(-3), event(-3, 1.0), event(-2)):
+            display(one)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split("  ")[1] for line in lines] == [
         "bound 5.0000", "score -3.0000", "score -2.0000",

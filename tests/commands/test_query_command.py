@@ -48,9 +48,9 @@ def test_all_questions_are_answered_in_one_record(model):
     assert record["divergence"] == 0
     slopes = [abs(r["slope"]) for r in record["sensitivity"]]
     assert slopes == sorted(slopes, reverse=True)
-    told = run("query", model, "--best", 1, "--entropy", "X0")
-    assert "probability" in told
-    assert "nats" in told
+    printed = run("query", model, "--best", 1, "--entropy", "X0")
+    assert "probability" in printed
+    assert "nats" in printed
 
 
 def test_rows_are_answered_and_classified(model, table, tmp_path):
@@ -72,7 +72,7 @@ def test_rows_are_answered_and_classified(model, table, tmp_path):
 
 
 @pytest.mark.parametrize("asked", [("-t", "X2"), ("--class", "X2")])
-def test_rows_without_posterior_are_told(table, tmp_path, asked):
+def test_rows_without_posterior_are_reported(table, tmp_path, asked):
     graph = paper_example()
     parameters = graph.parameters.copy()
     parameters[:2] = 1, 0
@@ -85,7 +85,7 @@ def test_rows_without_posterior_are_told(table, tmp_path, asked):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (("--class", "X0"), "give the table by --data"),
         (("--data", "none.csv"), "no such file"),
@@ -99,9 +99,9 @@ def test_rows_without_posterior_are_told(table, tmp_path, asked):
         (("--sensitivity", "X0"), "expected NAME=VALUE"),
     ],
 )
-def test_mistakes_are_told_in_one_line(model, words, told):
+def test_mistakes_are_reported_in_one_line(model, words, printed):
     message = fails("query", model, *words)
-    assert told in message
+    assert printed in message
     assert message.count("\n") == 1
 
 

@@ -239,8 +239,8 @@ def test_a_step_that_fails_keeps_the_records_before(tmp_path):
         "pipeline = false\n[data]\nfile = 'x.csv'\n"
         "[simulate]\nsource = 'asia'\n[query]\nsource = 'nowhere.bif'\n"
     )
-    told = fails("run", tmp_path / "x.toml", "-o", tmp_path / "out", "--json")
-    assert "Step query\nError: nowhere.bif: no such file" in told
+    printed = fails("run", tmp_path / "x.toml", "-o", tmp_path / "out", "--json")
+    assert "Step query\nError: nowhere.bif: no such file" in printed
     record = json.loads((tmp_path / "out" / "result.json").read_text())
     assert [step["command"] for step in record["steps"]] == ["simulate"]
 

@@ -66,12 +66,12 @@ def test_restrictions_are_named(files):
     assert json.loads(run(*files, "--json").stdout)["restrictions"] == ["forbidden a -> b"]
 
 
-def test_a_gap_is_told(files):
+def test_a_gap_is_reported(files):
     certificate, _ = files
     certify(parse_jkl(SCORES), [[1], []], scores=SCORES).write(certificate)
-    told = run(*files).stdout
-    assert "the bound holds" in told
-    assert "1.5" in told
+    printed = run(*files).stdout
+    assert "the bound holds" in printed
+    assert "1.5" in printed
 
 
 def test_a_tampered_certificate_is_rejected_with_the_reason(files):
@@ -83,9 +83,9 @@ def test_a_tampered_certificate_is_rejected_with_the_reason(files):
     assert "were changed" in done.stderr
     done = run(*files, "--json")
     assert done.exit_code == 5
-    told = json.loads(done.stdout)
-    assert (told["valid"], told["bound"]) == (False, None)
-    assert "were changed" in told["reason"]
+    printed = json.loads(done.stdout)
+    assert (printed["valid"], printed["bound"]) == (False, None)
+    assert "were changed" in printed["reason"]
 
 
 def test_other_scores_are_rejected(files):

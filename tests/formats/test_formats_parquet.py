@@ -64,7 +64,7 @@ def test_options_hold_for_parquet(read):
 
 
 @pytest.mark.parametrize(
-    ("columns", "error", "told"),
+    ("columns", "error", "printed"),
     [
         ({"a": ["x", "y"], "l": [[1], [2]]}, FormatError, "column 'l': expected one value"),
         ({"a": pa.array([], pa.string())}, FormatError, "found 0 rows of 1 columns"),
@@ -76,10 +76,10 @@ def test_options_hold_for_parquet(read):
         ({"a": ["x", "x"]}, DataError, "t.parquet, column 'a': constant"),
     ],
 )
-def test_errors_name_the_column(read, columns, error, told):
+def test_errors_name_the_column(read, columns, error, printed):
     with pytest.raises(error) as caught:
         read(columns)
-    assert told in str(caught.value)
+    assert printed in str(caught.value)
 
 
 def test_rows_are_named_from_0(read):
@@ -108,14 +108,14 @@ def test_a_file_with_any_byte_changed_is_read_or_refused(tmp_path):
     column = pa.array(["x", "y"] * 50).dictionary_encode()
     pq.write_table(pa.table({"a": column}), path, compression="none")
     whole = path.read_bytes()
-    told = []
+    printed = []
     for at in range(len(whole)):
         path.write_bytes(whole[:at] + b"\x1c" + whole[at + 1 :])
         try:
             read_dataset(path)
         except DataError as error:
-            told.append(str(error))
-    assert any("out of bounds" in message for message in told)
+            printed.append(str(error))
+    assert any("out of bounds" in message for message in printed)
 
 
 def test_more_cells_than_memory_holds_are_refused(read, monkeypatch):

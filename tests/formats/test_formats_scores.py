@@ -123,7 +123,7 @@ def test_other_suffixes_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "printed"),
     [
         ({"parents": None}, "found no 'parents' among 'variable', 'score'"),
         ({"score": ["x", "y", "z"]}, "column 'score': expected numbers, found the type string"),
@@ -141,7 +141,7 @@ def test_other_suffixes_are_refused(tmp_path):
         ({"variable": ["a", "b", "a"]}, "row 1, column 'parents': variable 'b' is its own"),
     ],
 )
-def test_parquet_errors_name_column_and_row(parquet, change, told):
+def test_parquet_errors_name_column_and_row(parquet, change, printed):
     columns = {**good(), **change}
     if columns["variable"][1] == "b":
         columns["parents"] = [["b"], ["b"], []]
@@ -149,10 +149,10 @@ def test_parquet_errors_name_column_and_row(parquet, change, told):
     with pytest.raises(FormatError) as caught:
         read_scores(path)
     assert str(caught.value).startswith(str(path))
-    assert told in str(caught.value)
+    assert printed in str(caught.value)
 
 
-def test_the_first_fault_in_the_file_is_told(parquet):
+def test_the_first_fault_in_the_file_is_reported(parquet):
     path = parquet(
         variable=["a", "b", "a"], score=[1.0, float("nan"), float("nan")], parents=[[], [], ["b"]]
     )

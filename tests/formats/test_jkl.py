@@ -168,7 +168,7 @@ def test_line_ends_of_other_systems(tmp_path):
         assert table(read_jkl(tmp_path / "s.jkl")) == table(parse_jkl(SURVEY))
 
 
-def test_constraints_that_leave_nothing_are_told():
+def test_constraints_that_leave_nothing_are_reported():
     problem = Problem.from_candidates("ab", [{(1,): 1.0, (): 0.0}, {(): 0.0}], required=[(0, 1)])
     with pytest.raises(InfeasibleError, match="'b' has no candidate"):
         format_jkl(problem)

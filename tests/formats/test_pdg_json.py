@@ -113,7 +113,7 @@ def test_what_is_not_json_is_refused(tmp_path):
         read_pdg(tmp_path / "none.pdg.json")
 
 
-def test_a_truncated_file_is_told_as_such(tmp_path):
+def test_a_truncated_file_is_reported_as_such(tmp_path):
     path = tmp_path / "a.pdg.json"
     write_pdg(paper_example(), path)
     text = path.read_text()

@@ -240,7 +240,7 @@ class TestImputer:
             Imputer(**options)
 
     @pytest.mark.parametrize("learner", ["structural-em", "structural-em-hard"])
-    def test_structural_em_starts_as_often_as_told(self, learner):
+    def test_structural_em_starts_as_often_as_reported(self, learner):
         table = holed(random_network(np.random.default_rng(4), 4), 25, 0.3, 4)
         variant = "hard" if learner == "structural-em-hard" else "expected"
         one, several = (
@@ -254,7 +254,7 @@ class TestImputer:
         with pytest.raises(OptionError, match="call fit first"):
             Imputer("mpe").transform(Dataset(np.array([[-1]]), ("a",), (("x", "y"),)))
 
-    def test_no_network_in_time_is_told(self, monkeypatch):
+    def test_no_network_in_time_is_reported(self, monkeypatch):
         nothing = Imputed(values=None, status="feasible")
         monkeypatch.setattr("exactlearn.imputation.learning.augmented", lambda *told: nothing)
         table = holed(random_network(np.random.default_rng(2), 4), 20, 0.2, 1)
@@ -347,7 +347,7 @@ class TestLibrary:
         assert METHODS[name](table, Learning()).values.tolist() == [1]
 
     @pytest.mark.parametrize("name", [*IMPUTERS, *CLASSIFIERS])
-    def test_the_time_limit_is_kept_or_told(self, name):
+    def test_the_time_limit_is_kept_or_reported(self, name):
         table = Dataset(np.array([[0, 1], [1, 0], [1, -1]] * 5), ("a", "b"), (("x", "y"),) * 2)
         found = METHODS[name](table, Learning(time_limit=0.0))
         assert found.status == "feasible"
@@ -362,7 +362,7 @@ class TestLibrary:
 
 
 @pytest.mark.parametrize("name", [*IMPUTERS, *CLASSIFIERS])
-def test_a_missing_library_is_told_with_its_extra(name, monkeypatch):
+def test_a_missing_library_is_reported_with_its_extra(name, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn.experimental", None)
     table = Dataset(np.array([[0, 1], [1, -1]]), ("a", "b"), (("x", "y"),) * 2)
     with pytest.raises(MissingExtraError, match=r"exactlearn\[sklearn\]"):
@@ -413,7 +413,7 @@ class TestCommand:
         assert Imputer("augmentation").learning.learner == "t-local"
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_every_mode_tells_every_cell(self, tables, mode):
+    def test_every_mode_reports_every_cell(self, tables, mode):
         record = run_json("impute", tables / "holes.csv", "--mode", mode, *FEW)
         assert list(record) == ["mode", "status", "score", "seconds", "parents", "completion"]
         holes = read_dataset(tables / "holes.csv")

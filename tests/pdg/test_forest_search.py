@@ -106,7 +106,7 @@ def test_no_two_nodes_of_a_variable_are_the_same_function(data_dir):
             assert apart.min() > 1e-9
 
 
-def test_more_steps_never_give_a_larger_graph_and_each_gain_is_told(alarm):
+def test_more_steps_never_give_a_larger_graph_and_each_gain_is_reported(alarm):
     told = []
     sizes = [
         compile_network(alarm, steps=steps, seed=5, on_event=told.append).effective_size

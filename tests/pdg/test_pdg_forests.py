@@ -238,7 +238,7 @@ def test_smoothing_by_cross_validation():
         ({"size": "none"}, "size"),
     ],
 )
-def test_mistakes_are_told(options, message):
+def test_mistakes_are_reported(options, message):
     data = drawn(parity(3), 20, np.random.default_rng(0))
     with pytest.raises(OptionError, match=message):
         learn_pdg(data, **options)

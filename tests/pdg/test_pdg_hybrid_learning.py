@@ -88,7 +88,7 @@ def test_smoothing_and_missing_cells(learnt):
     ("options", "message"),
     [({"lambdas": []}, "no lambda"), ({"lambdas": [-1.0]}, "lambda"), ({"alpha": -1.0}, "alpha")],
 )
-def test_mistakes_are_told(learnt, options, message):
+def test_mistakes_are_reported(learnt, options, message):
     with pytest.raises(OptionError, match=message):
         learn_hybrid(*learnt, **options)
 

@@ -207,7 +207,7 @@ def test_bic_in_both_forms():
     assert per_record / (1 - per_record) * 1000 == pytest.approx(score.rate)
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     data = drawn(parity(3), 20, np.random.default_rng(0))
     holes = Dataset(np.array([[0, -1, 1]]), data.names, data.states)
     with pytest.raises(DataError, match="complete"):

@@ -217,7 +217,7 @@ def test_an_interrupt_keeps_the_last_state():
         ({"cases": "complete"}, DataError, "complete"),
     ],
 )
-def test_mistakes_are_told(options, error, message):
+def test_mistakes_are_reported(options, error, message):
     data = Dataset(np.array([[0, -1, 1], [-1, 1, 0]]), tuple("abc"), (("0", "1"),) * 3)
     with pytest.raises(error, match=message):
         structural_em_graph(data, **options)

@@ -47,7 +47,7 @@ def test_large_networks_are_refused(data_dir):
         compile_exactly(network, compile_network(network, steps=0).forest)
 
 
-def test_rows_that_differ_by_rounding_only_are_told():
+def test_rows_that_differ_by_rounding_only_are_reported():
     root, table = np.array([0.5, 0.5]), np.array([[0.3, 0.7], [0.3 + 1e-15, 0.7]])
     network = BayesianNetwork(("a", "b"), (("0", "1"),) * 2, ((), (0,)), (root, table))
     with pytest.raises(CheckError, match="differ by rounding only"):

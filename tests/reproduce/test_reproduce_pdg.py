@@ -130,7 +130,7 @@ def printed(rows):
     return "".join(f"| {cell} " for cells in columns for cell in cells)
 
 
-def test_an_interrupt_tells_what_is_done_of_random_tables(small_random):
+def test_an_interrupt_reports_what_is_done_of_random_tables(small_random):
     done, control = [], SearchControl()
 
     def tell(told):
@@ -207,7 +207,7 @@ def test_languages_give_sequences():
         assert points[-1]["size"] >= points[0]["size"]
 
 
-def test_who_wins_is_told():
+def test_who_wins_is_reported():
     def row(method, log_likelihood, size, experiment="votes"):
         return Row(
             table="table1",
@@ -250,5 +250,5 @@ def test_public_data_are_asked_for(tmp_path):
         (("imputers", "--full"), "--full"),
     ],
 )
-def test_mistakes_are_told(words, message):
+def test_mistakes_are_reported(words, message):
     assert message in fails("reproduce", *words)

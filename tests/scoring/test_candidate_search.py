@@ -174,6 +174,6 @@ def test_wrong_budgets_are_refused(call, message):
         call()
 
 
-def test_all_cores_are_used_unless_told():
+def test_all_cores_are_used_unless_reported():
     assert n_threads(None) >= 1
     assert n_threads(3) == 3

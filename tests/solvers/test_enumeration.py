@@ -139,7 +139,7 @@ def test_constraints_hold_for_all_that_is_listed(enumerate_: Callable[..., Enume
         assert (found.best.status == "infeasible") == (not every)
 
 
-def test_a_limit_is_told() -> None:
+def test_a_limit_is_reported() -> None:
     problem = random_problem(np.random.default_rng(7), 8, kept=0.9)
     found = enumerate_networks(problem, k=10, time_limit=0)
     assert not found.complete

@@ -195,7 +195,7 @@ def test_choices_are_refused():
     assert solve_root(reading.without_literals()).bound == pytest.approx(1.0)
 
 
-def test_bounds_are_told_before_the_search_ends(data_dir):
+def test_bounds_are_reported_before_the_search_ends(data_dir):
     component = max(
         split(read_jkl(data_dir / "bnsl" / "insurance-5000.jkl.gz")), key=lambda c: c.n_variables
     )

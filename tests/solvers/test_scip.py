@@ -95,7 +95,7 @@ def test_bounds_are_valid_within_any_absolute_gap(ties: bool) -> None:
         assert bound - score <= absolute_gap + 2e-6 + 1e-8 * abs(bound)
 
 
-def test_the_solution_is_read_as_scip_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_solution_is_read_as_scip_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     progress = largest_piece(np.random.default_rng(3), 14, kept=0.5)
     read = Master.relaxed
     compared = []
@@ -125,7 +125,7 @@ def test_clusters_to_begin_with_are_in_the_first_linear_program() -> None:
     assert len(master.acyclicity.pool) == 1
 
 
-def test_a_pool_holds_each_cluster_once_and_tells_the_violated_ones() -> None:
+def test_a_pool_holds_each_cluster_once_and_reports_the_violated_ones() -> None:
     rng = np.random.default_rng(2)
     some = random_clusters(rng, 7)
     pool = ClusterPool(some)

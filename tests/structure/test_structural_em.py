@@ -218,7 +218,7 @@ def test_empty_rows_and_columns_are_no_obstacle():
         assert found.completed(table).is_complete
 
 
-def test_what_was_drawn_or_not_proven_is_told(monkeypatch):
+def test_what_was_drawn_or_not_proven_is_reported(monkeypatch):
     table = holed_table(5)
     drawn = structural_em(table, BDeu(), completions=1)
     assert drawn.drawn_rows > 0
