@@ -234,7 +234,7 @@ def _dag(incumbent: Incumbent) -> tuple[tuple[int, ...], ...]:
 
 
 def _merged(task: Task, incumbent: Incumbent) -> Task:
-    """Merge equal rows; from now on the incumbent hears values of the merged table's cells.
+    """Merge equal rows; from now on the incumbent gets values of the merged table's cells.
 
     Rows with missing cells are merged if the score is convex.
     """

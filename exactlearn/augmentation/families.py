@@ -43,7 +43,7 @@ class FamilyRules:
         return cls(max_parents, frozenset(required), frozenset(forbidden))
 
     def allowed(self, child: int, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell which parent sets of a child, one a row padded with -1, the arcs permit."""
+        """Return which parent sets of a child, one a row padded with -1, the arcs permit."""
         allowed = np.ones(len(members), np.bool_)
         for parent, to in self.required:
             if to == child:

@@ -262,7 +262,7 @@ class Incumbent(SearchControl):
 
 
 TOLERANCE = 1e-9
-"""Relative difference of a bound and the answers below which no better one is looked for."""
+"""Relative difference of bound and score below which no better solution is looked for."""
 
 _Key = tuple[tuple[tuple[int, ...], ...] | None, bytes]
 

@@ -1,6 +1,6 @@
 """How much the score loses by each other value of a missing cell: how sure a completion is.
 
-One search answers for one state of one cell, and every outcome makes the later ones easier. *If no
+One search is for one state of one cell, and every outcome makes the later ones easier. *If no
 solution in which a cell has another state than in the best solution scores more than L, every
 solution that scores more than L has that state in it* (theorem *Profiles*,
 docs/theory/augmentation.md). So the states that lose most come first, and the search for a state

@@ -1,4 +1,4 @@
-"""What an augmentation method answers, and how the answer is checked."""
+"""The result of an augmentation method, and its check."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Augmentation:
         within Hamming distance ``t``), ``heuristic`` (the method proves nothing), ``feasible``
         (a limit was reached), ``infeasible`` or ``interrupted``.
     method
-        The method that answered.
+        The method that found it.
     t
         Radius of the local optimality, for the method ``t-local``.
     seconds, nodes
@@ -80,7 +80,7 @@ class Augmentation:
         message: str = "",
         unproven: Unproven | None = None,
     ) -> "Augmentation":
-        """Turn the best solution of a finished search into the answer."""
+        """Return the result of a search: its best solution and its bound."""
         return cls(
             parents=incumbent.parents,
             values=incumbent.values,

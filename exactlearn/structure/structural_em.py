@@ -185,7 +185,7 @@ class _Alternation:
             if self.incumbent.out_of_time:
                 break
             self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
-        return self._answer(status)
+        return self._result(status)
 
     def _first_table(self, start: int) -> Dataset:
         """Return the complete table from which a start learns first."""
@@ -289,7 +289,7 @@ class _Alternation:
         if remark not in self.remarks:
             self.remarks.append(remark)
 
-    def _answer(self, status: StructuralStatus) -> StructuralEM:
+    def _result(self, status: StructuralStatus) -> StructuralEM:
         if self.drawn_rows:
             self._remark(
                 f"{self.drawn_rows} rows have too many completions to list all: their expected "

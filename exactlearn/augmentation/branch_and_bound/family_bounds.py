@@ -74,7 +74,7 @@ class Placement(NamedTuple):
 def _is_dominated(
     incomplete: IncompleteRows, at: NDArray[np.int64], k: int, o: int, looked: NDArray[np.int64]
 ) -> bool:
-    """Tell whether exchanging a row with one placed before is better, or as good and tried before.
+    """Return whether exchanging a row with one placed before is better, or as good and tried.
 
     Rows alike differ in their multipliers only. The cells looked at are counted.
     """

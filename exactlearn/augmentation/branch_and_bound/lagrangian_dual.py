@@ -202,7 +202,7 @@ class SubgradientMethod:
     def __init__(
         self, master: RestrictedMaster, relaxation: NodeRelaxation, multipliers: Multipliers
     ) -> None:
-        self._master, self._optimism = master, relaxation
+        self._master, self._relaxation = master, relaxation
         cell_multipliers, cells = relaxation.cells.multipliers, relaxation.cells
         self._child, self._sink = _Ascent(cell_multipliers.child), _Ascent(cell_multipliers.sink)
         self._weights = _Ascent(multipliers.values)
@@ -215,7 +215,7 @@ class SubgradientMethod:
 
     def step(self, size: float) -> float:
         """Bound at the multipliers, and move them; return the best bound so far."""
-        master, relaxation = self._master, self._optimism
+        master, relaxation = self._master, self._relaxation
         cell_multipliers = CellMultipliers(self._child.at, self._sink.at)
         clusters = master.clusters
         multipliers = Multipliers(clusters.clusters, self._weights.at, clusters.counts)
@@ -239,13 +239,13 @@ class SubgradientMethod:
 
         Each state counts by how many local completions have it, less its part of the constant.
         """
-        cells, sinks = self._optimism.cells, self._master.sinks
-        back = self._optimism.constant_states
+        cells, sinks = self._relaxation.cells, self._master.sinks
+        back = self._relaxation.constant_states
         child = np.zeros_like(cells.multipliers.child) - back
         sink = np.zeros_like(cells.multipliers.sink) - back
         for completion in completions:
             child[
-                self._optimism.families.child[completion.number],
+                self._relaxation.families.child[completion.number],
                 completion.cells,
                 completion.states,
             ] += 1
@@ -257,14 +257,14 @@ class SubgradientMethod:
     def separate(self) -> None:
         """Add the clusters that the average of the last selections violates."""
         average = np.where(self._chosen > self._tuning.negligible, self._chosen, 0.0)
-        violated = self._master.violated(self._optimism.families.support(average))
+        violated = self._master.violated(self._relaxation.families.support(average))
         self._master.add_clusters(violated)
         self._weights.extend(len(violated))
         self._meeting = self._meet()
 
     def _meet(self) -> Meeting:
         clusters = self._master.clusters
-        return Meeting.of(self._optimism.families.flat, clusters.clusters, clusters.counts)
+        return Meeting.of(self._relaxation.families.flat, clusters.clusters, clusters.counts)
 
     def end(self) -> Multipliers:
         """Add the last local completions to the master and restore the best multipliers."""
@@ -272,7 +272,7 @@ class SubgradientMethod:
             for completion in completions:
                 self._master.add(completion)
         cell_multipliers, multipliers = self._best_at
-        self._optimism.set_multipliers(cell_multipliers)
+        self._relaxation.set_multipliers(cell_multipliers)
         return multipliers
 
 

@@ -219,7 +219,7 @@ class RestrictedMaster:
         return taken
 
     def add(self, completion: LocalCompletion) -> bool:
-        """Add a local completion as a column; tell whether it is new."""
+        """Add a local completion as a column; return whether it is new."""
         key = completion.number, completion.states.tobytes()
         if key in self._known:
             return False
@@ -261,7 +261,7 @@ class RestrictedMaster:
         return Counted.join(Counted.of(plain), counted_clusters(support, n, most))
 
     def met(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which clusters some families satisfy, shape (clusters, families)."""
+        """Return which clusters some families satisfy, shape (clusters, families)."""
         clusters, has = self.clusters.clusters, self.families.has[number]
         inside = clusters[:, self.families.child[number]]
         parents = clusters.astype(np.int64) @ has.T - inside

@@ -198,7 +198,7 @@ def _master(
 def _promising(
     relaxation: NodeRelaxation, dual: DualBound, target: float, anchor: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Tell which families may be part of a network that beats the target, and the anchor."""
+    """Return which families may be part of a network that beats the target, and the anchor."""
     adjusted = relaxation.adjusted(dual.multipliers)
     child = relaxation.families.child
     kept = reaching(adjusted.scores, child, adjusted.best, adjusted.total, target)
@@ -251,7 +251,7 @@ def _offer(task: Task, pool: SolutionPool, node: NodeRelaxation, chosen: _Chosen
 
 
 def _is_fractional(node: NodeRelaxation, dual: DualBound) -> bool:
-    """Tell whether to branch on a missing cell without solving the parent-set selection.
+    """Return whether to branch on a missing cell without solving the parent-set selection.
 
     Of many missing cells some are fractional anyway, and the selection may take longer than the
     node.

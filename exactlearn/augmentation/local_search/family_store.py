@@ -278,7 +278,7 @@ def require_tabulated(dataset: Dataset, rules: FamilyRules) -> None:
 
 
 def fits(dataset: Dataset, rules: FamilyRules) -> bool:
-    """Tell whether all families that the rules allow can be tabulated."""
+    """Return whether all families that the rules allow can be tabulated."""
     n = dataset.n_variables
     k = min(rules.max_parents, n - 1)
     return (

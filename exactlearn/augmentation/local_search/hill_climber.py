@@ -90,7 +90,7 @@ def _left(how: str, unproven: Unproven | None) -> str:
 
 
 def is_tabulated(task: Task) -> bool:
-    """Tell whether all families are looked at, so that the climber can prove what it claims."""
+    """Return whether all families are looked at, so that the climber can prove what it claims."""
     return task.solver != "ordering" and fits(task.dataset, task.rules)
 
 
@@ -122,7 +122,7 @@ def best_climb(task: Task, incumbent: Incumbent, starts: int, t: int | None) -> 
             climbs = [pool.submit(work, start) for start in begin]
             ended, _ = wait(climbs, return_when=FIRST_EXCEPTION)
             for ended_climb in ended:
-                ended_climb.result()  # what it raised, before others are told to stop
+                ended_climb.result()  # what it raised, before the others are stopped
             found = [climbed[c.result()] for c in climbs]
         except BaseException:
             incumbent.stop()

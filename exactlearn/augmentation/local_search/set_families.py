@@ -167,7 +167,7 @@ def with_forms(
     cardinalities: NDArray[np.int64],
     tables: TermTables,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], Terms, SetFamilies]:
-    """Tell which forms of function families sum over their sets, and give them their penalties.
+    """Return which forms of function families sum over their sets, and give them their penalties.
 
     Returns the sets, those with several forms several times, the form of each, the tabulated score
     and the families. The first set stays the first.
