@@ -6,6 +6,7 @@ the model.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -42,10 +43,10 @@ M_co = TypeVar("M_co", covariant=True)
 
 def ascend(
     state: State,
-    step: Callable[[State], State],
+    step: Callable[[State], State | None],
     *,
     iterations: int,
-    least_gain: float,
+    least_gain: float = -inf,
     on_iteration: Callable[[State], None] | None = None,
     control: SearchControl = UNLIMITED,
 ) -> tuple[list[State], bool]:
@@ -56,7 +57,7 @@ def ascend(
     state
         The first state.
     step
-        Returns the state that follows one.
+        Returns the state that follows one, or nothing where nothing gains.
     iterations
         Most steps to do.
     least_gain
@@ -69,7 +70,7 @@ def ascend(
     Returns
     -------
     states, converged
-        All states, and whether the last step gained too little.
+        All states, and whether the last step gained too little or nothing.
 
     Raises
     ------
@@ -81,10 +82,13 @@ def ascend(
     if on_iteration:
         on_iteration(state)
     while not (converged or states[-1].iteration >= iterations or _is_over(control)):
-        states.append(step(states[-1]))
-        converged = _gain(states[-2], states[-1]) <= least_gain
+        following = step(states[-1])
+        if following is None:
+            return states, True
+        states.append(following)
+        converged = _gain(states[-2], following) <= least_gain
         if on_iteration:
-            on_iteration(states[-1])
+            on_iteration(following)
     return states, converged
 
 

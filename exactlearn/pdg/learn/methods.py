@@ -235,9 +235,7 @@ def _structural_em(request: Request, report: Report, keep: Keep) -> LearntModels
     def reached(
         state: StructuralEMState, lambda_: float, smoothed: Callable[[], DecisionGraph]
     ) -> None:
-        # scores by available cases are not those of one likelihood: the last graph counts
-        score = state.iteration if request.method == "available" else state.score
-        keep(score, lambda_, smoothed)
+        keep(state.objective, lambda_, smoothed)
 
     start, alpha = _start(request), _alpha(request)
     models, finished = [], True

@@ -14,15 +14,15 @@ tree as in the paper or, by default, a forest that leaves out edges which do not
 parameters. The first parameters are those of the pairs, where the paper draws them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import FALL
+from exactlearn._runtime.ascent import FALL, ascend
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset
@@ -72,6 +72,9 @@ class StructuralEMState(NamedTuple):
         Of the observed cells, total, natural logarithm; and S(lambda) with it.
     expected_gain
         By how much the expected score rose in this iteration, 0 in the first state.
+    objective
+        What no iteration lowers: the score, or the iteration where there is no score that all
+        structures share.
     """
 
     iteration: int
@@ -79,6 +82,7 @@ class StructuralEMState(NamedTuple):
     log_likelihood: float
     score: float
     expected_gain: float
+    objective: float
 
 
 OnGraph = Callable[[StructuralEMState, float, Callable[[], DecisionGraph]], None]
@@ -210,19 +214,28 @@ def structural_em_graph(
             if on_graph is not None:
                 on_graph(state, score.lambda_, lambda: counted.smoothed(state.graph, alpha))
 
-        states, converged = _run(StructuralEM(counted, score), start, iterations, report)
+        problem = StructuralEM(counted, score)
+        states, converged = ascend(
+            problem.init(start),
+            problem.step,
+            iterations=iterations,
+            on_iteration=report,
+            control=control,
+        )
         finished = converged or not control.is_over
         last = counted.smoothed(states[-1].graph, alpha, last=True)
     return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged, finished)
 
 
-class _ExpectedCases(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _ExpectedCases:
     """The completions of each row, by EM: all structures share one likelihood."""
 
     dataset: Dataset
     codes: NDArray[np.int16]
     weights: NDArray[np.float64]
     control: SearchControl
+    shares_likelihood: ClassVar[bool] = True
 
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         """Return a structure with fitted parameters (Algorithm 1, line 5)."""
@@ -249,6 +262,8 @@ class _ExpectedCases(NamedTuple):
 class _AvailableCases(_ExpectedCases):
     """What is certain of each row; other structures have other available cases."""
 
+    shares_likelihood: ClassVar[bool] = False
+
     def fitted(self, graph: DecisionGraph) -> DecisionGraph:
         return self.smoothed(graph, 0.0)
 
@@ -260,69 +275,43 @@ class _AvailableCases(_ExpectedCases):
         return graph.with_counts(counts + alpha)
 
 
-class _Position(NamedTuple):
-    """A state, and the counts along its graph's edges, which lead to the next one."""
-
-    state: StructuralEMState
-    tables: EdgeTables
-
-
 class StructuralEM:
-    """The structural EM problem: ``init`` gives its first state, ``step`` the next one."""
+    """The structural EM problem: ``init`` gives its first state, ``step`` the next one.
+
+    The counts along the edges of the last state's graph, which lead to the next one, are kept.
+    """
 
     def __init__(self, cases: _ExpectedCases, score: StructureScore) -> None:
-        self.cases, self._score = cases, score
+        self._cases, self._score = cases, score
+        self._tables: EdgeTables = {}
 
-    def init(self, graph: DecisionGraph) -> _Position:
+    def init(self, graph: DecisionGraph) -> StructuralEMState:
         """Return the state of a graph whose parameters are fitted."""
         return self._fit(0, graph, 0.0)
 
-    def step(self, position: _Position) -> _Position | None:
-        """Return the state after one change of the structure; nothing when none gains."""
-        found = improved_by_counts(position.state.graph, position.tables, self._score)
-        if not found.changed:
-            return None
-        return self._fit(position.state.iteration + 1, found.graph, found.gain)
+    def step(self, state: StructuralEMState) -> StructuralEMState | None:
+        """Return the state after one change of the structure; nothing when none gains.
 
-    def _fit(self, iteration: int, graph: DecisionGraph, gain: float) -> _Position:
-        fitted = self.cases.fitted(graph)
-        tables, likelihood = self.cases.counts(fitted)
+        Raises
+        ------
+        CheckError
+            If the expected score falls by more than rounding.
+        """
+        found = improved_by_counts(state.graph, self._tables, self._score)
+        fallen = found.gain < -FALL * max(1.0, abs(state.score))
+        if self._cases.shares_likelihood and found.changed and fallen:
+            raise CheckError(
+                f"structural EM, iteration {state.iteration + 1}: the expected score rose by"
+                f" {found.gain!r}: please report this with the data"
+            )
+        return self._fit(state.iteration + 1, found.graph, found.gain) if found.changed else None
+
+    def _fit(self, iteration: int, graph: DecisionGraph, gain: float) -> StructuralEMState:
+        fitted = self._cases.fitted(graph)
+        self._tables, likelihood = self._cases.counts(fitted)
         value = self._score.of(fitted, likelihood)
-        return _Position(StructuralEMState(iteration, fitted, likelihood, value, gain), tables)
-
-
-def _run(
-    problem: StructuralEM,
-    start: DecisionGraph,
-    iterations: int,
-    report: Callable[[StructuralEMState], None],
-) -> tuple[list[StructuralEMState], bool]:
-    """Return the states of the search, and whether no step gains any more."""
-    states: list[StructuralEMState] = []
-    position: _Position | None = problem.init(start)
-    while position is not None:
-        states.append(position.state)
-        if not isinstance(problem.cases, _AvailableCases):
-            _check_ascent(states)
-        report(position.state)
-        if position.state.iteration == iterations or problem.cases.control.is_over:
-            return states, False
-        position = problem.step(position)
-    return states, True
-
-
-def _check_ascent(states: Sequence[StructuralEMState]) -> None:
-    """Raise when the expected or the observed score fell in the last iteration."""
-    if len(states) < 2:
-        return
-    last, before = states[-1], states[-2].score
-    slack = FALL * max(1.0, abs(before))
-    if last.score < before - slack or last.expected_gain < -slack:
-        raise CheckError(
-            f"structural EM, iteration {last.iteration}: the score fell from {before!r} to"
-            f" {last.score!r}, the expected one rose by {last.expected_gain!r}: please report"
-            " this with the data"
-        )
+        objective = value if self._cases.shares_likelihood else float(iteration)
+        return StructuralEMState(iteration, fitted, likelihood, value, gain, objective)
 
 
 def _complete_rows(dataset: Dataset) -> Dataset:
