@@ -73,7 +73,12 @@ class RunOptions(Declared):
 
     source: str = argument("RUN.toml")
     seed: int | None = option(None, least=0, help="Seed, in place of the run file's.")
-    time_limit: float | None = option(None, least=0, help="Seconds for the search.")
+    time_limit: float | None = option(
+        None,
+        least=0,
+        help="Seconds for the search of the network; EM and compilation come after it, without a "
+        "limit.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,8 +394,8 @@ class Compile(Reading, Random):
     time_limit: float | None = option(
         None,
         least=0,
-        help="Seconds to search for a smaller graph.  [default: a short search that does not "
-        "depend on the machine]",
+        help="Seconds to search for a smaller graph than the first, which is built whole.  "
+        "[default: a short search that does not depend on the machine]",
     )
     max_size: int = option(
         MAX_SIZE, least=1, help="Refuse graphs of more cells before merging, about 40 bytes each."

@@ -29,14 +29,12 @@ from exactlearn.pdg.learn.populated_graph import (
     structure_of,
 )
 from exactlearn.pdg.learn.redirecting import SubtreeRows
-from exactlearn.pdg.learn.structure_search import improve
+from exactlearn.pdg.learn.structure_search import (
+    DEFAULTS,
+    StructureSearchParameters,
+    improve,
+)
 from exactlearn.pdg.model.structure_score import StructureScore
-
-SWEEPS = 2
-"""Rounds of splits, merges and redirections after each level."""
-
-ROWS_PER_PARAMETER = 5
-"""Fewer rows per degree of freedom (before empty cells are taken off) are too few for a test."""
 
 
 def grow_forest(
@@ -44,6 +42,7 @@ def grow_forest(
     significance: float,
     score: StructureScore,
     rng: np.random.Generator,
+    parameters: StructureSearchParameters = DEFAULTS,
     control: SearchControl = UNLIMITED,
 ) -> NDArray[np.int32]:
     """Return a forest of variables, as the parent of each.
@@ -59,10 +58,12 @@ def grow_forest(
         What the graphs over the variables so far are improved by.
     rng
         Draws the top of each branch.
+    parameters
+        Tuning constants.
     control
         Once it is over no other variable gets a parent.
     """
-    return _Growth(rows, significance, score, rng, control).forest
+    return _Growth(rows, significance, score, rng, parameters, control).forest
 
 
 class _Growth:
@@ -72,10 +73,11 @@ class _Growth:
         significance: float,
         score: StructureScore,
         rng: np.random.Generator,
+        parameters: StructureSearchParameters,
         control: SearchControl,
     ) -> None:
         self._rows, self._significance, self._score, self._rng = rows, significance, score, rng
-        self._control = control
+        self._parameters, self._control = parameters, control
         self.forest = np.full(len(rows.names), -1, np.int32)
         everything = list(range(len(rows.names)))
         for component in self._components(everything, np.zeros(len(rows.weights), np.int64)):
@@ -108,6 +110,7 @@ class _Growth:
             [len(self._rows.states[v]) for v in chosen],
             parts,
             self._significance,
+            self._parameters.rows_per_parameter,
         )
         _, labels = connected_components(dependent, directed=False)
         found: dict[int, list[int]] = {}
@@ -135,7 +138,8 @@ class _Growth:
                 structure[i] = old[i]
         populated = populate(rows, forest, structure)
         subtrees = SubtreeRows(rows, forest)
-        return improve(populated, rows, self._score, subtrees, SWEEPS, self._control)
+        sweeps = self._parameters.growing_sweeps
+        return improve(populated, rows, self._score, subtrees, sweeps, self._control)
 
 
 def dependence_graph(
@@ -144,6 +148,7 @@ def dependence_graph(
     cardinalities: Sequence[int],
     parts: NDArray[np.int64],
     significance: float,
+    rows_per_parameter: float = DEFAULTS.rows_per_parameter,
 ) -> NDArray[np.bool_]:
     """Return which pairs of variables test as dependent, shape (variables, variables).
 
@@ -160,13 +165,15 @@ def dependence_graph(
     significance
         Pairs are dependent when independence leads to such a statistic with at most this
         probability.
+    rows_per_parameter
+        Rows per degree of freedom without which a pair counts as independent.
     """
     r = np.asarray(cardinalities, np.int64)
     used = np.unique(parts, return_inverse=True)
     n_parts = len(used[0])
     statistics, empty = pair_statistics(columns, weights, r, used[1].astype(np.int64), n_parts)
     freedom = n_parts * np.multiply.outer(r - 1, r - 1)
-    enough = (weights.sum() >= ROWS_PER_PARAMETER * freedom) & (freedom > 0)
+    enough = (weights.sum() >= rows_per_parameter * freedom) & (freedom > 0)
     probability = np.where(enough, chi2.sf(statistics, np.maximum(freedom - empty, 1)), np.inf)
     np.fill_diagonal(probability, np.inf)
     dependent: NDArray[np.bool_] = probability <= significance

@@ -33,8 +33,9 @@ from exactlearn.pdg.learn.populated_graph import (
 from exactlearn.pdg.learn.redirecting import SubtreeRows
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structure_search import (
-    MOST_SWEEPS,
+    DEFAULTS,
     LearntGraph,
+    StructureSearchParameters,
     best_improved,
     first_structures,
     improve_further,
@@ -45,9 +46,6 @@ from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambd
 
 SIGNIFICANCES = (0.001, 0.01, 0.1, 0.3, 1.0)
 """Levels of the tests that forests are grown by; with the last one every tree is a chain."""
-
-SCREENING_SWEEPS = 2
-"""Rounds of splits, merges and redirections by which the forests are ranked first."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,7 @@ def learn_pdg(
     seed: int = 0,
     time_limit: float | None = None,
     on_progress: OnProgress | None = None,
+    parameters: StructureSearchParameters = DEFAULTS,
 ) -> LearntGraphs:
     """Learn decision graphs with their forests from complete data (THESIS, Algorithm 4.6).
 
@@ -131,6 +130,8 @@ def learn_pdg(
         Seconds for the search.
     on_progress
         Called after each forest.
+    parameters
+        Tuning constants of the search.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def learn_pdg(
         if (graph.names, graph.states) != (dataset.names, dataset.states):
             raise DataError("a start has other variables or states than the table: align them")
     with SearchControl.within(time_limit).running() as control:
-        search = SuccessiveHalving(dataset, rows, size, seed, on_progress, control)
+        search = SuccessiveHalving(dataset, rows, size, seed, on_progress, parameters, control)
         search.grow(starts, significances, max_parents, scores)
         screened = search.screen()
         for score in scores:
@@ -194,6 +195,8 @@ class SuccessiveHalving:
         Of the draws of the variables that branches begin with, and of searches for networks.
     on_progress
         Called after each forest.
+    parameters
+        Tuning constants of the searches over forests.
     control
         Looked at between forests, and sweeps over one.
 
@@ -210,10 +213,11 @@ class SuccessiveHalving:
         size: Size,
         seed: int,
         on_progress: OnProgress | None,
+        parameters: StructureSearchParameters,
         control: SearchControl,
     ) -> None:
         self._dataset, self._rows = dataset, rows
-        self._on_progress, self._control = on_progress, control
+        self._on_progress, self._parameters, self._control = on_progress, parameters, control
         self._seed, self._rng = seed, np.random.default_rng(seed)
         self._population: list[_Candidate] = []
         self._screening = StructureScore(bic_lambda(rows.total_weight), size)
@@ -247,7 +251,8 @@ class SuccessiveHalving:
         for k, significance in enumerate(significances, len(lambdas) + 2):
             if self._control.is_over:
                 break
-            self._add(grow_forest(self._rows, significance, scores[0], self._rng, self._control))
+            options = (self._rng, self._parameters, self._control)
+            self._add(grow_forest(self._rows, significance, scores[0], *options))
             self._report("forest", k, total)
 
     def learn(self, score: StructureScore) -> None:
@@ -256,9 +261,11 @@ class SuccessiveHalving:
             if self._control.is_over:
                 return
             starts = [*candidate.structures, *candidate.last]
-            best = self._improved(candidate, starts, score, MOST_SWEEPS)
+            best = self._improved(candidate, starts, score, self._parameters.sweeps)
             subtrees = SubtreeRows(self._rows, candidate.forest)
-            best = improve_further(best, self._rows, score, subtrees, self._control)
+            best = improve_further(
+                best, self._rows, score, subtrees, self._parameters, self._control
+            )
             candidate.last = [structure_of(best.graph)]
             candidate.score = score.of(best.graph, best.log_likelihood)
             model = learnt_graph(best, score)
@@ -276,8 +283,9 @@ class SuccessiveHalving:
         for k, candidate in enumerate(self._population):
             if best_so_far is not None and self._control.is_over:
                 break
-            starts = [*first_structures(self._rows, candidate.forest), *candidate.structures]
-            best = self._improved(candidate, starts, score, SCREENING_SWEEPS)
+            first = first_structures(self._rows, candidate.forest, self._parameters)
+            starts, sweeps = [*first, *candidate.structures], self._parameters.screening_sweeps
+            best = self._improved(candidate, starts, score, sweeps)
             candidate.structures = [structure_of(best.graph)]
             model = learnt_graph(best, score)
             candidate.score = model.score

@@ -35,18 +35,40 @@ from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import checked_forest
 from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
 
-MOST_SWEEPS = 100
-"""Most rounds of splits, merges and redirections from one start."""
-
-SUPPORTS, MOST_NODES = (inf, 10.0, 100.0), 256
-"""Least rows of an edge with a node of its own in the first structures, the smallest one first
-(THESIS, Algorithm 4.7), and most such nodes."""
-
 LEAST_GAIN = 1e-9
 """Smaller relative gains of the score are rounding."""
 
-MOST_ROUNDS, MOST_COPIES = 10, 50_000
-"""Most times that all nodes are split at once, and most nodes that this may make."""
+
+@dataclass(frozen=True, kw_only=True)
+class StructureSearchParameters:
+    """Tuning constants of the search for structures and forests from complete data.
+
+    Parameters
+    ----------
+    sweeps, screening_sweeps, growing_sweeps
+        Most rounds of splits, merges and redirections: from one start; by which forests are ranked
+        first; and after each level of a forest that is grown.
+    supports, most_nodes
+        Least rows of an edge with a node of its own in the first structures, the smallest one first
+        (THESIS, Algorithm 4.7), and most such nodes.
+    rounds, most_copies
+        Most times that all nodes are split at once, and most nodes that this may make.
+    rows_per_parameter
+        With fewer rows per degree of freedom (before empty cells are taken off) no test of
+        independence is made.
+    """
+
+    sweeps: int = 100
+    screening_sweeps: int = 2
+    growing_sweeps: int = 2
+    supports: tuple[float, ...] = (inf, 10.0, 100.0)
+    most_nodes: int = 256
+    rounds: int = 10
+    most_copies: int = 50_000
+    rows_per_parameter: float = 5.0
+
+
+DEFAULTS = StructureSearchParameters()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +125,7 @@ def learn_on_forest(
     lambda_: float | None = None,
     size: Size = "effective",
     alpha: float = 0.0,
+    parameters: StructureSearchParameters = DEFAULTS,
 ) -> LearntGraph:
     """Learn a decision graph over a given forest of variables (THESIS, Algorithm 4.7).
 
@@ -118,6 +141,8 @@ def learn_on_forest(
         ``effective`` (THESIS, 3.52) or ``representational``, the number of free parameters.
     alpha
         Pseudo-count of every parameter of the result; the structure is learnt without.
+    parameters
+        Tuning constants of the search.
 
     Raises
     ------
@@ -138,9 +163,10 @@ def learn_on_forest(
     rows = CompleteRows.of(dataset)
     given = checked_forest(forest, dataset)
     score = StructureScore(bic_lambda(rows.total_weight) if lambda_ is None else lambda_, size)
-    subtrees, structures = SubtreeRows(rows, given), first_structures(rows, given)
-    best = best_improved(rows, given, score, structures, subtrees, MOST_SWEEPS)
-    return learnt_graph(improve_further(best, rows, score, subtrees), score, alpha)
+    subtrees, structures = SubtreeRows(rows, given), first_structures(rows, given, parameters)
+    best = best_improved(rows, given, score, structures, subtrees, parameters.sweeps)
+    best = improve_further(best, rows, score, subtrees, parameters)
+    return learnt_graph(best, score, alpha)
 
 
 def learnt_graph(
@@ -153,9 +179,12 @@ def learnt_graph(
     return LearntGraph(graph, score.lambda_, score.size, value, likelihood)
 
 
-def first_structures(rows: CompleteRows, forest: NDArray[np.int32]) -> list[Successors]:
+def first_structures(
+    rows: CompleteRows, forest: NDArray[np.int32], parameters: StructureSearchParameters
+) -> list[Successors]:
     """Return the smallest structure over a forest, and those with a node for each edge."""
-    return [expanded_structure(rows, forest, support, MOST_NODES) for support in SUPPORTS]
+    most = parameters.most_nodes
+    return [expanded_structure(rows, forest, support, most) for support in parameters.supports]
 
 
 def best_improved(
@@ -180,16 +209,17 @@ def improve_further(
     rows: CompleteRows,
     score: StructureScore,
     subtrees: SubtreeRows,
+    parameters: StructureSearchParameters,
     control: SearchControl = UNLIMITED,
 ) -> PopulatedGraph:
     """Split all nodes of an improved structure and improve again, until that is no better."""
     value = score.of(best.graph, best.log_likelihood)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(parameters.rounds):
         copied = copied_by_edges(best.graph)
-        if copied.n_nodes > MOST_COPIES or control.is_over:
+        if copied.n_nodes > parameters.most_copies or control.is_over:
             break
         split = populate(rows, best.graph.forest, structure_of(copied))
-        other = improve(split, rows, score, subtrees, MOST_SWEEPS, control)
+        other = improve(split, rows, score, subtrees, parameters.sweeps, control)
         reached = score.of(other.graph, other.log_likelihood)
         if reached <= value + LEAST_GAIN * max(1.0, abs(value)):
             break
@@ -202,7 +232,7 @@ def improve(
     rows: CompleteRows,
     score: StructureScore,
     subtrees: SubtreeRows,
-    sweeps: int = MOST_SWEEPS,
+    sweeps: int,
     control: SearchControl = UNLIMITED,
 ) -> PopulatedGraph:
     """Split, merge and redirect until the score rises no more, or the search is over.
