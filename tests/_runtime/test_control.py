@@ -161,6 +161,17 @@ class TestSearchControl:
         assert part.is_over
         assert not control.is_over
 
+    def test_a_part_of_what_runs_here_ends_no_later(self):
+        with SearchControl(60.0).running() as outside:
+            with SearchControl.within(100.0).running() as inside:
+                assert inside.deadline == outside.deadline
+                assert SearchControl.within(1.0).left <= 1.0
+                signal.raise_signal(signal.SIGINT)
+            assert outside.is_stopped
+            assert inside.is_stopped
+            assert SearchControl.within().status == "interrupted"
+        assert SearchControl.within().remaining is None
+
     def test_no_signal_is_touched_in_another_thread(self):
         found = []
 

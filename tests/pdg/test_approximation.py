@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
@@ -136,3 +137,12 @@ def test_what_cannot_be_merged_is_refused(monkeypatch):
     monkeypatch.setattr(approximation, "MAX_PAIRS", 1)
     with pytest.raises(TooLargeError, match="pairs of nodes"):
         MergeSequence(graph)
+
+
+def test_no_merge_is_made_once_the_search_is_over():
+    graph = random_graph(np.random.default_rng(1), 5)
+    sequence, over = MergeSequence(graph), SearchControl()
+    over.stop()
+    sequence.merge_until(control=over)
+    assert sequence.nodes == graph.n_nodes
+    assert np.array_equal(sequence.merged().parameters, graph.parameters)

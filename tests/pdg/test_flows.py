@@ -11,6 +11,7 @@ from exactlearn.pdg.inference.flows import (
     expected_counts,
     log_likelihood,
     log_likelihood_rows,
+    node_probabilities,
     posteriors,
 )
 from exactlearn.pdg.inference.passes import row_order
@@ -22,6 +23,7 @@ from tests.pdg_oracle import (
     graph_joint,
     paper_example,
     random_graph,
+    reached,
 )
 
 
@@ -240,3 +242,14 @@ def test_tables_that_do_not_fit_are_refused(codes, message):
 def test_wrong_weights_are_refused():
     with pytest.raises(DataError, match="2 rows need as many weights"):
         expected_counts(paper_example(), np.zeros((2, 4)), [1.0])
+
+
+@given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([1.0, 7.5]))
+@settings(max_examples=20, deadline=None)
+def test_probabilities_of_nodes_by_the_full_joint(seed, n, rows):
+    graph = random_graph(np.random.default_rng(seed), n)
+    full, expected = graph_joint(graph), np.zeros(len(graph.parameters))
+    for x in np.ndindex(full.shape):
+        for v, node in reached(graph, x).items():
+            expected[graph.parameter_offsets[node] + x[v]] += rows * full[x]
+    assert np.allclose(node_probabilities(graph, rows), expected)

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.data.dataset import Dataset
@@ -15,7 +17,7 @@ from exactlearn.pdg.learn.hybrid import (
 from exactlearn.pdg.model.structure_score import information
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import random_network
-from tests.pdg_oracle import graph_joint
+from tests.pdg_oracle import completions, graph_joint, random_graph, reached
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,38 @@ def test_an_interrupt_keeps_what_there_is(learnt):
     found = learn_hybrid(*learnt, lambdas=[0.5, 0.9], on_model=press_ctrl_c)
     assert not found.finished
     assert [m.lambda_ for m in found.models] == [0.5]
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5]))
+@settings(max_examples=20, deadline=None)
+def test_nodes_that_no_row_reaches_become_one_uniform_node(seed, missing):
+    """By following every completion of every row."""
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 4)
+    full = graph_joint(graph)
+    drawn = np.array(np.unravel_index(rng.choice(full.size, 3, p=full.ravel()), full.shape)).T
+    codes = np.where(rng.random(drawn.shape) < missing, -1, drawn)
+    met = {
+        node
+        for row in codes
+        for x in completions(row, graph.cardinalities)
+        if full[x] > 0
+        for node in reached(graph, x).values()
+    }
+    collapsed = collapse_unreached(graph, Dataset(codes, graph.names, graph.states))
+    collapsed.check()
+    for v in range(4):
+        own = np.flatnonzero(graph.variable == v).tolist()
+        kept = [node for node in own if node in met]
+        assert collapsed.node_counts[v] == len(kept) + (len(kept) < len(own))
+        first = collapsed.parameters_of(v)[: len(kept)]
+        places = np.array(kept, np.int64) - graph.first_nodes[v]
+        assert np.array_equal(first, graph.parameters_of(v)[places])
+        assert np.allclose(collapsed.parameters_of(v)[len(kept) :], 1 / graph.cardinalities[v])
+    after = graph_joint(collapsed)
+    for row in codes:
+        for x in completions(row, graph.cardinalities):
+            assert after[x] == pytest.approx(full[x]) or full[x] == 0
 
 
 @pytest.mark.parametrize("hidden", [False, True])
