@@ -112,7 +112,7 @@ class CandidateTable:
         return slice(int(first[variable]), int(first[variable + 1]))
 
     def holds(self, condition: Condition) -> NDArray[np.bool_]:
-        """Tell which candidates of the condition's variable satisfy it."""
+        """Return which candidates of the condition's variable satisfy it."""
         rows = self.rows(condition.variable)
         if condition.kind in ("at most", "at least"):
             found = self.sizes[rows] <= condition.size

@@ -94,7 +94,7 @@ class Outcome(NamedTuple):
 class ComponentControl(SearchControl):
     """The control of the search of one component of a problem.
 
-    It stands under the control of the whole search, which it tells of better selections and bounds.
+    It stands under the control of the whole search, which gets the better selections and bounds.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class ComponentControl(SearchControl):
         return self.bound <= self.score + gap
 
     def improve(self, chosen: NDArray[np.int64], values: NDArray[np.int64] | None = None) -> bool:
-        """Take a selection as the incumbent if it is better; tell whether it is.
+        """Take a selection as the incumbent if it is better; return whether it is.
 
         Parameters
         ----------

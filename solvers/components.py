@@ -255,7 +255,7 @@ def bit_sets(
 
 @kernel
 def undominated(first: NDArray[np.int64], masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Tell which rows contain no earlier kept row of the same variable, shape (m,)."""
+    """Return which rows contain no earlier kept row of the same variable, shape (m,)."""
     keep = np.ones(len(masks), np.bool_)
     kept = np.empty(len(masks), np.int64)
     for v in range(len(first) - 1):

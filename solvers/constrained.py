@@ -152,14 +152,14 @@ def conflict(problem: Problem, solve: Solver, control: SearchControl = UNLIMITED
 
     if not may_be_satisfied(()):
         return "no acyclic selection agrees on the values it reads"
-    told = problem.conflict_told(minimal_conflict(requirements, may_be_satisfied))
-    return told if in_time else f"{told} (there was no time to name fewer)"
+    message = problem.describe_conflict(minimal_conflict(requirements, may_be_satisfied))
+    return message if in_time else f"{message} (there was no time to name fewer)"
 
 
 def is_satisfiable(
     problem: Problem, solve: Solver, control: SearchControl = UNLIMITED
 ) -> bool | None:
-    """Tell whether any network satisfies all constraints; ``None`` when the search ends first."""
+    """Return whether any network satisfies all constraints; ``None`` when the search ends first."""
     if with_implied_arcs(problem) is None:
         return False
     if not problem.overall_constraints and not len(problem.options):

@@ -59,7 +59,7 @@ class Condition:
         return Condition(self.variable, _OPPOSITE[self.kind], self.parents, self.size + step)
 
     def holds(self, family: Collection[int]) -> bool:
-        """Tell whether a parent set satisfies the condition."""
+        """Return whether a parent set satisfies the condition."""
         chosen = frozenset(family)
         if self.kind in ("all", "not all"):
             return (self.parents <= chosen) == (self.kind == "all")
@@ -102,7 +102,7 @@ class RequiredAdjacency:
             Condition(self.a, "all", frozenset({self.b})),
         )
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return f"required adjacency {names[self.a]} - {names[self.b]}"
 
@@ -130,7 +130,7 @@ class ForbiddenAdjacency:
         """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
         return _without(self.forbidden_arcs, parents)
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return f"forbidden adjacency {names[self.a]} - {names[self.b]}"
 
@@ -172,7 +172,7 @@ class Tiers:
         """Return what every satisfying network has and this one lacks; ``None`` if it satisfies."""
         return _without(self.forbidden_arcs, parents)
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return "tiers " + "; ".join(_listed(group, names) for group in self.groups)
 
@@ -207,7 +207,7 @@ class MaxParents:
             return None
         return (Condition(self.variable, "at most", size=self.most),)
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return f"at most {self.most} parents of {names[self.variable]}"
 
@@ -242,7 +242,7 @@ class RequiredAncestor:
         outside = frozenset(range(len(parents))) - inside
         return tuple(Condition(v, "any", outside) for v in sorted(inside))
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return f"required ancestor {names[self.ancestor]} of {names[self.descendant]}"
 
@@ -271,7 +271,7 @@ class ForbiddenAncestor:
         path = directed_path(children(parents), self.ancestor, {self.descendant})
         return None if path is None else _not_all(path)
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         return f"forbidden ancestor {names[self.ancestor]} of {names[self.descendant]}"
 
@@ -316,7 +316,7 @@ class ArcTotal:
             )
         return None
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         said = [f"at least {self.least} arcs"] if self.least else []
         said += [f"at most {self.most} arcs"] if self.most is not None else []
@@ -356,7 +356,7 @@ class Independence:
         trail = active_trail(parents, self.left, self.right, self.given)
         return None if trail is None else _not_all(trail)
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """Return the constraint in words."""
         sides = f"{_listed(self.left, names)} independent of {_listed(self.right, names)}"
         return f"{sides} given {_listed(self.given, names)}" if self.given else sides
@@ -372,7 +372,7 @@ Constraint = (
     | ArcTotal
     | Independence
 )
-"""``is_local`` tells that candidates can be judged one by one; ``removable``, that the constraint
+"""``is_local``: candidates can be judged one by one; ``removable``, that the constraint
 still holds when arcs are taken away, so that dominated parent sets are not needed."""
 
 
@@ -422,7 +422,7 @@ def minimal_conflict(
     requirements
         Requirements that cannot be satisfied together; earlier ones are rather kept.
     is_feasible
-        Tells whether some of them can be; fewer are never harder to satisfy.
+        Returns whether some of them can be; fewer are never harder to satisfy.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The decision problem whether there is a selection above a target.
 
-It is asked of problems whose near relatives are known well. Multipliers of a relative
+It serves problems whose near relatives are known well. Multipliers of a relative
 (:mod:`exactlearn.solvers.lp.multipliers`) take the place of a relaxation of the problem's own, and
 the target that of an incumbent: the order graph (:mod:`exactlearn.solvers.order_graph.solver`) then
 looks at nothing below it. Where that holds too many states, branch and cut takes over.

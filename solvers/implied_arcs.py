@@ -144,7 +144,7 @@ def _against(before: Relation, separate: list[Arc]) -> Relation:
 
 
 def _fits(problem: Problem) -> bool:
-    """Tell whether the candidates left have paths to all descendants, and a fitting size."""
+    """Return whether the candidates left have paths to all descendants, and a fitting size."""
     sizes = np.diff(problem.member_first)
     allowed, first = problem.allowed, problem.first[:-1]
     least = np.minimum.reduceat(np.where(allowed, sizes, problem.n_variables), first).sum()

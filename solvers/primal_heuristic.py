@@ -12,7 +12,7 @@ from .progress import Progress
 
 
 def is_solved_at_once(component: Component) -> bool:
-    """Tell whether :func:`heuristic_selection` returns the best selection of a component."""
+    """Return whether :func:`heuristic_selection` returns the best selection of a component."""
     single = component.n_variables == 1 and not len(component.choices)
     return single or dynamic.is_instant(component)
 

@@ -48,7 +48,7 @@ class Problem:
         The parents of each candidate, shapes (m + 1,) and (total,).
     required, forbidden
         Arcs that every solution must, or must not, have. Candidates that break them may still be
-        listed: :meth:`allowed` tells which remain.
+        listed: :attr:`allowed` holds which remain.
     constraints
         What else every solution must satisfy (:mod:`exactlearn.solvers.constraints`).
     options
@@ -156,14 +156,14 @@ class Problem:
         return tuple(c for c in self.constraints if not c.is_local)
 
     def violations(self, parents: Sequence[Sequence[int]]) -> list[str]:
-        """Tell which constraints a network violates, each in words."""
+        """Return which constraints a network violates, each in words."""
         missing = [a for a in sorted(self.required) if a[0] not in parents[a[1]]]
         present = [a for a in sorted(self.forbidden) if a[0] in parents[a[1]]]
-        told = [c.told(self.names) for c in self.constraints if c.clause(parents) is not None]
+        broken = [c.describe(self.names) for c in self.constraints if c.clause(parents) is not None]
         return [
             *(f"required {self.names[p]} -> {self.names[c]}" for p, c in missing),
             *(f"forbidden {self.names[p]} -> {self.names[c]}" for p, c in present),
-            *told,
+            *broken,
         ]
 
     def select(self, keep: NDArray[np.bool_]) -> "Problem":
@@ -252,8 +252,8 @@ class Problem:
         """
         cycle = self._required_cycle()
         if cycle:
-            told = ", ".join(f"{self.names[p]} -> {self.names[c]}" for p, c in cycle)
-            return f"the required arcs {told} close a cycle; drop one of them"
+            listed = ", ".join(f"{self.names[p]} -> {self.names[c]}" for p, c in cycle)
+            return f"the required arcs {listed} close a cycle; drop one of them"
         if not self.constrained_by(()).is_feasible:
             return (
                 "no acyclic choice of candidate parent sets exists, even without constraints: "
@@ -262,7 +262,7 @@ class Problem:
         kept = minimal_conflict(
             self.requirements, lambda some: self.constrained_by(some).is_feasible
         )
-        return self.conflict_told(kept)
+        return self.describe_conflict(kept)
 
     @property
     def requirements(self) -> tuple["Requirement", ...]:
@@ -289,17 +289,17 @@ class Problem:
             constraints=tuple(constraints),
         )
 
-    def conflict_told(self, requirements: Sequence["Requirement"]) -> str:
+    def describe_conflict(self, requirements: Sequence["Requirement"]) -> str:
         """Return the message that these constraints exclude every network."""
-        told = ", ".join(
+        listed = ", ".join(
             f"{kind} {self.names[found[0]]} -> {self.names[found[1]]}"
             if isinstance(found, tuple)
-            else found.told(self.names)
+            else found.describe(self.names)
             for kind, found in requirements
         )
         return (
-            f"no network satisfies these constraints together: {told}; drop one of them, or allow "
-            "more parents per variable"
+            f"no network satisfies these constraints together: {listed}; drop one of them, or "
+            "allow more parents per variable"
         )
 
     def _required_cycle(self) -> list[Arc]:

@@ -108,7 +108,7 @@ class Progress:
     def prove(self, k: int, bound: float, nodes: int = 0, *, closed: bool = True) -> None:
         """Take a valid bound on component ``k``; it never falls below the incumbent's score.
 
-        ``closed`` tells that the component is done.
+        ``closed``: the component is done.
         """
         self.closed[k] = closed
         self.nodes[k] = max(self.nodes[k], nodes)
@@ -154,8 +154,8 @@ class Progress:
         n = old.n_variables
         place = np.searchsorted(old.variables, part.variables)
         is_parent = bits_to_matrix(old.parents[self.selected[k]], n)[np.ix_(place, place)]
-        asked = bits_to_matrix(part.parents, part.n_variables)
-        inside = ~(asked & ~is_parent[part.child]).any(axis=1)
+        parents = bits_to_matrix(part.parents, part.n_variables)
+        inside = ~(parents & ~is_parent[part.child]).any(axis=1)
         at = np.flatnonzero(inside)
         return at[np.searchsorted(part.child[at], np.arange(part.n_variables))]
 

@@ -36,7 +36,7 @@ class Result:
     bound
         No selection scores more than this.
     status
-        ``optimal`` (score equals bound up to the gap asked for), ``feasible`` (a limit was
+        ``optimal`` (score equals bound up to ``gap_limit``), ``feasible`` (a limit was
         reached), ``infeasible`` or ``interrupted``.
     solver
         Which solver answered.
@@ -111,8 +111,8 @@ class Result:
         best = self._scores_of(problem)
         for i in np.flatnonzero(best == -inf):
             assert self.parents is not None
-            told = ", ".join(problem.names[p] for p in self.parents[i]) or "nothing"
-            raise CheckError(f"{{{told}}} is no admissible parent set of {problem.names[i]!r}")
+            listed = ", ".join(problem.names[p] for p in self.parents[i]) or "nothing"
+            raise CheckError(f"{{{listed}}} is no admissible parent set of {problem.names[i]!r}")
         total = float(best.sum())
         if not isclose(total, self.score, rel_tol=ROUNDING, abs_tol=ROUNDING):
             raise CheckError(f"the score is {total!r}, not {self.score!r}")
@@ -154,6 +154,6 @@ def _check_acyclic(problem: Problem, parents: tuple[tuple[int, ...], ...]) -> No
     while not placed.all():
         ready = [i for i, ps in enumerate(parents) if not placed[i] and placed[list(ps)].all()]
         if not ready:
-            told = ", ".join(problem.names[i] for i in np.flatnonzero(~placed))
-            raise CheckError(f"the selection has a directed cycle among {told}")
+            listed = ", ".join(problem.names[i] for i in np.flatnonzero(~placed))
+            raise CheckError(f"the selection has a directed cycle among {listed}")
         placed[ready] = True

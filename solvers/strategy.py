@@ -86,7 +86,7 @@ class Choice(NamedTuple):
 
 def choose(
     component: Component,
-    asked: str = "auto",
+    solver: str = "auto",
     *,
     relaxed: bool = False,
     parameters: ChoiceParameters = DEFAULTS.choice,
@@ -99,8 +99,8 @@ def choose(
     ----------
     component
         The component.
-    asked
-        The solver asked for, or ``auto``.
+    solver
+        The solver that the user names, or ``auto``.
     relaxed
         Whether the linear relaxation has been solved already, and has left a gap.
     parameters
@@ -109,18 +109,18 @@ def choose(
     n, choices = component.n_variables, bool(len(component.choices))
     if n == 1 and not choices:
         return _choice("single")
-    if asked != "auto" and not COMPONENT_SOLVERS[asked].relaxed_first:
-        return _choice(asked)
+    if solver != "auto" and not COMPONENT_SOLVERS[solver].relaxed_first:
+        return _choice(solver)
     if choices:
         return _choice("scip")
-    if asked == "auto" and n <= parameters.fastest_dynamic:
+    if solver == "auto" and n <= parameters.fastest_dynamic:
         return _choice("dynamic")
     if not relaxed:
         return _choice("root")
     is_small = n <= parameters.few_placed or component.n_candidates >= parameters.few_candidates
-    if asked == "auto":
+    if solver == "auto":
         return _choice("order-graph" if n <= parameters.most_placed and is_small else "scip")
-    return _choice(asked)
+    return _choice(solver)
 
 
 def _choice(name: str) -> Choice:
@@ -136,7 +136,7 @@ class Strategy:
     progress
         Holds components, incumbents and bounds.
     solver
-        The solver asked for, or ``auto``.
+        The solver that the user names, or ``auto``.
     gap
         Relative gap that counts as optimal.
     seed, threads, memory_limit, parameters
@@ -188,7 +188,7 @@ class Strategy:
         return Counted.join(Counted.none(self.progress.problem.n_variables), *self._clusters)
 
     def is_instant(self, k: int) -> bool:
-        """Tell whether component ``k`` is solved faster than a first selection is searched for."""
+        """Return whether component ``k`` is solved faster than a first selection is found."""
         return self.method(k) == "dynamic" and dynamic.is_instant(self.progress.components[k])
 
     def solve_at_once(self, k: int) -> None:
@@ -274,7 +274,7 @@ class Strategy:
             self._searched_by(component) == "order-graph"
             and len(split(progress.problem, component.candidate[kept])) == 1
         ):
-            # whole, the candidates out of question still tell that worse ones are, too
+            # whole: excluded candidates still exclude worse ones
             return self._search(k, k, root.multipliers, kept)
         parts = progress.refine(k, np.flatnonzero(kept))
         return _worst([self._search(k, part, root.multipliers) for part in parts])

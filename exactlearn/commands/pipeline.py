@@ -164,9 +164,9 @@ def arc_constraints(search: Selection, names: Sequence[str]) -> Arcs:
     for constraint in found["constraints"]:
         if not isinstance(constraint, Tiers | ForbiddenAdjacency):
             raise OptionError(
-                f"'{constraint.told(names)}' cannot be honoured while missing cells are completed; "
-                "there, arcs, forbidden adjacencies and tiers can. Complete the table first "
-                "(augment -o completed.csv), and solve that with the constraint"
+                f"'{constraint.describe(names)}' cannot be honoured while missing cells are "
+                "completed; there, arcs, forbidden adjacencies and tiers can. Complete the table "
+                "first (augment -o completed.csv), and solve that with the constraint"
             )
     ruled_out = (c.forbidden_arcs for c in found["constraints"])
     return Arcs(required=found["required"], forbidden=found["forbidden"].union(*ruled_out))

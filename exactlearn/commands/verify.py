@@ -42,7 +42,7 @@ def _record(claim: Certificate) -> dict[str, Any]:
         "gap": float(claim.gap) or (0.0 if Fraction(claim.gap) == 0 else math.ulp(0.0)),
         "leaves": kinds["leaf"],
         "clusters": len(claim.clusters),
-        "restrictions": claim.restrictions_told(),
+        "restrictions": claim.described_restrictions(),
     }
 
 

@@ -146,8 +146,9 @@ def writable_problem(problem: Problem) -> Problem:
         )
     for constraint in problem.overall_constraints[:1]:
         raise OptionError(
-            f"a score file cannot hold the constraint '{constraint.told(problem.names)}', which "
-            "concerns the whole network; write the scores without it, and give it when solving"
+            f"a score file cannot hold the constraint '{constraint.describe(problem.names)}', "
+            "which concerns the whole network; write the scores without it, and give it "
+            "when solving"
         )
     if not problem.names:
         raise OptionError("a score file needs a variable, but the problem has none")

@@ -103,7 +103,7 @@ class Certificate:
         """Number of leaves of the tree."""
         return sum(node[0] == "leaf" for node in self.tree)
 
-    def restrictions_told(self) -> list[str]:
+    def described_restrictions(self) -> list[str]:
         """Return the restrictions in words."""
         return [
             f"at most {number} parents of {self.variables[child]}"
@@ -115,7 +115,7 @@ class Certificate:
     def text(self) -> str:
         """Return the JSON text, one line for each cluster and node."""
         content = asdict(self)
-        lines = [f"{_json(key)}: {_told(content[key])}" for key in sorted(content)]
+        lines = [f"{_json(key)}: {_json_lines(content[key])}" for key in sorted(content)]
         return "{" + ",\n".join(lines) + "}\n"
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -171,7 +171,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _told(value: Any) -> str:
+def _json_lines(value: Any) -> str:
     if not isinstance(value, list):
         return _json(value)
     return "[" + ",\n".join(map(_json, value)) + "]"
@@ -250,23 +250,23 @@ class Writing:
 
     def tree(self, root: Node) -> list[list[Any]]:
         """Return the nodes in the order of depth-first search."""
-        told: list[list[Any]] = []
+        nodes: list[list[Any]] = []
         stack = [root]
         while stack:
             node = stack.pop()
             if isinstance(node, Leaf):
-                told.append(["leaf", self._multipliers(node.pairs)])
+                nodes.append(["leaf", self._multipliers(node.pairs)])
             elif isinstance(node, Arc):
-                told.append(["arc", node.parent, node.child])
+                nodes.append(["arc", node.parent, node.child])
                 stack += [node.absent, node.present]
             elif isinstance(node, Fix):
-                told.append(["fix", self.score(node.limit), self._multipliers(node.pairs)])
+                nodes.append(["fix", self.score(node.limit), self._multipliers(node.pairs)])
                 stack.append(node.rest)
             else:
                 parts = [[list(members), self.score(part.bound)] for members, part in node.parts]
-                told.append(["split", *parts])
+                nodes.append(["split", *parts])
                 stack += [part for _, part in reversed(node.parts)]
-        return told
+        return nodes
 
     def clusters(self) -> list[list[Any]]:
         """Return count and members of each cluster that the nodes written so far use."""

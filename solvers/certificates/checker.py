@@ -51,8 +51,8 @@ def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
     """Return the score of each parent set of each variable, numbered as in names."""
     lines = text.encode().splitlines()  # bytes, which are split at ASCII white space only
     plain = unquote if lines[:1] == [ENCODED] else str
-    told = (line.split() for line in lines if line.lstrip(b" \t")[:1] != b"#")
-    rows = iter([[plain(field.decode()) for field in row] for row in told if row])
+    fields = (line.split() for line in lines if line.lstrip(b" \t")[:1] != b"#")
+    rows = iter([[plain(field.decode()) for field in row] for row in fields if row])
     index, tables = {name: v for v, name in enumerate(names)}, dict[str, dict[int, Fraction]]()
     need([str(len(names))] == next(rows), "the scores are of another number of variables")
     for _ in names:
@@ -68,7 +68,7 @@ def read_scores(text: str, names: list[str]) -> list[dict[int, Fraction]]:
     return [tables[name] for name in names]
 
 def placeable(problem: Problem) -> bool:
-    """Place variables with a candidate inside those placed; tell whether all can be placed."""
+    """Place variables with a candidate inside those placed; return whether all can be placed."""
     left = sum(1 << v for v in problem)
     while ready := [v for v in problem if left >> v & any(not p & left for _, p in problem[v])]:
         left -= sum(1 << v for v in ready)
@@ -89,24 +89,24 @@ def walk(problem: Problem, claim: int, content: dict[str, Any], grid: int) -> No
     n, unit, stack = len(problem), content["denominator"], [(problem, claim)]
     clusters = [(bits(members, n), k, members) for k, members in content["clusters"]]
     need(all(type(k) is int and 0 < k <= len(c) for _, k, c in clusters) and unit > 0, "a count")
-    for at, (kind, *told) in enumerate(content["tree"]):
+    for at, (kind, *rest) in enumerate(content["tree"]):
         need(stack, "the tree goes on after its last leaf")
         problem, claim = stack.pop()
         if kind == "arc":  # selections that have it, proven first, and those that do not
-            parent, child = told
-            need(bits(told, n) and child in problem, f"node {at} branches outside of its part")
+            parent, child = rest
+            need(bits(rest, n) and child in problem, f"node {at} branches outside of its part")
             for there in (0, 1):
                 side = [(s, p) for s, p in problem[child] if p >> parent & 1 == there]
                 stack.append(({**problem, child: side}, claim))
         elif kind == "split":  # parts are bounded alone, the other variables by their best
             left = dict(problem)
-            for members, bound in reversed(told):
+            for members, bound in reversed(rest):
                 part, least = bits(members, n), floor(exact(bound) * grid)
                 stack.append(({v: [(s, p & part) for s, p in left.pop(v)] for v in members}, least))
                 claim -= least
             need(relax(left, [])[0] // unit <= claim, f"the parts of node {at} exceed its claim")
         else:  # "leaf", or "fix": candidates of no selection above a limit are left out
-            *limit, pairs = told
+            *limit, pairs = rest
             need(kind == ("fix" if limit else "leaf") and all(type(m) is int and m >= 0
                  for _, m in pairs), f"node {at} is of an unknown kind, or has bad multipliers")
             need(problem.keys() >= {v for c, _ in pairs for v in clusters[c][2]}, f"node {at}")

@@ -155,7 +155,7 @@ class Piece:
         return separate(support, n, most, self._rng, quick)
 
     def _stalls(self, history: list[float], enough: float) -> bool:
-        """Tell whether the last rounds have closed little of the gap."""
+        """Return whether the last rounds have closed little of the gap."""
         parameters, tail = self.parameters, self.parameters.tail
         if len(history) <= tail:
             return False

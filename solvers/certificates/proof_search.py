@@ -136,11 +136,11 @@ class Proof:
         return Tree(self, piece, score, score + slack).grow(first)
 
     def aim(self, score: int, slack: int) -> float:
-        """Return the bound at which a linear program is good enough: no gap, if none is asked."""
+        """Return the bound at which a linear program is good enough: without a slack, no gap."""
         return (2 * (score + max(0, slack - self.tolerance)) + 1) / (2 * self.grid)
 
     def ends(self) -> bool:
-        """Tell whether time or nodes have run out."""
+        """Return whether time or nodes have run out."""
         return not self.control.goes_on() or self.nodes_left <= 0
 
 

@@ -66,7 +66,7 @@ def certify(
     Returns
     -------
     Certificate
-        Its gap is at most the one asked for (or about ``1e-9`` of the score, what floating point
+        Its gap is at most ``gap`` (or about ``1e-9`` of the score, what floating point
         leaves open) unless time or nodes ran out, or a better network exists.
 
     Raises
@@ -118,9 +118,9 @@ def _restrictions(problem: Problem) -> list[Restriction]:
             "(missing cells): it covers the selection of parent sets only"
         )
     if problem.overall_constraints:
-        told = ", ".join(c.told(problem.names) for c in problem.overall_constraints)
+        listed = ", ".join(c.describe(problem.names) for c in problem.overall_constraints)
         raise OptionError(
-            f"no certificate can be written under constraints on whole networks ({told}): it "
+            f"no certificate can be written under constraints on whole networks ({listed}): it "
             "covers required and forbidden arcs, and what follows for single parent sets"
         )
     forbidden = problem.forbidden.union(*(c.forbidden_arcs for c in problem.constraints))

@@ -51,7 +51,7 @@ class Enumeration:
     best
         The result of looking for the best one only.
     status
-        ``optimal`` when all that was asked for is proven to be there, ``feasible`` after a limit,
+        ``optimal`` when all that was wanted is proven to be there, ``feasible`` after a limit,
         ``interrupted`` after Ctrl-C, ``infeasible`` when no network satisfies the constraints.
     bound
         No other network (or class) of the candidates scores more; ``-inf`` when there is none.
@@ -70,7 +70,7 @@ class Enumeration:
 
     @property
     def complete(self) -> bool:
-        """Whether all that was asked for is proven to be there."""
+        """Whether all that was wanted is proven to be there."""
         return self.status in ("optimal", "infeasible")
 
     @property
@@ -155,8 +155,8 @@ def _check(problem: Problem, k: int | None, factor: float | None, solver: str) -
         raise OptionError(f"factor must be a finite number of at least 1, not {factor!r}")
     if solver in COMPONENT_SOLVERS and not COMPONENT_SOLVERS[solver].is_exact:
         raise OptionError(
-            f"the best networks cannot be told from others by {solver!r}, which proves nothing "
-            "but a bound: use solver='auto'"
+            f"the best networks cannot be distinguished from others by {solver!r}, which proves "
+            "nothing but a bound: use solver='auto'"
         )
     if len(problem.options):
         raise OptionError(
@@ -262,9 +262,9 @@ def _best(search: Partition, found: Sequence[ScoredNetwork], status: Status) -> 
     """Return what the search says about the best network alone."""
     problem = search.problem
     if not found and status == "optimal":
-        told = conflict(problem, solve, search.control)
+        message = conflict(problem, solve, search.control)
         return Result(
-            parents=None, score=-inf, bound=-inf, status="infeasible", solver="", message=told
+            parents=None, score=-inf, bound=-inf, status="infeasible", solver="", message=message
         )
     result = answer(search, "optimal" if found else status, found[0].score if found else None)
     result.check(problem)

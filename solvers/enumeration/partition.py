@@ -1,7 +1,7 @@
 """Best-first search over parts of the set of all networks, around any solver.
 
-Each node is a part, told by conditions on single parent sets; a solver finds the best network of
-the part. One that violates a constraint is excluded by branching on its clause (see
+Each node is a part, described by conditions on single parent sets; a solver finds the best network
+of the part. One that violates a constraint is excluded by branching on its clause (see
 :mod:`exactlearn.solvers.constraints`); one that satisfies all is the best there is as soon as no
 other part may hold a better one. Then the part can be taken apart once more, without that network,
 for the next best (Lawler 1972, "A procedure for computing the k best solutions to discrete
@@ -66,7 +66,7 @@ class Partition:
     first_only
         Any network that satisfies the constraints will do.
     control
-        The control of the whole search, which hears of its state.
+        The control of the whole search, which reports its state.
     gap
         Relative gap that counts as none.
     on_network
@@ -246,7 +246,7 @@ class Partition:
             self._push(node)
 
     def _closes(self, node: Node, found: FoundNetwork) -> bool:
-        """Tell whether a network is the best of its part; without a gap its score is the bound."""
+        """Return whether a network is the best of its part: without a gap, it has the bound."""
         open_gap = TOLERANCE * max(1.0, abs(found.score)) + self.gap * abs(found.score)
         if node.bound > found.score + open_gap:
             return False

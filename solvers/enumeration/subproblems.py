@@ -1,4 +1,4 @@
-"""Parts of the set of all networks: told by conditions, bounded, and parted by cases."""
+"""Parts of the set of all networks: described by conditions, bounded, and parted by cases."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -158,7 +158,7 @@ def tighten_bound(
     """Change multipliers until the bound of a related problem is low enough, if that works.
 
     Candidates that no selection above a target has are dropped on the way. The bounds that follow
-    are those of the selections above the target, so they tell whether there are any.
+    are those of the selections above the target, so a bound at the target excludes them.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class LinearProgram:
         return float(highs.getObjectiveValue()), values, duals
 
     def _ended_early(self, control: SearchControl) -> bool:
-        """Solve; tell whether the control ended that. What a listener raises is raised afterwards.
+        """Solve; return whether the control ended that. What a listener raises is raised then.
 
         The solver calls back at each iteration; an exception must not leave that call.
         """

@@ -145,7 +145,7 @@ def reaching(
     adjusted: NDArray[np.float64], child: NDArray[np.integer], best: NDArray[np.float64],
     bound: float, target: float,
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Tell which candidates a selection above a target may have.
+    """Return which candidates a selection above a target may have.
 
     With a candidate in place of the best one of its variable, the bound falls by how much less it
     is worth.
@@ -292,7 +292,7 @@ def _bytes(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
 def _same_family(
     c: int, child: NDArray[np.int64], member_first: NDArray[np.int64], members: NDArray[np.int64]
 ) -> bool:
-    """Tell whether a candidate has the child and the parents of the one before it."""
+    """Return whether a candidate has the child and the parents of the one before it."""
     size = member_first[c + 1] - member_first[c]
     if child[c] != child[c - 1] or size != member_first[c] - member_first[c - 1]:
         return False

@@ -217,7 +217,7 @@ def satisfies(
     cluster: NDArray[np.bool_],
     count: int,
 ) -> bool:
-    """Tell whether a candidate has fewer parents in a cluster than the count."""
+    """Return whether a candidate has fewer parents in a cluster than the count."""
     inside = 0
     for at in range(member_first[c], member_first[c + 1]):
         inside += cluster[members[at]]

@@ -55,12 +55,12 @@ class Root:
     rounds: int
 
     def may_reach(self, score: float) -> NDArray[np.bool_]:
-        """Tell which candidates may be in a selection of such a score, shape (m,)."""
+        """Return which candidates may be in a selection of such a score, shape (m,)."""
         return self.bound - self.reduced_costs >= score
 
 
 def no_listener(bound: float, multipliers: Multipliers) -> None:
-    """Tell nobody."""
+    """Ignore a bound."""
 
 
 def solve_root(
@@ -181,7 +181,7 @@ class CuttingPlanes:
         self.relaxed: Relaxed | None = None
 
     def step(self) -> bool:
-        """Solve the relaxation and cut its solution off; tell whether that could be done."""
+        """Solve the relaxation and cut its solution off; return whether that could be done."""
         relaxed = self.relaxation.solve(self.control)
         if relaxed is None:
             return False
@@ -200,7 +200,7 @@ class CuttingPlanes:
         return len(found) > 0
 
     def _tight(self, relaxed: Relaxed) -> NDArray[np.bool_]:
-        """Tell which clusters to keep in the relaxation, shape (clusters,).
+        """Return which clusters to keep in the relaxation, shape (clusters,).
 
         Those of no value are dropped when the optimum fell; in rounds without progress, which might
         go round in circles, only after some rounds.
@@ -220,7 +220,7 @@ class CuttingPlanes:
         self.bounds.append(self.bound)
 
     def _is_stuck(self) -> bool:
-        """Tell whether the last rounds did little."""
+        """Return whether the last rounds did little."""
         parameters, rounds = self.parameters, len(self.bounds)
         if rounds > parameters.most_rounds:
             return True

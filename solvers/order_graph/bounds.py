@@ -60,7 +60,7 @@ class Scratch(NamedTuple):
     Attributes
     ----------
     rows, costs
-        Candidates and their costs, shape (m,); ``begin`` and ``end`` tell each variable's stretch.
+        Candidates and their costs, shape (m,); each variable's from ``begin`` to ``end``.
     low
         Least cost of each variable, shape (n,).
     full
@@ -106,7 +106,7 @@ def propagate(
     threshold: float,
     ascents: int,
 ) -> tuple[int, np.uint64, float, np.uint64, float]:
-    """Place what can be placed at once, then bound the state and tell who comes next.
+    """Place what can be placed at once, then bound the state and find the variables that come next.
 
     Returns
     -------

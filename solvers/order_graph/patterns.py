@@ -250,7 +250,7 @@ def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float)
 def useful_candidates(
     patterns: Patterns, graph: OrderGraph, goal: float, control: SearchControl
 ) -> NDArray[np.bool_] | None:
-    """Tell which candidates may be on a path that costs less than a goal, shape (m,).
+    """Return which candidates may be on a path that costs less than a goal, shape (m,).
 
     Return ``None`` when the control ends that.
 

@@ -221,7 +221,7 @@ class _Sweeps:
     def _order(self, useful: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the candidates as the search wants them.
 
-        Those that are of no use tell nevertheless that worse ones are of none, either, once their
+        Those that are of no use exclude worse ones nevertheless, once their
         parents are placed.
         """
         child = self.numbered.child
@@ -234,7 +234,7 @@ class _Sweeps:
         return listed[np.lexsort((listed, child[listed]))]
 
     def _fits(self, table: Table) -> bool:
-        """Tell whether a table of twice the size fits into the memory beside this one."""
+        """Return whether a table of twice the size fits into the memory beside this one."""
         now, following = table_bytes(len(table.placed)), table_bytes(2 * len(table.placed))
         fits = now + following <= self.memory
         if not fits:
@@ -271,7 +271,7 @@ class _Sweeps:
         return np.sort(keep[chosen])  # the candidates stand in the order of our variables
 
     def _build_patterns(self) -> bool:
-        """Build the pattern databases; tell whether there was time for them."""
+        """Build the pattern databases; return whether there was time for them."""
         n = self.component.n_variables
         groups = -(-n // self.parameters.group)
         sizes = np.full(groups, n // groups, np.int64)

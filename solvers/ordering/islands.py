@@ -213,7 +213,7 @@ def _root(part: NDArray[np.int64], v: int) -> int:
 
 @kernel
 def reads_truth(lists: Lists, state: State, candidate: int) -> bool:
-    """Tell whether all literals that a candidate reads are true."""
+    """Return whether all literals that a candidate reads are true."""
     if candidate >= 0:
         for at in range(lists.need_first[candidate], lists.need_first[candidate + 1]):
             node = lists.needs[at]

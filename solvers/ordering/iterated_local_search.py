@@ -122,7 +122,7 @@ def continue_search(
     until: int,
     rng: np.random.Generator,
 ) -> bool:
-    """Search on until so many candidates were looked at; tell whether the search is over."""
+    """Search on until so many candidates were looked at; return whether the search is over."""
     state, work, totals = search.state, search.work, search.totals
     n = len(state.order)
     while True:

@@ -199,7 +199,7 @@ def first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) 
 def needs_node(
     need_first: NDArray[np.int64], needs: NDArray[np.int64], candidate: int, node: int
 ) -> bool:
-    """Tell whether a candidate needs a node; -1 needs nothing."""
+    """Return whether a candidate needs a node; -1 needs nothing."""
     if candidate >= 0:
         for at in range(need_first[candidate], need_first[candidate + 1]):
             if needs[at] == node:
@@ -257,7 +257,7 @@ def change_choice(
 ) -> int:
     """Give one choice its best value for the order, in place.
 
-    Returns how many variables changed; the plan tells which, and what they had chosen before.
+    Returns how many variables changed; the plan holds which, and what they had chosen before.
     """
     options = lists.option_first[choice + 1] - lists.option_first[choice]
     old, best, pick = state.values[choice], LEAST, -1

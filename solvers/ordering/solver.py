@@ -155,7 +155,7 @@ class Bounding:
         self._control.stop()
 
     def wait(self, seconds: float) -> bool:
-        """Wait some seconds for the last bound; tell whether it has come."""
+        """Wait some seconds for the last bound; return whether it has come."""
         if self._thread.ident is not None:
             self._thread.join(seconds)
         if self.failure is not None:

@@ -52,11 +52,11 @@ class ArcBranching(Branchrule):
             costs = expected[:, k]
             if self._is_unreliable(parent[k], child[k], looked, futile):
                 looked += 1
-                told = self._look_ahead(self._sides(parent[k], child[k], allowed))
-                if np.isinf(told).any():
-                    return self._exclude(told, self._sides(parent[k], child[k], allowed))
-                self._learn(parent[k], child[k], value[k], told)
-                costs = told
+                measured = self._look_ahead(self._sides(parent[k], child[k], allowed))
+                if np.isinf(measured).any():
+                    return self._exclude(measured, self._sides(parent[k], child[k], allowed))
+                self._learn(parent[k], child[k], value[k], measured)
+                costs = measured
             product = float(self._product(costs))
             futile = 0 if product > best_product else futile + 1
             if product > best_product:
@@ -87,9 +87,9 @@ class ArcBranching(Branchrule):
             return False
         return bool(self.looks[:, parent, child].min() < self.parameters.reliable)
 
-    def _learn(self, parent: int, child: int, value: float, told: NDArray[np.float64]) -> None:
+    def _learn(self, parent: int, child: int, value: float, measured: NDArray[np.float64]) -> None:
         """Take note of the cost for each unit that the arc's value changes."""
-        self.cost[:, parent, child] += told / (value, 1.0 - value)
+        self.cost[:, parent, child] += measured / (value, 1.0 - value)
         self.looks[:, parent, child] += 1
 
     def _sides(self, parent: int, child: int, allowed: NDArray[np.bool_]) -> tuple[Side, Side]:

@@ -39,13 +39,13 @@ class Acyclicity(Conshdlr):
         self.losses: list[float] = []
 
     def conslock(self, constraint: Any, locktype: int, nlockspos: int, nlocksneg: int) -> None:
-        """Tell SCIP that raising a candidate may break acyclicity."""
+        """Declare to SCIP that raising a candidate may break acyclicity."""
         for variable in self.master.x:
             self.master.model.addVarLocksType(variable, locktype, nlocksneg, nlockspos)
 
     def consinitlp(self, constraints: Any) -> Reply:
         """Begin with the clusters that are known."""
-        if self.begun:  # SCIP asks again at each node
+        if self.begun:  # SCIP calls again at each node
             return {}
         self.begun = True
         return self.master.guarded(lambda: self._add(self.pool.clusters, forced=True), {})
@@ -102,7 +102,7 @@ class Acyclicity(Conshdlr):
         return self._add(found, forced=False)
 
     def _tails_off(self) -> bool:
-        """Tell whether the last rounds at the root did little; SCIP's zero-half cuts end, too."""
+        """Return whether the last rounds at the root did little; SCIP's zero-half cuts end, too."""
         model, tail = self.master.model, self.parameters.tail
         self.losses.append(model.getLPObjVal())
         if len(self.losses) <= tail:
@@ -143,7 +143,7 @@ class Acyclicity(Conshdlr):
     def _add_row(
         self, rows: NDArray[np.int64], least: float | None, most: float | None, forced: bool
     ) -> bool:
-        """Add a bound on the sum of candidates; tell whether it makes the node infeasible."""
+        """Add a bound on the sum of candidates; return whether it makes the node infeasible."""
         model, columns = self.master.model, self.master.columns
         row = model.createEmptyRowUnspec(
             "cluster", lhs=least, rhs=most, local=False, modifiable=False, removable=True

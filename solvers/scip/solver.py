@@ -122,12 +122,12 @@ class Master:
         return values[: len(self.x)], values[len(self.x) :]
 
     def exclude(self, candidates: NDArray[np.int64]) -> bool:
-        """Exclude candidates at the current node; tell whether that makes it infeasible."""
+        """Exclude candidates at the current node; return whether that makes it infeasible."""
         tighten = self.model.tightenVarUb
         return any(tighten(self.columns[c], 0.0)[0] for c in candidates)
 
     def still_allowed(self) -> NDArray[np.bool_]:
-        """Tell which candidates may be chosen at the current node."""
+        """Return which candidates may be chosen at the current node."""
         most = map(Variable.getUbLocal, self.columns[: len(self.x)])
         return np.fromiter(most, np.float64, len(self.x)) > 0.5
 
@@ -148,7 +148,7 @@ class Master:
         return Support(*take_support(x, component.child, component.member_first, component.members))
 
     def offer(self, chosen: NDArray[np.int64], values: NDArray[np.int64]) -> bool:
-        """Offer a selection to the listener and to SCIP; tell whether it is better."""
+        """Offer a selection to the listener and to SCIP; return whether it is better."""
         if not self.control.improve(chosen, values):
             return False
         return self._add_solution(chosen, values)

@@ -211,10 +211,10 @@ def test_conflicts_are_minimal() -> None:
         if "close a cycle" in result.message:
             continue
         explained += 1
-        told = {r: problem.conflict_told([r]) for r in problem.requirements}
+        told = {r: problem.describe_conflict([r]) for r in problem.requirements}
         words = {r: t.partition(": ")[2].rpartition("; drop")[0] for r, t in told.items()}
         named = [r for r, word in words.items() if word in result.message]
-        assert problem.conflict_told(named) == result.message
+        assert problem.describe_conflict(named) == result.message
         assert not networks(problem.constrained_by(named))
         for spared in named:
             assert networks(problem.constrained_by([r for r in named if r != spared]))
@@ -306,7 +306,7 @@ def test_a_conflict_that_takes_long_to_reduce_is_named_as_it_is(
     declared = (RequiredAncestor(0, 1), separate, *paths)
     problem = random_problem(np.random.default_rng(29), 4, most_parents=2)
     problem = replace(problem, constraints=declared)
-    smallest = problem.conflict_told([("constraint", c) for c in declared[:2]])
+    smallest = problem.describe_conflict([("constraint", c) for c in declared[:2]])
     assert solve(problem).message == smallest
     monkeypatch.setattr(constrained_module, "CONFLICT", 0.0)
     told = solve(problem).message

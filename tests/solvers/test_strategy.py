@@ -7,7 +7,19 @@ import pytest
 
 from exactlearn.solvers import Problem, solve, strategy
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.parameters import ChoiceParameters, SolverParameters
+from exactlearn.solvers.parameters import (
+    BranchAndCutParameters,
+    BranchingParameters,
+    ChoiceParameters,
+    ColumnParameters,
+    CuttingPlaneParameters,
+    DualAscentParameters,
+    OrderGraphParameters,
+    OrderingParameters,
+    SeparationParameters,
+    SolverParameters,
+)
+from exactlearn.solvers.strategy import COMPONENT_SOLVERS
 from tests.solvers.test_solvers import random_problem
 
 
@@ -44,6 +56,43 @@ def test_the_explanation_names_who_took_what() -> None:
     assert "dynamic took a piece of 9 variables" in solve(problem).message
     message = solve(problem, parameters=relaxed(most_placed=0)).message
     assert "scip took" in message or "root took" in message
+
+
+@pytest.mark.parametrize("solver", ["auto", *COMPONENT_SOLVERS])
+@pytest.mark.parametrize("seed", range(3))
+def test_tuning_constants_change_no_answer(solver: str, seed: int) -> None:
+    separation = SeparationParameters(
+        thresholds=(), orders=1, few=1, most_starts=1, counts=(), most_walks=0
+    )
+    odd = SolverParameters(
+        choice=ChoiceParameters(
+            fastest_dynamic=1, few_placed=0, few_candidates=10**6 * seed, shrunk=0.0
+        ),
+        cutting_planes=CuttingPlaneParameters(
+            most_cuts=1,
+            tail=3,
+            inwards=0.9,
+            dual_ascent=DualAscentParameters(work=0),
+            columns=ColumnParameters(beginning=1, most_priced=1),
+            separation=separation,
+        ),
+        order_graph=OrderGraphParameters(
+            easy=seed, group=3, partitions=1, first_share=1.0, ascents=0, first_states=64, block=1
+        ),
+        ordering=OrderingParameters(islands=2, round=1000, large=1.0, least_budget=10**5),
+        branch_and_cut=BranchAndCutParameters(
+            most_cuts=1, tail=1, rounding_budget=0, many_candidates=0, large_loss=0.0
+        ),
+        branching=BranchingParameters(reliable=0, most_ahead=1),
+    )
+    problem = hard_problem(np.random.default_rng(seed), 9)
+    best = solve(problem, solver="dynamic").score
+    found = solve(problem, solver=solver, parameters=odd)
+    assert found.score <= best + 1e-9
+    assert found.bound >= best - 1e-9
+    if solver == "auto" or COMPONENT_SOLVERS[solver].is_exact:
+        assert found.status == "optimal"
+        assert found.score == pytest.approx(best, abs=1e-9)
 
 
 def test_ordering_bounds_what_it_finds() -> None:
