@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 
 @kernel
@@ -42,7 +42,7 @@ def index_rows(
     return labels, first[:groups].copy(), slots
 
 
-@kernel
+@in_place_kernel
 def find_row(
     slots: NDArray[np.int32], table: NDArray[np.int32], keys: NDArray[np.int32], i: int
 ) -> np.int64:
@@ -62,7 +62,7 @@ def group_rows(keys: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.i
     return labels, first
 
 
-@kernel
+@in_place_kernel
 def _slot(keys: NDArray[np.int32], row: int, size: int) -> np.int64:
     mixed = np.uint64(1469598103934665603)
     for j in range(keys.shape[1]):
@@ -71,7 +71,7 @@ def _slot(keys: NDArray[np.int32], row: int, size: int) -> np.int64:
     return np.int64(mixed & np.uint64(size - 1))
 
 
-@kernel
+@in_place_kernel
 def _equal(a: NDArray[np.int32], i: int, b: NDArray[np.int32], k: int) -> bool:
     width: int = a.shape[1]
     j = 0

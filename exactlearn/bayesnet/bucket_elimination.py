@@ -12,7 +12,7 @@ updating in causal probabilistic networks by local computations").
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn.bayesnet.buckets import (
     Buckets,
     Space,
@@ -28,7 +28,7 @@ NO_POSTERIOR = np.empty((1, 0))
 """Passed to kernels of inference, here and in decision graphs, for what is not wanted."""
 
 
-@kernel
+@in_place_kernel
 def expect_families(
     layout: Buckets,
     tables: NDArray[np.float64],
@@ -80,7 +80,7 @@ def expect_families(
                     add_up(space.cells, start, outer, inner, space.places, weights[i], counts)
 
 
-@kernel
+@in_place_kernel
 def fill_cells(
     layout: Buckets,
     tables: NDArray[np.float64],
@@ -194,7 +194,7 @@ def list_completions(
     return n
 
 
-@kernel
+@in_place_kernel
 def _place(layout: Buckets, bucket: int, row: NDArray[np.int16], space: Space) -> int:
     """Return where a bucket's states begin, given those of its other members in a row."""
     place = 0
@@ -203,7 +203,7 @@ def _place(layout: Buckets, bucket: int, row: NDArray[np.int16], space: Space) -
     return int(space.cell_first[bucket] + place * layout.cardinality[space.missing[bucket]])
 
 
-@kernel
+@in_place_kernel
 def _largest(cells: NDArray[np.float64], start: int, r: int) -> int:
     best = 0
     for h in range(1, r):
@@ -212,7 +212,7 @@ def _largest(cells: NDArray[np.float64], start: int, r: int) -> int:
     return best
 
 
-@kernel
+@in_place_kernel
 def _drawn(cells: NDArray[np.float64], start: int, r: int, uniform: float) -> int:
     """Return the state where the cumulated cells pass a uniform number."""
     total = 0.0
@@ -228,7 +228,7 @@ def _drawn(cells: NDArray[np.float64], start: int, r: int, uniform: float) -> in
     return state
 
 
-@kernel
+@in_place_kernel
 def collect(
     layout: Buckets,
     tables: NDArray[np.float64],
@@ -274,7 +274,7 @@ def collect(
     return m, total
 
 
-@kernel
+@in_place_kernel
 def distribute(layout: Buckets, m: int, space: Space) -> None:
     """Turn the tables of all buckets, after summing messages, into posterior distributions."""
     for i in range(m - 1, -1, -1):
@@ -294,7 +294,7 @@ def distribute(layout: Buckets, m: int, space: Space) -> None:
                 space.cells[start + t * r + h] *= ratio
 
 
-@kernel
+@in_place_kernel
 def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: int) -> bool:
     """Return whether a family is in the bucket of a variable, its first missing one eliminated."""
     for t in range(layout.family_first[family], layout.family_first[family + 1]):
@@ -304,7 +304,7 @@ def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: 
     return True
 
 
-@kernel
+@in_place_kernel
 def _send(layout: Buckets, bucket: int, maximise: bool, space: Space) -> float:
     """Send a bucket's message on, scaled to a largest entry of one.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import moral_graph
@@ -204,7 +204,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
     )
 
 
-@kernel
+@in_place_kernel
 def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, float, float]:
     """Return the sizes of the tables of some rows' buckets, as floats, which do not overflow.
 
@@ -231,7 +231,7 @@ def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, f
     return worst, most, most_sent, largest
 
 
-@kernel
+@in_place_kernel
 def lay_out(layout: Buckets, row: NDArray[np.int16], space: Space) -> int:
     """Set the buckets of a row, all but their cells; return how many there are."""
     # The missing variables in elimination order.
@@ -260,7 +260,7 @@ def lay_out(layout: Buckets, row: NDArray[np.int16], space: Space) -> int:
     return m
 
 
-@kernel
+@in_place_kernel
 def index_family(
     layout: Buckets, row: NDArray[np.int16], family: int, bucket: int, space: Space
 ) -> tuple[int, int]:
@@ -280,7 +280,7 @@ def index_family(
     return parts
 
 
-@kernel
+@in_place_kernel
 def index_message(layout: Buckets, bucket: int, space: Space) -> tuple[int, int]:
     """Write where the cells of a bucket's parent are in its message; return as `fill_places`."""
     stride = 1
@@ -294,7 +294,7 @@ def index_message(layout: Buckets, bucket: int, space: Space) -> tuple[int, int]
     return parts
 
 
-@kernel
+@in_place_kernel
 def fill_places(layout: Buckets, bucket: int, offset: int, space: Space) -> tuple[int, int]:
     """Write the places of a bucket's cells by the strides of its members.
 
@@ -315,7 +315,7 @@ def fill_places(layout: Buckets, bucket: int, offset: int, space: Space) -> tupl
     return outer, inner
 
 
-@kernel
+@in_place_kernel
 def _add_axis(layout: Buckets, variable: int, start: int, size: int, space: Space) -> int:
     """Repeat the places from a start for each state of one more variable; return how many."""
     stride, more = space.stride[variable], size * layout.cardinality[variable]
@@ -324,7 +324,7 @@ def _add_axis(layout: Buckets, variable: int, start: int, size: int, space: Spac
     return int(more)
 
 
-@kernel
+@in_place_kernel
 def multiply(
     cells: NDArray[np.float64],
     start: int,
@@ -341,7 +341,7 @@ def multiply(
             c += 1
 
 
-@kernel
+@in_place_kernel
 def add_up(
     cells: NDArray[np.float64],
     start: int,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, register
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.data.codes import repeated
 from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
 from exactlearn.data.labels import NamedVariables
@@ -297,7 +297,7 @@ as_network = instance_of(
 register(network=as_network)
 
 
-@kernel
+@in_place_kernel
 def draw(
     cumulative: NDArray[np.float64],
     configuration: NDArray[np.int64],

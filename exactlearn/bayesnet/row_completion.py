@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families, fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
@@ -215,7 +215,7 @@ def _split(
     return n
 
 
-@kernel
+@in_place_kernel
 def _gather(
     layout: Buckets,
     row: NDArray[np.int16],

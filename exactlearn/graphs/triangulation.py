@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.errors import OptionError, did_you_mean
 
 RULES = ("weighted-min-fill", "min-fill", "min-weight", "min-boundary")
@@ -133,7 +133,7 @@ def _matrix(adjacency: Adjacency) -> NDArray[np.bool_]:
     return matrix
 
 
-@kernel
+@in_place_kernel
 def elimination_cost(
     adjacency: NDArray[np.bool_],
     sizes: NDArray[np.float64],
@@ -158,7 +158,7 @@ def elimination_cost(
     return cost
 
 
-@kernel
+@in_place_kernel
 def eliminate(adjacency: NDArray[np.bool_], variable: int, neighbours: NDArray[np.int64]) -> None:
     """Join the neighbours of a variable and take it out of the graph, in place."""
     for u in neighbours:
