@@ -212,6 +212,8 @@ class Plan:
             for one in work:
                 if one is None:
                     self.output.note(f"Interrupted: {extent(len(done))}")
+                    if not done:
+                        leave("interrupted")
                     return done, "interrupted"
                 done.append(one)
                 if self.output.path is not None:

@@ -128,6 +128,16 @@ def test_an_interrupt_keeps_the_methods_that_are_done(monkeypatch, tmp_path):
     assert json.loads((tmp_path / "x.json").read_text())["rows"] == [row]
 
 
+def test_an_interrupt_before_anything_is_done_writes_nothing(monkeypatch, tmp_path):
+    def interrupted(data, how):
+        press_ctrl_c()
+        return Imputed(values=None, status="interrupted")
+
+    monkeypatch.setitem(compare.METHODS, "mode", Method(interrupted))
+    assert run(*CANCER, "--methods", "mode", "-o", tmp_path / "x.json", status=130) == ""
+    assert not (tmp_path / "x.json").exists()
+
+
 def test_the_default_method_is_compared_by_default_and_ends(monkeypatch):
     """Left out of the defaults were `branching`, and a limit for what may take any time."""
     limits = {}
