@@ -32,7 +32,7 @@ class Artifacts:
     names
         Variable names.
     parents
-        Parents of each variable.
+        Parents of each variable; empty where there is no network, or several.
     record
         The JSON record.
     data
@@ -40,7 +40,11 @@ class Artifacts:
     problem
         Returns the local scores behind the selection; ``None`` when they are not to be written.
     smoothing
-        Pseudo-count of the network's parameters.
+        Pseudo-count of the network's parameters, where they are estimated from the table.
+    fitted
+        The network, where its parameters are estimated otherwise.
+    drawn
+        Several completed tables in place of one.
     """
 
     names: tuple[str, ...]
@@ -49,6 +53,8 @@ class Artifacts:
     data: Dataset | None
     problem: Callable[[], Problem] | None
     smoothing: float
+    fitted: BayesianNetwork | None = None
+    drawn: Sequence[Dataset] = ()
 
     @property
     def completes(self) -> bool:
@@ -57,7 +63,9 @@ class Artifacts:
 
     @property
     def network(self) -> BayesianNetwork:
-        """The network with the smoothed frequencies of the table."""
+        """The network, if not fitted with the smoothed frequencies of the table."""
+        if self.fitted is not None:
+            return self.fitted
         assert self.data is not None  # refused by writable()
         return fit_complete(self.data, self.parents, alpha=self.smoothing)
 
@@ -126,7 +134,11 @@ def write_artifacts(found: Artifacts, output: Output) -> None:
         output.wrote(path)
         return
     write_incumbent(found, path)
-    if found.completes:
+    if len(found.drawn) > 1:
+        width = len(str(len(found.drawn)))
+        for k, table in enumerate(found.drawn, start=1):
+            write_dataset(table, path / f"completed-{k:0{width}}.csv")
+    elif found.completes:
         _write_table(found, path / "completed.csv")
 
 
@@ -135,7 +147,7 @@ def write_incumbent(found: Artifacts, path: Path) -> None:
     if is_folder(path):
         path.mkdir(parents=True, exist_ok=True)
         write_json(found.record, path / "result.json")
-        if found.data is not None:
+        if found.data is not None and found.parents:
             write_model(found.network, path / "network.bif")
     elif writers(found.completes)[suffix_of(path)] is not _write_scores:
         _write(found, path)

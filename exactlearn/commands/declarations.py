@@ -10,13 +10,13 @@ from typing import Literal
 
 from exactlearn.commands.declare import (
     Declared,
+    RegistryNames,
     argument,
     names_by_commas,
     option,
     pairs,
     with_default,
 )
-from exactlearn.commands.registry_names import RegistryNames
 from exactlearn.commands.sections import (
     MOST_SMOOTHING,
     CompleteLearning,

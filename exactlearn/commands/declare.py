@@ -5,9 +5,13 @@ A class of options derives from :class:`Declared`, its fields are made by :func:
 command. Types, ranges and defaults of the fields are those of key and option.
 """
 
-from collections.abc import Callable, Mapping
+import ast
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib import import_module
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from exactlearn.errors import OptionError
@@ -174,3 +178,45 @@ def whole_numbers(entries: tuple[str, ...], flag: str) -> dict[str, int]:
 def names_by_commas(text: str, flag: str) -> tuple[str, ...]:
     """Split ``A,B`` into names without the spaces around them."""
     return tuple(name.strip() for name in text.split(","))
+
+
+@dataclass(frozen=True)
+class RegistryNames:
+    """The names of a registry, called for; read from its source until it is imported.
+
+    So ``--help`` imports nothing of what is registered.
+
+    Parameters
+    ----------
+    module, registry
+        Where in the package it is; at module level, a dictionary.
+    before
+        Names that stand before them; one that the registry has, too, stands there only.
+
+    Examples
+    --------
+    >>> RegistryNames("augmentation.augment", "METHODS")()
+    ('branching', 'exact', 'gadget', 't-local', 'mode')
+    """
+
+    module: str
+    registry: str
+    before: tuple[str, ...] = ()
+
+    def __call__(self) -> tuple[str, ...]:
+        """Return the names in the order of the registry."""
+        place = f"{__package__.rpartition('.')[0]}.{self.module}"
+        names: Iterable[str] | None = None if place in sys.modules else self._written()
+        names = names or getattr(import_module(place), self.registry)
+        return tuple(dict.fromkeys((*self.before, *names)))
+
+    def _written(self) -> list[str] | None:
+        """Return the names in the source; ``None`` where some are computed."""
+        path = (Path(__file__).parents[1] / self.module.replace(".", "/")).with_suffix(".py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            name = getattr(node, "target", None)
+            value = getattr(node, "value", None)
+            if getattr(name, "id", "") == self.registry and isinstance(value, ast.Dict):
+                keys: list[Any] = [getattr(key, "value", None) for key in value.keys]
+                return None if None in keys else keys
+        return None

@@ -1,23 +1,20 @@
 """``exactlearn impute``: the missing cells of a table filled by a network."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.commands.artifacts import require_table_names
+from exactlearn.commands.artifacts import Artifacts, require_table_names, write_artifacts
 from exactlearn.commands.declarations import Impute
-from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.commands.output import Output, is_folder, require_suffix
 from exactlearn.commands.pipeline import learning, load, load_for
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.formats.models import NETWORKS, read_network, write_model
+from exactlearn.formats.models import NETWORKS, read_network
 from exactlearn.formats.table import FORMATS as TABLES
-from exactlearn.formats.table import write_dataset
 from exactlearn.imputation import MODES, Imputed, Imputer, Mode
 from exactlearn.imputation.methods import METHODS
 from exactlearn.instances import locate
@@ -37,12 +34,15 @@ def run(options: Impute, output: Output) -> None:
     _check(options, output)
     complete = _by_network if options.mode in MODES else _by_method
     answer = complete(options, output, monotonic())
-    _write(answer, output)
+    if output.path is not None:
+        write_artifacts(answer, output)
+        if is_folder(output.path):
+            output.wrote(output.path)
     output.answer(answer.record, *_tables(answer.record))
     leave(answer.record["status"])
 
 
-def _by_network(options: Impute, output: Output, begun: float) -> "_Answer":
+def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     """Complete the table by a network: a given one, or one that an imputer learns."""
     mode, train = cast(Mode, options.mode), options.train
     given = None if options.network is None else read_network(locate(options.network, ".bif"))
@@ -59,11 +59,13 @@ def _by_network(options: Impute, output: Output, begun: float) -> "_Answer":
         data = load_for(path, options, imputer.network)
     if data.is_complete:
         output.note(f"{path.name}: no cell is missing, so the table stays as it is")
-    record = _record(mode, data, imputer.imputed(data), begun)
-    return _Answer(imputer.transform_all(data), imputer.network, record)
+    found = imputer.imputed(data)
+    record = _record(mode, data, found, begun)
+    tables = imputer.transform_all(data)
+    return _artifacts(tables, found, imputer.network, record)
 
 
-def _by_method(options: Impute, output: Output, begun: float) -> "_Answer":
+def _by_method(options: Impute, output: Output, begun: float) -> Artifacts:
     """Complete the table by a method of the registry."""
     path = locate(options.source, ".csv")
     data = load(path, options)
@@ -79,16 +81,26 @@ def _by_method(options: Impute, output: Output, begun: float) -> "_Answer":
             "values; give it more time, or choose another method"
         )
     record = _record(options.mode, data, found, begun)
-    return _Answer((data.complete(found.values),), found.network, record)
+    return _artifacts((data.complete(found.values),), found, found.network, record)
 
 
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """The completed tables with what they come from."""
-
-    tables: Sequence[Dataset]
-    network: BayesianNetwork | None
-    record: Mapping[str, Any]
+def _artifacts(
+    tables: Sequence[Dataset],
+    found: Imputed,
+    network: BayesianNetwork | None,
+    record: Mapping[str, Any],
+) -> Artifacts:
+    """Return what is written: no network where there is none, or several."""
+    return Artifacts(
+        names=tables[0].names,
+        parents=() if network is None else found.parents or (),
+        record=record,
+        data=tables[0],
+        problem=None,
+        smoothing=0.0,
+        fitted=network,
+        drawn=tables,
+    )
 
 
 def _check(options: Impute, output: Output) -> None:
@@ -144,35 +156,6 @@ def _record(mode: str, data: Dataset, found: Imputed, begun: float) -> dict[str,
         "parents": found.parents and named_parents(data.names, found.parents),
         "completion": completion,
     }
-
-
-def _write(answer: _Answer, output: Output) -> None:
-    path = output.path
-    if path is None:
-        return
-    if is_folder(path):
-        path.mkdir(parents=True, exist_ok=True)
-        _write_tables(answer.tables, path)
-        write_json(answer.record, path / "result.json")
-        if answer.network is not None and answer.record["parents"] is not None:
-            write_model(answer.network, path / "network.bif")
-    elif suffix_of(path) == ".json":
-        write_json(answer.record, path)
-    elif suffix_of(path) in NETWORKS:
-        assert answer.network is not None
-        write_model(answer.network, path)
-    else:
-        write_dataset(answer.tables[0], path)
-    output.wrote(path)
-
-
-def _write_tables(tables: Sequence[Dataset], folder: Path) -> None:
-    if len(tables) == 1:
-        write_dataset(tables[0], folder / "completed.csv")
-        return
-    width = len(str(len(tables)))
-    for k, table in enumerate(tables, start=1):
-        write_dataset(table, folder / f"completed-{k:0{width}}.csv")
 
 
 def _tables(record: Mapping[str, Any]) -> list[Any]:

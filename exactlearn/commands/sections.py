@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from exactlearn.commands.declare import Declared, option, pairs, whole_numbers
-from exactlearn.commands.registry_names import RegistryNames
+from exactlearn.commands.declare import Declared, RegistryNames, option, pairs, whole_numbers
 from exactlearn.data import MANY, MISSING_SYMBOLS
 
 LearnerName = Literal[
