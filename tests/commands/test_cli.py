@@ -91,6 +91,11 @@ class TestOverview:
         packages, _ = self.imported_by(name, "--help")
         assert packages == "['click', 'exactlearn']"
 
+    def test_a_small_table_is_solved_without_what_takes_long_to_import(self):
+        packages, _ = self.imported_by("solve", "asia-mnar-complete")
+        for name in ("highspy", "matplotlib", "pandas", "pyarrow", "pyscipopt"):
+            assert repr(name) not in packages
+
     @pytest.mark.parametrize("name", COMMANDS)
     def test_every_command_has_help_and_the_common_options(self, name):
         printed = run(name, "--help")
