@@ -36,7 +36,7 @@ from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.properties import Properties, is_convex, properties
+from exactlearn.scoring.properties import is_convex, properties
 from exactlearn.scoring.scores import Counts, Score, size_penalty
 from exactlearn.solvers import Problem, Result, solve
 
@@ -94,7 +94,7 @@ def augment_branching(task: Task, incumbent: Incumbent) -> Augmentation:
         When there are too many families to list.
     """
     require_few_families(task.dataset.n_variables, task.rules.max_parents)
-    if not _properties(task).rises:
+    if not properties(task.score, task.domain).rises:
         raise OptionError(
             f"the method 'branching' bounds a family row by row, for which the score "
             f"{task.score.name!r} lacks convexity: another row in a cell must gain the more, the "
@@ -139,7 +139,7 @@ def _best_network(task: Task, incumbent: Incumbent) -> _Outcome:
 
 def _begin(task: Task, incumbent: Incumbent) -> _Outcome | None:
     """Find a bound that costs little, then a good solution in a share of the time limit."""
-    if _properties(task).falls:
+    if properties(task.score, task.domain).falls:
         incumbent.prove_families(bounds_without_rows(task))
         incumbent.prove_families(bounds_by_complete_rows(task, incumbent))
     with incumbent.hurried(task.branching.climbing):
@@ -239,7 +239,7 @@ def _merged(task: Task, incumbent: Incumbent) -> Task:
     Rows with missing cells are merged if the score is convex.
     """
     dataset = task.dataset
-    convex = is_convex(task.score, dataset.cardinalities, dataset.row_weights)
+    convex = is_convex(task.score, task.domain)
     merged = merge_rows(dataset, incomplete=convex)
     index = np.full(merged.dataset.codes.shape, -1)
     cells = merged.dataset.missing_cells
@@ -299,10 +299,6 @@ def bounds_without_rows(task: Task) -> NDArray[np.float64]:
     total = float(task.dataset.row_weights.sum())
     states = task.dataset.cardinalities.tolist()
     return np.array([0.0 - size_penalty(task.score, r, 1.0, total) for r in states])
-
-
-def _properties(task: Task) -> Properties:
-    return properties(task.score, task.dataset.cardinalities, task.dataset.row_weights)
 
 
 def bounds_by_complete_rows(task: Task, control: SearchControl = UNLIMITED) -> NDArray[np.float64]:

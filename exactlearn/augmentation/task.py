@@ -15,6 +15,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.properties import Domain
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
@@ -52,6 +53,11 @@ class Task:
     starts: int = 10
     climbing: ClimbingParameters = field(default_factory=ClimbingParameters)
     branching: BranchingParameters = field(default_factory=BranchingParameters)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What the score's functions are evaluated for."""
+        return Domain.of(self.dataset.cardinalities, self.dataset.row_weights)
 
     @cached_property
     def tables(self) -> TermTables:

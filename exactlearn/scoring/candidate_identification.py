@@ -282,12 +282,12 @@ class Identification:
     def _first_spaces(self, child: Child) -> NDArray[np.float64]:
         """Return the numbers of configurations of the required parents, and of one more."""
         needed = self.rows.cardinalities[child.required].prod(dtype=np.float64)
-        return np.asarray(np.array([1.0, *self.tables.states]) * needed, np.float64)
+        return np.asarray(np.array([1.0, *self.tables.domain.states]) * needed, np.float64)
 
     def _terms(self, child: Child, spaces: NDArray[np.float64]) -> Terms:
         """Tabulate the score for so many configurations of parents, and for one parent more."""
         r = float(self.rows.cardinalities[child.child])
-        sizes = np.outer(spaces, [1.0, *self.tables.states])
+        sizes = np.outer(spaces, [1.0, *self.tables.domain.states])
         return self.tables.covering(np.unique([sizes, sizes * r]))
 
 

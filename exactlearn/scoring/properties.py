@@ -8,6 +8,7 @@ docs/theory/scoring.md and docs/theory/augmentation.md prove what follows from e
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,22 +61,40 @@ class Properties:
     rises: bool
 
 
-def properties(
-    score: Score, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]
-) -> Properties:
-    """Check a score for variables with these numbers of states, and rows of these weights."""
-    is_whole = bool((weights == np.round(weights)).all())
-    known = _properties if _is_hashable(score) else _properties.__wrapped__
-    return known(score, _distinct(cardinalities), float(weights.sum()), is_whole)
+class Domain(NamedTuple):
+    """What a score's functions are evaluated for on a table.
 
-
-def is_convex(score: Score, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]) -> bool:
-    """Return whether the scores of families are convex in their tables (theorem *Row classes*).
-
-    The arguments are those of :func:`properties`.
+    Attributes
+    ----------
+    states
+        The different numbers of states of its variables, increasing.
+    total
+        The weight of its rows.
+    is_whole
+        Whether all rows weigh whole numbers.
     """
+
+    states: tuple[int, ...]
+    total: float
+    is_whole: bool
+
+    @classmethod
+    def of(cls, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]) -> "Domain":
+        """Return the domain of variables with these numbers of states, and rows so heavy."""
+        is_whole = bool((weights == np.round(weights)).all())
+        return cls(tuple(np.unique(cardinalities).tolist()), float(weights.sum()), is_whole)
+
+
+def properties(score: Score, domain: Domain) -> Properties:
+    """Check a score on a domain."""
+    known = _properties if _is_hashable(score) else _properties.__wrapped__
+    return known(score, domain)
+
+
+def is_convex(score: Score, domain: Domain) -> bool:
+    """Return whether the scores of families are convex in their tables (theorem *Row classes*)."""
     known = _is_convex if _is_hashable(score) else _is_convex.__wrapped__
-    return known(score, _distinct(cardinalities), float(weights.sum()))
+    return known(score, domain.states, domain.total)
 
 
 def _is_hashable(score: Score) -> bool:
@@ -87,12 +106,9 @@ def _is_hashable(score: Score) -> bool:
     return True
 
 
-def _distinct(cardinalities: NDArray[np.int64]) -> tuple[int, ...]:
-    return tuple(np.unique(cardinalities).tolist())
-
-
 @lru_cache(maxsize=64)
-def _properties(score: Score, states: tuple[int, ...], total: float, is_whole: bool) -> Properties:
+def _properties(score: Score, domain: Domain) -> Properties:
+    states, total, is_whole = domain
     counts = _counts(total, is_whole)
     rates, falls, rises, likelihood = {}, True, True, True
     for r in states:

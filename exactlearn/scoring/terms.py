@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.errors import OptionError
-from exactlearn.scoring.properties import properties
+from exactlearn.scoring.properties import Domain, properties
 from exactlearn.scoring.scores import (
     Counts,
     Score,
@@ -210,15 +210,13 @@ class TermTables:
         n_sizes: int = 1,
         work: int = MOST_VALUES,
     ) -> None:
-        self.score, self.total = score, float(weights.sum())
-        self.states = np.unique(cardinalities).tolist()
-        self._known = properties(score, cardinalities, weights)
-        self.is_whole = bool((weights == np.round(weights)).all())
-        probe = np.array([1.0, 2.0, 3.0, 5.0, 17.0, self.total, *([] if self.is_whole else [0.4])])
-        self._probe = np.unique(np.minimum(probe, max(1.0, self.total)))
+        self.score, self.domain = score, Domain.of(cardinalities, weights)
+        states, total, is_whole = self.domain
+        probe = np.array([1.0, 2.0, 3.0, 5.0, 17.0, total, *([] if is_whole else [0.4])])
+        self._probe = np.unique(np.minimum(probe, max(1.0, total)))
         self.forms: list[list[Form]] = []
         for of_cells in (True, False):
-            for r in self.states:
+            for r in states:
                 self._sort_in(Form(of_cells, r))
         self._varies = [self._depends_on_size(form[0]) for form in self.forms]
         expected = sum(n_sizes if varies else 1 for varies in self._varies)
@@ -254,19 +252,20 @@ class TermTables:
 
     def _points_for(self, n_functions: int, work: int) -> "_Points":
         """Choose where functions are tabulated and where they are interpolated."""
-        if not self.is_whole:
-            return _Points.of(1, SMALLEST, self.total)
-        length = int(min(self.total + 1, max(LEAST_LENGTH, work // n_functions)))
-        return _Points.of(length, math.frexp(length)[1] - 1, self.total)
+        total = self.domain.total
+        if not self.domain.is_whole:
+            return _Points.of(1, SMALLEST, total)
+        length = int(min(total + 1, max(LEAST_LENGTH, work // n_functions)))
+        return _Points.of(length, math.frexp(length)[1] - 1, total)
 
     def _empty(self) -> Terms:
-        known = self._known
-        cell, configuration, rate = (np.zeros(self.states[-1] + 1) for _ in range(3))
+        known, states = properties(self.score, self.domain), self.domain.states
+        points, width = self._points, states[-1] + 1
+        cell, configuration, rate = (np.zeros(width) for _ in range(3))
         for number, forms in enumerate(self.forms):
             for form in forms:
                 (cell if form.of_cells else configuration)[form.states] = number
-        rate[self.states] = [known.rates[r] for r in self.states]
-        points, width = self._points, self.states[-1] + 1
+        rate[list(states)] = [known.rates[r] for r in states]
         return Terms(
             Functions(
                 np.zeros((0, points.length + len(points.nodes))), points.length, points.lowest
@@ -328,14 +327,15 @@ class TermTables:
         self, sizes: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the penalties of families over sets of some sizes, and of their supersets."""
-        shape = len(sizes), self.states[-1] + 1
+        states, total, _ = self.domain
+        shape = len(sizes), states[-1] + 1
         penalty, least = np.full(shape, np.nan), np.full(shape, np.nan)
         for i, size in enumerate(sizes.tolist()):
-            for r in self.states:
+            for r in states:
                 if Form(True, r).fits(size):
                     q = size / r
-                    penalty[i, r] = size_penalty(self.score, r, q, self.total)
-                    least[i, r] = size_penalty(self.score, r, q * self.states[0], self.total)
+                    penalty[i, r] = size_penalty(self.score, r, q, total)
+                    least[i, r] = size_penalty(self.score, r, q * states[0], total)
         return penalty, least
 
 

@@ -12,7 +12,7 @@ from exactlearn import Score, augment, candidate_parent_sets, solve
 from exactlearn.augmentation import FamilyRules
 from exactlearn.errors import OptionError
 from exactlearn.scoring.candidate_identification import Budget
-from exactlearn.scoring.properties import is_convex, properties
+from exactlearn.scoring.properties import Domain, is_convex, properties
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.scoring.terms import Form, TermTables, value
 from tests.augmentation_oracle import all_dags, best_per_completion, random_table
@@ -82,7 +82,7 @@ def test_solve_finds_the_best_of_all_dags(score):
 @pytest.mark.parametrize("seed", range(4))
 def test_augmentation_finds_the_best_solution(score, method, seed):
     data = random_table(np.random.default_rng(seed), 3, 10, 4)
-    known = properties(score, data.cardinalities, data.row_weights)
+    known = properties(score, Domain.of(data.cardinalities, data.row_weights))
     if method == "branching" and not known.rises:
         with pytest.raises(OptionError, match=f"'{score.name}' lacks .* 'gadget' or 't-local'"):
             augment(data, score, method=method)
@@ -105,24 +105,24 @@ def test_weighted_rows_are_augmented(score):
 
 def test_what_is_known_of_scores():
     """Bounds hold for K2 and FNML as for BDeu; entropy bounds for likelihoods only."""
-    states, weights = np.array([2, 3, 5]), np.ones(200)
+    domain = Domain.of(np.array([2, 3, 5]), np.ones(200))
     for score in (BDeu(1), BDeu(100), K2()):
-        known = properties(score, states, weights)
+        known = properties(score, domain)
         assert known.falls
         assert known.rises
         assert not known.has_entropy
-        assert is_convex(score, states, weights)
+        assert is_convex(score, domain)
         assert known.rates == pytest.approx({r: -math.log(r) for r in (2, 3, 5)})
     for score in (BIC(), AIC(), PenalisedLikelihood(0.3)):
-        known = properties(score, states, weights)
+        known = properties(score, domain)
         assert known.has_entropy
         assert known.rates == {2: 0.0, 3: 0.0, 5: 0.0}
-        assert is_convex(score, states, weights)
-    assert max(properties(FNML(), states, weights).rates.values()) < 0
-    known = properties(Concave(), states, weights)
+        assert is_convex(score, domain)
+    assert max(properties(FNML(), domain).rates.values()) < 0
+    known = properties(Concave(), domain)
     assert not known.falls
     assert not known.rises
-    assert not is_convex(Concave(), states, weights)
+    assert not is_convex(Concave(), domain)
     assert known.rates == dict.fromkeys((2, 3, 5), math.inf)
 
 
@@ -134,7 +134,7 @@ def test_tabulated_functions_equal_the_score(score, weights):
     found = TermTables(score, states, weights, work=1)
     terms = found.covering([1.0, 2.0, 12.0, 24.0, 2.0**60])
     counts = weights.sum() * np.array([1e-5, 1e-3, 0.1, 0.3, 0.77, 1.0])
-    counts = counts if not found.is_whole else np.unique(np.maximum(1.0, np.floor(counts)))
+    counts = counts if not found.domain.is_whole else np.unique(np.maximum(1.0, np.floor(counts)))
     for r in states.tolist():
         for form, number in (
             (Form(True, r), terms.cell[r]),

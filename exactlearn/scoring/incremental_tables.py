@@ -1,0 +1,295 @@
+"""Contingency tables of sets of variables, kept up to date while single cells change.
+
+A family's score is a difference of two sums, each over the table of a set of variables, less a
+penalty (:mod:`exactlearn.scoring.terms`). A changed cell of variable ``v`` moves one row from one
+configuration to another in the tables of the sets that hold ``v``, so it costs two terms for each
+of them and no pass over the rows. Families that share a set and its form of function share its
+table.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.kernel import in_place_kernel, kernel
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.terms import Functions, Terms, rise, value
+
+BLOCK = 2**24
+"""Table cells that a kernel looks at, at most, between two looks at the clock, about."""
+
+MOST_CELLS = 2**25
+"""Cells of all tables together, 8 bytes each."""
+
+
+class Rows(NamedTuple):
+    """The completed table (rows, variables), the rows' weights, the numbers of states."""
+
+    codes: NDArray[np.int16]
+    weights: NDArray[np.float64]
+    cardinalities: NDArray[np.int64]
+
+
+class Sets(NamedTuple):
+    """Sets of variables with their tables.
+
+    Attributes
+    ----------
+    members
+        Each set's variables in increasing order, padded with -1, shape (sets, largest size).
+    strides
+        By how many cells a table moves on with each variable's state, 0 for padding.
+    first, cells
+        Where each set's table begins, shape (sets + 1,), and the weight of each configuration, the
+        last variable's state running fastest.
+    values
+        The sum over each set's table, shape (sets,).
+    holding_first, holding, step
+        The sets that hold each variable, shapes (variables + 1,) and (total,), and the variable's
+        stride in each.
+    function, functions
+        The function that is summed over each set's table, shape (sets,), and all functions.
+    """
+
+    members: NDArray[np.int32]
+    strides: NDArray[np.int32]
+    first: NDArray[np.int64]
+    cells: NDArray[np.float64]
+    values: NDArray[np.float64]
+    holding_first: NDArray[np.int64]
+    holding: NDArray[np.int32]
+    step: NDArray[np.int32]
+    function: NDArray[np.int64]
+    functions: Functions
+
+
+def rows_of(dataset: Dataset, values: NDArray[np.int64]) -> Rows:
+    """Return the completed table as kernels take it."""
+    weights = dataset.row_weights
+    codes = np.ascontiguousarray(dataset.complete(values).codes.astype(np.int16))
+    return Rows(codes, weights, dataset.cardinalities)
+
+
+def table_cells(cardinalities: NDArray[np.int64], largest: int) -> float:
+    """Return the number of cells of the tables over all sets up to a size.
+
+    The tables of the sets of ``m`` variables have as many cells together as the ``m``-th elementary
+    symmetric polynomial of the numbers of states.
+    """
+    of_size = np.zeros(largest + 1)
+    of_size[0] = 1.0
+    for states in cardinalities:
+        of_size[1:] += states * of_size[:-1]
+    return float(of_size.sum())
+
+
+def tabulate(
+    rows: Rows,
+    members: NDArray[np.int32],
+    forms: NDArray[np.int64],
+    terms: Terms,
+    control: SearchControl = UNLIMITED,
+) -> Sets:
+    """Count the tables of sets of variables.
+
+    Parameters
+    ----------
+    rows
+        The completed table.
+    members
+        The sets, see :class:`Sets`; the first is empty.
+    forms
+        The form of function to sum over the table of each, shape (sets,).
+    terms
+        The score, which knows the sizes of the sets.
+    control
+        When its search is over, the tables left are not counted.
+    """
+    sizes = set_sizes(rows.cardinalities, members)
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    strides = _strides(rows.cardinalities, members)
+    holding_first, holding, place = holders(members, len(rows.cardinalities))
+    sets = Sets(
+        members=members,
+        strides=strides,
+        first=first,
+        cells=np.zeros(int(first[-1])),
+        values=np.zeros(len(members)),
+        holding_first=holding_first,
+        holding=holding,
+        step=strides[holding, place],
+        function=terms.function[np.searchsorted(terms.sizes, sizes), forms],
+        functions=terms.functions,
+    )
+    columns, n_sets = np.ascontiguousarray(rows.codes.T), len(members)
+    step = max(1, BLOCK // max(1, len(rows.weights) * (members.shape[1] + 1)))
+    for begin in range(0, n_sets, step):
+        _count(sets, columns, rows.weights, begin, min(begin + step, n_sets))
+        if not control.goes_on():
+            break
+    return sets
+
+
+def selected(sets: Sets, kept: NDArray[np.int64], n: int) -> Sets:
+    """Return some of the sets of ``n`` variables, numbers increasing, with tables of their own."""
+    members, strides = sets.members[kept], sets.strides[kept]
+    sizes = np.diff(sets.first)[kept]
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    cells = np.arange(first[-1]) + np.repeat(sets.first[kept] - first[:-1], sizes)
+    holding_first, holding, place = holders(members, n)
+    return sets._replace(
+        members=members,
+        strides=strides,
+        first=first,
+        cells=sets.cells[cells],
+        values=sets.values[kept],
+        holding_first=holding_first,
+        holding=holding,
+        step=strides[holding, place],
+        function=sets.function[kept],
+    )
+
+
+def set_sizes(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the number of configurations of each set, shape (sets,)."""
+    states = np.where(members >= 0, cardinalities[members], 1).astype(np.float64)
+    sizes: NDArray[np.float64] = states.prod(axis=1)
+    return sizes
+
+
+def _strides(cardinalities: NDArray[np.int64], members: NDArray[np.int32]) -> NDArray[np.int32]:
+    states = np.where(members >= 0, cardinalities[members], 1)
+    after = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] // states
+    return np.where(members >= 0, after, 0).astype(np.int32)
+
+
+def holders(
+    members: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Index sets by variable.
+
+    Returns where the sets that hold each variable begin, these sets, and the variable's place in
+    each.
+    """
+    owner, place = np.nonzero(members >= 0)
+    variable = members[owner, place]
+    order = np.argsort(variable, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(variable, minlength=n))])
+    return first.astype(np.int64), owner[order].astype(np.int32), place[order].astype(np.int32)
+
+
+@kernel
+def _count(
+    sets: Sets, columns: NDArray[np.int16], weights: NDArray[np.float64], begin: int, end: int
+) -> None:
+    """Count all rows, given by variable, and fill in the values of some sets."""
+    members, strides, first, cells = sets.members, sets.strides, sets.first, sets.cells
+    values = sets.values
+    place = np.empty(len(weights), np.int64)
+    for s in range(begin, end):
+        for u in range(len(place)):
+            place[u] = first[s]
+        for p in range(members.shape[1]):
+            v, stride = members[s, p], strides[s, p]
+            if v < 0:
+                break
+            for u in range(len(place)):
+                place[u] += stride * columns[v, u]
+        for u in range(len(place)):
+            cells[place[u]] += weights[u]
+        for c in range(first[s], first[s + 1]):
+            if cells[c] > 0.0:
+                values[s] += value(sets.functions, sets.function[s], cells[c])
+
+
+@in_place_kernel
+def cell_of(sets: Sets, s: int, codes: NDArray[np.int16], row: int) -> int:
+    """Return the cell of a set's table that a row is counted in."""
+    cell = sets.first[s]
+    for p in range(sets.members.shape[1]):  # the stride of padding is 0
+        cell += sets.strides[s, p] * codes[row, sets.members[s, p]]
+    return int(cell)
+
+
+@in_place_kernel
+def gains(
+    sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
+) -> None:
+    """Fill in by how much the sum of each set that holds a cell's variable rises with a new state.
+
+    Parameters
+    ----------
+    sets, rows
+        The tables of a completed table.
+    row, variable, state
+        The cell and the state it would get, not the one it has.
+    change
+        Where the differences go, shape (sets,); those of other sets are left as they are.
+    """
+    cells, functions, function = sets.cells, sets.functions, sets.function
+    table, whole = functions.table, functions.table.shape[1] == functions.length
+    holding, step, codes = sets.holding, sets.step, rows.codes
+    w, by = rows.weights[row], state - codes[row, variable]
+    for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
+        s = holding[at]
+        here = cell_of(sets, s, codes, row)
+        there = here + by * step[at]
+        f, n, m = function[s], cells[here], cells[there]
+        if whole:
+            left = table[f, int(n - w)] - table[f, int(n)]
+            change[s] = left + table[f, int(m + w)] - table[f, int(m)]
+        else:
+            change[s] = rise(functions, f, n, -w) + rise(functions, f, m, w)
+
+
+@in_place_kernel
+def change_cell(
+    sets: Sets, rows: Rows, row: int, variable: int, state: int, change: NDArray[np.float64]
+) -> None:
+    """Give a cell another state, and bring tables and values up to date.
+
+    Parameters
+    ----------
+    sets, rows, row, variable, state
+        As for :func:`gains`.
+    change
+        What :func:`gains` has filled in.
+    """
+    cells, codes = sets.cells, rows.codes
+    w, by = rows.weights[row], state - codes[row, variable]
+    for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
+        s = sets.holding[at]
+        here = cell_of(sets, s, codes, row)
+        cells[here] -= w
+        cells[here + by * sets.step[at]] += w
+        sets.values[s] += change[s]
+    codes[row, variable] = state
+
+
+@in_place_kernel
+def forget(sets: Sets, variable: int, change: NDArray[np.float64]) -> None:
+    """Set to zero what :func:`gains` has filled in for a variable."""
+    for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
+        change[sets.holding[at]] = 0.0
+
+
+@in_place_kernel
+def holds(sets: Sets, s: int, variable: int) -> bool:
+    """Tell whether a set holds a variable."""
+    found = False
+    for p in range(sets.members.shape[1]):
+        found = found or sets.members[s, p] == variable >= 0
+    return found
+
+
+@kernel
+def change_cells(sets: Sets, rows: Rows, moves: NDArray[np.int64]) -> None:
+    """Change cells one after the other: row, variable and new state of each, (changes, 3)."""
+    change = np.zeros(len(sets.values))
+    for c in range(len(moves)):
+        u, v, state = moves[c, 0], moves[c, 1], moves[c, 2]
+        if state != rows.codes[u, v]:
+            gains(sets, rows, u, v, state, change)
+            change_cell(sets, rows, u, v, state, change)
