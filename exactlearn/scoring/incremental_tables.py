@@ -277,7 +277,7 @@ def forget(sets: Sets, variable: int, change: NDArray[np.float64]) -> None:
 
 @in_place_kernel
 def holds(sets: Sets, s: int, variable: int) -> bool:
-    """Tell whether a set holds a variable."""
+    """Return whether a set holds a variable."""
     found = False
     for p in range(sets.members.shape[1]):
         found = found or sets.members[s, p] == variable >= 0

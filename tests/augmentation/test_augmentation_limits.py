@@ -8,13 +8,14 @@ import pytest
 from exactlearn.augmentation import FamilyRules, augment
 from exactlearn.augmentation.exact import bounds_by_complete_rows, bounds_without_rows
 from exactlearn.augmentation.incumbent import GRACE, Incumbent
-from exactlearn.augmentation.local_search import family_store, tabulation
+from exactlearn.augmentation.local_search import family_store
 from exactlearn.augmentation.local_search.family_store import FamilyStore
 from exactlearn.augmentation.profile import profile
 from exactlearn.augmentation.ranking import best_solutions
 from exactlearn.augmentation.task import Task
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError
+from exactlearn.scoring import incremental_tables
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood
 from tests.augmentation_oracle import best_per_completion, random_table
 from tests.interrupts import Looks
@@ -197,7 +198,7 @@ def test_blocks_of_any_size_give_the_same_with_a_look_after_each(seed, monkeypat
         )
 
     few, whole, dags = work()
-    for module, size in product((tabulation, family_store), (1,)):
+    for module, size in product((incremental_tables, family_store), (1,)):
         monkeypatch.setattr(module, "BLOCK", size)
     many, parts, same = work()
     assert many > few + len(data.missing_cells)

@@ -27,7 +27,6 @@ from exactlearn.augmentation.local_search.set_families import (
     padded_members,
     rewarded,
 )
-from exactlearn.augmentation.local_search.tabulation import table_cells
 from exactlearn.augmentation.local_search.threshold_query import refuting_weight, tightened
 from exactlearn.augmentation.parameters import ClimbingParameters
 from exactlearn.augmentation.starts import fitted_completion, heuristic_network, mode_completion
@@ -38,6 +37,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.incremental_tables import table_cells
 from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
 from exactlearn.solvers.lp.root import cluster_multipliers

@@ -3,8 +3,11 @@
 A candidate ``(X, PA, Z)`` is useless when some ``PA'`` inside ``PA``, with the completion ``Z``
 restricted to the columns of ``X`` and ``PA'``, scores at least as well: swapping it in keeps the
 graph acyclic and every cell's value (theorem *Dominance*, docs/theory/augmentation.md). Completions
-are combinations of the columns' options, the last column's option running fastest. A completion
-costs only the rows in which it differs from the base completion.
+are combinations of the columns' options, the last column's option running fastest.
+
+A family's score is a difference of two sums, over the tables of the set of all its variables and of
+its parents (:mod:`exactlearn.scoring.incremental_tables`). So these sums are found once for each
+set and completion, which costs only the rows in which it differs from the base completion.
 """
 
 from typing import NamedTuple
@@ -13,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn.augmentation.families import FamilyTerms, ParentSets, increment, subset_without
+from exactlearn.augmentation.families import ParentSets, subset_without
+from exactlearn.scoring.incremental_tables import Rows, Sets, cell_of, tabulate
+from exactlearn.scoring.terms import Terms, rise
+from exactlearn.solvers.problem import offsets
 
 
 class Options(NamedTuple):
@@ -52,11 +58,11 @@ def rank_without(
 
 @in_place_kernel
 def next_combination(
-    columns: NDArray[np.int64], count: int, digits: NDArray[np.int64], options: Options
+    columns: NDArray[np.integer], digits: NDArray[np.int64], options: Options
 ) -> bool:
-    """Step to the next combination; tell whether there is one."""
-    for p in range(count - 1, -1, -1):
-        if digits[p] + 1 < options.counts[columns[p]]:
+    """Step to the next combination for columns padded with -1; return whether there is one."""
+    for p in range(len(columns) - 1, -1, -1):
+        if columns[p] >= 0 and digits[p] + 1 < options.counts[columns[p]]:
             digits[p] += 1
             return True
         digits[p] = 0
@@ -96,236 +102,224 @@ TIE = 1e-10
 """A subset within this of a set's score dominates it: sums in another order differ by less."""
 
 
-class Table(NamedTuple):
-    """The base completion (variables, rows), the weights of the rows, the numbers of states."""
-
-    codes: NDArray[np.int16]
-    weights: NDArray[np.float64]
-    cardinalities: NDArray[np.int64]
+AT_ONCE = 2**22
+"""Cells of the tables of several sets that are counted together, about."""
 
 
-class Family(NamedTuple):
-    """The columns of one family, child first, with what its rows count in.
+class Completed(NamedTuple):
+    """Sums over the tables of sets under all combinations of their columns' options.
 
     Attributes
     ----------
-    columns, strides
-        Variables, and what each parent's state adds to the configuration's number.
+    first, sums
+        Where each set's combinations begin, shape (sets + 1,), and the sum of each.
     """
 
-    columns: NDArray[np.int64]
-    strides: NDArray[np.int64]
-
-
-class Counts(NamedTuple):
-    """The contingency table of a family and where each row stands in it.
-
-    Attributes
-    ----------
-    cells, sums
-        Weight of each (configuration, state) and of each configuration.
-    configuration
-        Each row's configuration under the base completion.
-    moved, moved_state
-        The same, and the child's state, under the completion at hand, for the rows in ``touched``.
-    touched, is_touched
-        The rows that the completion at hand changes.
-    """
-
-    cells: NDArray[np.float64]
+    first: NDArray[np.int64]
     sums: NDArray[np.float64]
-    configuration: NDArray[np.int64]
-    moved: NDArray[np.int64]
-    moved_state: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    is_touched: NDArray[np.bool_]
 
 
-@in_place_kernel
-def _lay_out(
-    f: int, child: int, sets: ParentSets, table: Table, terms: FamilyTerms, family: Family
-) -> tuple[int, float]:
-    """Fill in a family's columns; return their number and the score of no rows at all."""
-    count, q = 1, 1
-    family.columns[0] = child
-    while count <= sets.members.shape[1] and sets.members[f, count - 1] >= 0:
-        v = sets.members[f, count - 1]
-        family.columns[count] = v
-        family.strides[count] = q
-        q *= table.cardinalities[v]
-        count += 1
-    return count, -terms.penalty[f]
+def sums_of_completions(
+    rows: Rows,
+    members: NDArray[np.int32],
+    forms: NDArray[np.int64],
+    terms: Terms,
+    options: Options,
+) -> Completed:
+    """Sum the score's functions over the tables of sets under all completions.
+
+    Parameters
+    ----------
+    rows, members, forms, terms
+        As :func:`.incremental_tables.tabulate` takes them; the rows have the base completion.
+    options
+        The columns' options.
+    """
+    present = members >= 0
+    first = offsets(np.where(present, options.counts[members], 1).prod(axis=1))
+    cells = np.where(present, rows.cardinalities[members], 1).prod(axis=1)
+    piece = np.cumsum(cells) // AT_ONCE
+    sums = np.empty(int(first[-1]))
+    for own in np.split(np.arange(len(members)), np.flatnonzero(np.diff(piece)) + 1):
+        sets = tabulate(rows, members[own], forms[own], terms)
+        _sum_completions(sets, rows, options, sums[first[own[0]] : first[own[-1] + 1]])
+    return Completed(first, sums)
 
 
-@in_place_kernel
-def _add_row(
-    j: int,
-    state: int,
-    w: float,
-    r: int,
-    f: int,
-    counts: Counts,
-    terms: FamilyTerms,
-) -> float:
-    """Add a row's weight (or take it away, if negative); return the change of the score."""
-    cell = j * r + state
-    cell_function, configuration_function = terms.rows[f, 0], terms.rows[f, 1]
-    change = increment(
-        terms.functions,
-        cell_function,
-        configuration_function,
-        counts.cells[cell],
-        counts.sums[j],
-        w,
+class Moved(NamedTuple):
+    """The rows that a completion changes, and the cells that all rows are in before and after.
+
+    Attributes
+    ----------
+    rows, is_moved
+        These rows, and whether each row is one of them, shapes (rows,).
+    before, after
+        The cell of each, shapes (rows,).
+    """
+
+    rows: NDArray[np.int64]
+    is_moved: NDArray[np.bool_]
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+
+
+@kernel
+def _sum_completions(sets: Sets, rows: Rows, options: Options, sums: NDArray[np.float64]) -> None:
+    """Fill in the sum over each set's table under each combination of its columns' options."""
+    n, at = len(rows.weights), 0
+    moved = Moved(
+        np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int64), np.zeros(n, np.int64)
     )
-    counts.cells[cell] += w
-    counts.sums[j] += w
-    return change
-
-
-@in_place_kernel
-def _count_base(
-    f: int, count: int, family: Family, table: Table, counts: Counts, terms: FamilyTerms
-) -> float:
-    """Count all rows under the base completion; return the score they add."""
-    child = family.columns[0]
-    r = table.cardinalities[child]
-    score = 0.0
-    for u in range(len(table.weights)):
-        j = 0
-        for p in range(1, count):
-            j += family.strides[p] * table.codes[family.columns[p], u]
-        counts.configuration[u] = j
-        score += _add_row(j, table.codes[child, u], table.weights[u], r, f, counts, terms)
-    return score
-
-
-@in_place_kernel
-def _clear(child: int, table: Table, counts: Counts) -> None:
-    r = table.cardinalities[child]
-    for u in range(len(table.weights)):
-        j = counts.configuration[u]
-        counts.cells[j * r + table.codes[child, u]] = 0.0
-        counts.sums[j] = 0.0
+    digits = np.zeros(sets.members.shape[1], np.int64)
+    for s in range(len(sets.members)):
+        more = True
+        while more:
+            n_moved = _move_rows(sets, s, rows, digits, options, moved)
+            sums[at] = sets.values[s] + _rise_moved(sets, s, rows, n_moved, moved)
+            at += 1
+            more = next_combination(sets.members[s], digits, options)
 
 
 @in_place_kernel
 def _move_rows(
-    count: int,
-    digits: NDArray[np.int64],
-    family: Family,
-    table: Table,
-    counts: Counts,
-    options: Options,
+    sets: Sets, s: int, rows: Rows, digits: NDArray[np.int64], options: Options, moved: Moved
 ) -> int:
     """Find the rows that a combination of options changes and where they go; return how many."""
-    changed = 0
-    for p in range(count):
-        v = family.columns[p]
+    count = 0
+    for p in range(len(digits)):
+        v = sets.members[s, p]
+        if v < 0:
+            break
         o = options.first[v] + digits[p]
         for d in range(options.deviation_first[o], options.deviation_first[o + 1]):
             u = options.deviation_row[d]
-            if not counts.is_touched[u]:
-                counts.is_touched[u] = True
-                counts.touched[changed] = u
-                changed += 1
-                counts.moved[u] = counts.configuration[u]
-                counts.moved_state[u] = table.codes[family.columns[0], u]
-            if p == 0:
-                counts.moved_state[u] = options.deviation_value[d]
-            else:
-                step = options.deviation_value[d] - table.codes[v, u]
-                counts.moved[u] += family.strides[p] * step
-    return changed
+            if not moved.is_moved[u]:
+                moved.rows[count], moved.is_moved[u] = u, True
+                moved.before[u] = moved.after[u] = cell_of(sets, s, rows.codes, u)
+                count += 1
+            moved.after[u] += sets.strides[s, p] * (options.deviation_value[d] - rows.codes[u, v])
+    return count
 
 
 @in_place_kernel
-def _score_moved(
-    f: int, changed: int, family: Family, table: Table, counts: Counts, terms: FamilyTerms
-) -> float:
-    """Return the change of the score when the touched rows move; leave the counts as they were."""
-    child = family.columns[0]
-    r = table.cardinalities[child]
-    change = 0.0
-    for t in range(changed):
-        u = counts.touched[t]
-        w, state = table.weights[u], table.codes[child, u]
-        change += _add_row(counts.configuration[u], state, -w, r, f, counts, terms)
-        change += _add_row(counts.moved[u], counts.moved_state[u], w, r, f, counts, terms)
-    for t in range(changed):
-        u = counts.touched[t]
-        w = table.weights[u]
-        counts.cells[counts.moved[u] * r + counts.moved_state[u]] -= w
-        counts.sums[counts.moved[u]] -= w
-        counts.cells[counts.configuration[u] * r + table.codes[child, u]] += w
-        counts.sums[counts.configuration[u]] += w
-        counts.is_touched[u] = False
+def _rise_moved(sets: Sets, s: int, rows: Rows, count: int, moved: Moved) -> float:
+    """Return by how much a set's sum rises when rows move; leave the table as it was."""
+    change, cells, f = 0.0, sets.cells, sets.function[s]
+    for t in range(count):
+        u = moved.rows[t]
+        w, here, there = rows.weights[u], moved.before[u], moved.after[u]
+        change += rise(sets.functions, f, cells[here], -w)
+        cells[here] -= w
+        change += rise(sets.functions, f, cells[there], w)
+        cells[there] += w
+    for t in range(count):
+        u = moved.rows[t]
+        cells[moved.after[u]] -= rows.weights[u]
+        cells[moved.before[u]] += rows.weights[u]
+        moved.is_moved[u] = False
     return change
+
+
+class ChildFamilies(NamedTuple):
+    """The families of one child, in the order of its parent sets.
+
+    Attributes
+    ----------
+    child, sets
+        The child and its parent sets.
+    family, parents
+        The set of all variables of each, and that of its parents, in :class:`Completed`.
+    penalty, allowed
+        The penalty of each, and whether it may be a candidate.
+    """
+
+    child: int
+    sets: ParentSets
+    family: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    penalty: NDArray[np.float64]
+    allowed: NDArray[np.bool_]
+
+
+@in_place_kernel
+def _lay_out(
+    families: ChildFamilies,
+    f: int,
+    options: Options,
+    columns: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> int:
+    """Fill in a family's columns, child first, and return their number.
+
+    ``places`` receives what each column's option adds to the number of the set's combination: the
+    set's columns increase.
+    """
+    members = families.sets.members
+    columns[:] = -1
+    columns[0], count = families.child, 1
+    while count < len(columns) and members[f, count - 1] >= 0:
+        columns[count] = members[f, count - 1]
+        count += 1
+    for p in range(count):
+        places[p] = 1
+        for o in range(count):
+            if columns[o] > columns[p]:
+                places[p] *= options.counts[columns[o]]
+    return count
 
 
 @kernel
 def score_completions(
-    table: Table,
-    child: int,
-    sets: ParentSets,
-    allowed: NDArray[np.bool_],
-    terms: FamilyTerms,
+    families: ChildFamilies,
+    completed: Completed,
     options: Options,
     combination_first: NDArray[np.int64],
-    largest: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Score all parent sets of one child under all combinations of their columns' options.
 
     Parameters
     ----------
-    table
-        The base completion.
-    child, sets, allowed
-        The child, its parent sets, and which of them may be candidates.
-    terms
-        The score.
+    families
+        The child's families.
+    completed
+        The sums over their sets' tables.
     options
         The columns' options.
     combination_first
         Where each parent set's combinations begin, shape (sets + 1,).
-    largest
-        Number of cells of the largest family's table.
 
     Returns
     -------
     scores, keep
         Score of every combination, and whether it is allowed and not dominated.
     """
-    rows, width = len(table.weights), sets.members.shape[1] + 1
-    total = combination_first[len(sets.members)]
+    child, sets, allowed = families.child, families.sets, families.allowed
+    width, total = sets.members.shape[1] + 1, combination_first[len(sets.members)]
     scores, best, keep = np.empty(total), np.empty(total), np.zeros(total, np.bool_)
-    family = Family(np.zeros(width, np.int64), np.zeros(width, np.int64))
-    counts = Counts(
-        np.zeros(largest), np.zeros(largest), np.zeros(rows, np.int64), np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_),
-    )  # fmt: skip
-    digits = np.zeros(width, np.int64)
-    subset = np.zeros(width, np.int64)
+    columns, digits = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    places, subset = np.zeros(width, np.int64), np.zeros(width, np.int64)
     for f in range(len(sets.members)):
-        # the score under the base completion, and the subsets that may dominate
-        count, base = _lay_out(f, child, sets, table, terms, family)
-        base += _count_base(f, count, family, table, counts, terms)
+        # the subsets that may dominate
+        count = _lay_out(families, f, options, columns, places)
         for p in range(1, count):
             subset[p] = subset_without(sets, f, count - 1, p - 1, child)
-        # every other completion by the rows that it moves
-        digits[:] = 0
         more, index = True, combination_first[f]
         while more:
-            changed = _move_rows(count, digits, family, table, counts, options)
-            score = base + _score_moved(f, changed, family, table, counts, terms)
+            # the score, from the sums over two sets
+            number = completed.first[families.family[f]]
+            for p in range(count):
+                number += digits[p] * places[p]
+            others = rank_without(0, count, columns, digits, options)
+            own = completed.sums[completed.first[families.parents[f]] + others]
+            score = completed.sums[number] - own - families.penalty[f]
+            # the best of the subsets
             beaten = -np.inf
             for p in range(1, count):
-                rank = rank_without(p, count, family.columns, digits, options)
+                rank = rank_without(p, count, columns, digits, options)
                 beaten = max(beaten, best[combination_first[subset[p]] + rank])
             scores[index] = score
             keep[index] = allowed[f] and score > beaten + TIE
             best[index] = max(beaten, score) if allowed[f] else beaten
             index += 1
-            more = next_combination(family.columns, count, digits, options)
-        _clear(child, table, counts)
+            more = next_combination(columns, digits, options)
     return scores, keep

@@ -14,15 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.augmentation.enumeration.family_scores import (
+    ChildFamilies,
     Options,
-    Table,
     combinations_at,
     score_completions,
+    sums_of_completions,
 )
-from exactlearn.augmentation.families import FamilyRules, FamilyTerms, parent_sets
+from exactlearn.augmentation.families import FamilyRules, parent_sets
+from exactlearn.augmentation.local_search.set_families import all_families, with_forms
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
+from exactlearn.scoring.incremental_tables import Rows, set_sizes
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers.problem import Problem, offsets
@@ -212,31 +215,39 @@ def _n_combinations(
 def _children(
     dataset: Dataset, columns: Columns, score: Score, rules: FamilyRules
 ) -> Iterator[_ChildCandidates]:
-    weights = dataset.row_weights
-    table = Table(columns.base, weights, dataset.cardinalities)
-    tables = TermTables(score, dataset.cardinalities, weights)
-    for child, states in enumerate(dataset.cardinalities.tolist()):
-        sets = parent_sets(dataset.n_variables, child, rules.max_parents)
-        members = sets.members
-        q = np.where(members >= 0, dataset.cardinalities[members], 1).prod(axis=1, dtype=float)
-        _require_small_tables(dataset.names[child], float(q.max()) * states)
-        counts = _n_combinations(members, child, columns.n_options.astype(np.float64))
+    n, cardinalities, options = dataset.n_variables, dataset.cardinalities, columns.options
+    rows = Rows(np.ascontiguousarray(columns.base.T), dataset.row_weights, cardinalities)
+    members, families = all_families(n, FamilyRules(rules.max_parents))
+    _require_small_tables(dataset, members)
+    tables = TermTables(score, cardinalities, rows.weights)
+    members, forms, terms, families = with_forms(members, families, cardinalities, tables)
+    completed = sums_of_completions(rows, members, forms, terms, options)
+    for child in range(n):
+        sets, own = parent_sets(n, child, rules.max_parents), families.of_child(child)
+        counts = _n_combinations(sets.members, child, columns.n_options.astype(np.float64))
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        scores, keep = score_completions(
-            table, child, sets, rules.allowed(child, members),
-            FamilyTerms.of(tables, q, np.full(len(q), states)), columns.options, first,
-            int(q.max()) * states,
-        )  # fmt: skip
+        listed = ChildFamilies(
+            child,
+            sets,
+            families.family[own],
+            families.parents[own],
+            families.penalty[own],
+            rules.allowed(child, sets.members),
+        )
+        scores, keep = score_completions(listed, completed, options, first)
         kept = np.flatnonzero(keep)
-        rows, options = combinations_at(kept, child, members, first, columns.options)
-        yield _ChildCandidates(members[rows], options, scores[kept])
+        numbers, chosen = combinations_at(kept, child, sets.members, first, options)
+        yield _ChildCandidates(sets.members[numbers], chosen, scores[kept])
 
 
-def _require_small_tables(name: str, cells: float) -> None:
-    if cells > MAX_TABLE:
+def _require_small_tables(dataset: Dataset, members: NDArray[np.int32]) -> None:
+    sizes = set_sizes(dataset.cardinalities, members)
+    largest = int(sizes.argmax())
+    if sizes[largest] > MAX_TABLE:
         raise TooLargeError(
-            f"a family of {name!r} has a table of {cells:.3g} cells, and the limit is "
-            f"{MAX_TABLE:,}; allow fewer parents or merge states"
+            f"a family of {dataset.names[members[largest, 0]]!r} has a table of "
+            f"{sizes[largest]:.3g} cells, and the limit is {MAX_TABLE:,}; allow fewer parents or "
+            "merge states"
         )
 
 

@@ -3,7 +3,7 @@
 For an order of the variables, every variable is free to take other parents before it: the best
 parent set of each is independent of the others, so the best network of the order after a move is
 known from the families that hold the changed variable
-(:mod:`exactlearn.augmentation.local_search.tabulation`). A fixed DAG is an order with one family
+(:mod:`exactlearn.scoring.incremental_tables`). A fixed DAG is an order with one family
 for each variable.
 """
 
@@ -21,7 +21,8 @@ from exactlearn.augmentation.local_search.set_families import (
     listed_families,
     with_forms,
 )
-from exactlearn.augmentation.local_search.tabulation import (
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.incremental_tables import (
     Rows,
     Sets,
     change_cell,
@@ -31,7 +32,6 @@ from exactlearn.augmentation.local_search.tabulation import (
     rows_of,
     tabulate,
 )
-from exactlearn.data.dataset import Dataset
 from exactlearn.scoring.terms import TermTables
 
 LEAST_RISE = 1e-8
@@ -72,7 +72,7 @@ def coordinate_ascent(
 
 @kernel
 def in_order(sets: Sets, families: SetFamilies, position: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which families have all parents before their child, shape (families,).
+    """Return which families have all parents before their child, shape (families,).
 
     Parameters
     ----------

@@ -21,7 +21,11 @@ from exactlearn.augmentation.local_search.set_families import (
     some_families,
     with_forms,
 )
-from exactlearn.augmentation.local_search.tabulation import (
+from exactlearn.augmentation.starts import Dag, positions
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+from exactlearn.scoring.candidates import n_families
+from exactlearn.scoring.incremental_tables import (
     BLOCK,
     MOST_CELLS,
     Rows,
@@ -31,10 +35,6 @@ from exactlearn.augmentation.local_search.tabulation import (
     table_cells,
     tabulate,
 )
-from exactlearn.augmentation.starts import Dag, positions
-from exactlearn.data.dataset import Dataset
-from exactlearn.errors import TooLargeError
-from exactlearn.scoring.candidates import n_families
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem

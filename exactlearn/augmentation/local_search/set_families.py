@@ -1,6 +1,6 @@
 """Families whose scores are differences of sums over two sets, and how changed cells change them.
 
-The sets are those of :mod:`exactlearn.augmentation.local_search.tabulation`. For multipliers ``l``
+The sets are those of :mod:`exactlearn.scoring.incremental_tables`. For multipliers ``l``
 of cluster inequalities (:mod:`exactlearn.solvers.lp.multipliers`) a network on the table with a
 change ``c`` scores at most::
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.families import FamilyRules, ParentSets, parent_sets, subset_without
-from exactlearn.augmentation.local_search.tabulation import (
+from exactlearn.scoring.incremental_tables import (
     Rows,
     Sets,
     forget,
@@ -55,6 +55,10 @@ class SetFamilies(NamedTuple):
     penalty: NDArray[np.float64]
     holding_first: NDArray[np.int64]
     holding: NDArray[np.int32]
+
+    def of_child(self, child: int) -> slice:
+        """Return where a child's families are."""
+        return slice(int(self.first[child]), int(self.first[child + 1]))
 
 
 def all_families(n: int, rules: FamilyRules) -> tuple[NDArray[np.int32], SetFamilies]:
