@@ -634,7 +634,7 @@ class Reproduce(Random):
 
     imputers: six methods by networks and four baselines (the most frequent state and three imputers
     of scikit-learn) on the same hidden cells of ASIA, LUCAS, SPECT, car and votes; the notes below
-    the table tell the sets and the settings.
+    the table list the sets and the settings.
 
     pdg: decision graphs of logical relations (logic), beside networks and naive Bayes (languages),
     merged from networks (hybrid, synthetic), of two incomplete tables (table1) and of rows of

@@ -104,7 +104,7 @@ def read_dataset(
     columns = _named(text, names)
     known = [column.name for column in columns]
     left_out = set(drop)
-    check_known("told to drop", sorted(left_out), known)
+    check_known("the column to drop is", sorted(left_out), known)
     columns = [column for column in columns if column.name not in left_out]
     columns, row_weights = _without_weights(text, columns, weights)
     if not columns:
