@@ -1,8 +1,9 @@
 """Parent-set selection: one candidate parent set per variable, acyclic, of maximal total score.
 
 :func:`solve` takes a :class:`Problem` apart into :mod:`.components`, finds a first selection of
-each (:mod:`.primal_heuristic`), and lets the component solvers prove it (:mod:`.strategy`).
-Constraints on the whole network are branched on around that (:mod:`.constrained`).
+each (:mod:`.ordering`), and lets the component solvers prove it (:mod:`.strategy`).
+Constraints on the whole network are branched on around that (:mod:`.constrained`). Theorems, with
+their proofs and tests: docs/theory/solvers.md.
 
 ========================  =====================================================  ==================
 symbol                    meaning                                                shape

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import SearchControl
 from exactlearn.graphs.dag import topological_order
 
-from .component_solver import SolverOptions
+from .component_solver import Progress, SolverOptions
 from .components import split
 from .lp.multipliers import Multipliers
+from .ordering.solver import heuristic_selection, is_solved_at_once
 from .parameters import DEFAULTS, DecisionParameters, OrderGraphParameters
-from .primal_heuristic import heuristic_selection, is_solved_at_once
 from .problem import Problem
-from .progress import Progress
 from .strategy import COMPONENT_SOLVERS, solve_component, within
 
 

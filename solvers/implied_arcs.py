@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .candidate_table import Parents
 from .constraints import (
     ArcTotal,
     ForbiddenAncestor,
@@ -25,7 +26,6 @@ from .constraints import (
     RequiredAdjacency,
     RequiredAncestor,
 )
-from .enumeration.subproblems import Parents
 from .problem import Arc, Problem
 
 if TYPE_CHECKING:

@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.control import OnEvent, SearchControl
+from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
 from exactlearn.errors import InfeasibleError, OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
+from .component_solver import Progress
 from .components import split
 from .constrained import solve_constrained
-from .ordering.solver import OrderSearch
+from .ordering.solver import OrderSearch, search_budget
 from .parameters import DEFAULTS, SolverParameters
-from .primal_heuristic import climb, search_budget
 from .problem import Problem
-from .progress import Progress
 from .result import Result, Status
 from .strategy import COMPONENT_SOLVERS, Strategy, explanation
 
@@ -234,7 +233,7 @@ def _find_incumbents(
         search = OrderSearch(component, np.random.default_rng(strategy.seed))
         orders = _first_orders(search, beginning)
         for order, values in orders:  # at once, so that there is a selection whatever the limit
-            climb(progress, k, search, order, values)
+            _climb(progress, k, search, order, values)
         tasks.append((k, search, orders))
     control = progress.control.part(strategy.parameters.choice.incumbent_share)
     for k, search, orders in tasks:
@@ -243,7 +242,23 @@ def _find_incumbents(
             perturbations = 0
         for order, values in orders:
             if control.goes_on():
-                climb(progress, k, search, order, values, budget, perturbations, control)
+                _climb(progress, k, search, order, values, budget, perturbations, control)
+
+
+def _climb(
+    progress: Progress,
+    k: int,
+    search: OrderSearch,
+    order: NDArray[np.int64],
+    values: NDArray[np.int64],
+    budget: int = 0,
+    perturbations: int = 0,
+    control: SearchControl = UNLIMITED,
+) -> None:
+    """Search from an order; a better selection of component ``k`` becomes the incumbent."""
+    found = search.improve(order, values, budget, perturbations, control)
+    if found is not None:
+        progress.improve(k, *found)
 
 
 def _first_orders(

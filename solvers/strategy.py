@@ -21,6 +21,7 @@ from .component_solver import (
     ComponentControl,
     ComponentSolver,
     Outcome,
+    Progress,
     Selection,
     SolverOptions,
 )
@@ -32,7 +33,6 @@ from .order_graph import solver as order_graph
 from .order_graph.rows import WORD
 from .ordering import solver as ordering
 from .parameters import DEFAULTS, ChoiceParameters, SolverParameters
-from .progress import Progress
 from .result import Status
 
 

@@ -22,7 +22,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem
 from exactlearn.solvers.components import split
-from exactlearn.solvers.primal_heuristic import heuristic_selection
+from exactlearn.solvers.ordering.solver import heuristic_selection
 
 Dag = tuple[tuple[int, ...], ...]
 """Parents of each variable."""

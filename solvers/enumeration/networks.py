@@ -21,15 +21,15 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
 
+from ..candidate_table import Parents, neighbours
 from ..constrained import answer, conflict
 from ..constraints import Condition, ForbiddenAdjacency
 from ..problem import Problem
 from ..result import ROUNDING, Result, Status
 from ..select import solve
 from ..strategy import COMPONENT_SOLVERS
-from .neighbours import neighbours
 from .partition import Partition
-from .subproblems import Case, FoundNetwork, Parents
+from .subproblems import Case, FoundNetwork
 
 
 class ScoredNetwork(NamedTuple):

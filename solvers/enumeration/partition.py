@@ -23,22 +23,29 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.control import Event, SearchControl
 
-from ..candidate_table import CandidateTable, Point, Pricing, arc_price
+from ..candidate_table import (
+    CandidateTable,
+    Parents,
+    Point,
+    Pricing,
+    arc_price,
+    neighbours,
+    repaired,
+    total,
+)
+from ..component_solver import LEAST
 from ..constraints import ArcTotal, Clause, Constraint
 from ..implied_arcs import with_implied_arcs
 from ..lp.multipliers import Multipliers
 from ..lp.root import cluster_multipliers
 from ..parameters import DEFAULTS
 from ..problem import Problem
-from ..progress import LEAST
 from ..result import TOLERANCE, Result, Status
-from .neighbours import neighbours, repaired, total
 from .subproblems import (
     NOTHING,
     Case,
     FoundNetwork,
     Node,
-    Parents,
     between,
     parted,
     restrictions,

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..candidate_table import CandidateTable
+from ..candidate_table import CandidateTable, Parents
 from ..constraints import Clause, Condition, Constraint, ForbiddenAdjacency, RequiredAdjacency
 
-Parents = tuple[tuple[int, ...], ...]
 Case = Condition | ForbiddenAdjacency
 """What one branch demands; the branches after it demand the opposite."""
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..component_solver import ComponentControl, Outcome, Selection
 from ..components import Component
-from ..ordering.solver import OrderSearch
-from ..primal_heuristic import search_budget
+from ..ordering.solver import OrderSearch, search_budget
 from .root import Root, solve_root
 
 
@@ -28,6 +27,8 @@ def solve_component(
     root = relax(component, incumbent, control)
     if not (control.is_proven or control.is_over):
         climb_from(root, component, control)
+    if control.options.explain and not (control.is_proven or control.is_over):
+        control.note("the linear relaxation leaves a gap, which another solver may close")
     return control.outcome(proven=control.is_proven, nodes=1)
 
 

@@ -11,10 +11,10 @@ from exactlearn.solvers.component_solver import (
     ComponentControl,
     ComponentSolver,
     Outcome,
+    Progress,
     Selection,
 )
 from exactlearn.solvers.components import Component, split
-from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.strategy import COMPONENT_SOLVERS, solve_component
 from tests.brute_force import best_selection, is_acyclic
 from tests.interrupts import press_ctrl_c
@@ -138,3 +138,11 @@ def test_a_solver_from_outside_is_one_entry() -> None:
 def test_an_unknown_solver_is_refused() -> None:
     with pytest.raises(OptionError, match="there is no solver 'mine'"):
         solve(random_problem(np.random.default_rng(6), 5), solver="mine")
+
+
+def test_the_relaxation_alone_says_that_it_leaves_a_gap() -> None:
+    ring = [{(): -1.0, ((v + 1) % 3,): 0.0, ((v + 2) % 3,): 0.0} for v in range(3)]
+    problem = Problem.from_candidates(["a", "b", "c"], ring)
+    found = solve(problem, solver="root")
+    assert found.score == -1.0
+    assert found.status == "optimal" or "leaves a gap" in found.message

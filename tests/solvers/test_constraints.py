@@ -11,7 +11,7 @@ from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.d_separation import active_trail
 from exactlearn.solvers import Problem, solve
 from exactlearn.solvers import constrained as constrained_module
-from exactlearn.solvers.candidate_table import CandidateTable
+from exactlearn.solvers.candidate_table import CandidateTable, neighbours, repaired, total
 from exactlearn.solvers.constrained import is_satisfiable
 from exactlearn.solvers.constraints import (
     ArcTotal,
@@ -26,7 +26,6 @@ from exactlearn.solvers.constraints import (
     Tiers,
     minimal_conflict,
 )
-from exactlearn.solvers.enumeration.neighbours import neighbours, repaired, total
 from exactlearn.solvers.implied_arcs import simple_network, with_implied_arcs
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.select import SOLVERS

@@ -6,14 +6,14 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import TooLargeError
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers.component_solver import SolverOptions
+from exactlearn.solvers.component_solver import Progress, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.lp.root import solve_root
@@ -37,7 +37,6 @@ from exactlearn.solvers.order_graph.patterns import (
 from exactlearn.solvers.order_graph.rows import Numbered, price
 from exactlearn.solvers.order_graph.solver import solve_component
 from exactlearn.solvers.parameters import OrderGraphParameters
-from exactlearn.solvers.progress import Progress
 from tests.brute_force import best_selection, is_acyclic
 from tests.solvers.one_component import solved as solved_by
 
@@ -249,6 +248,7 @@ def test_groups_keep_together_what_rows_tie():
     assert sorted(group.tolist()) == [0, 0, 1, 1, 2, 2]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 255), min_size=8, max_size=8))
 def test_the_smallest_source_is_strong_and_nothing_enters_it(rows):
     reach = np.array([row | 1 << v for v, row in enumerate(rows)], np.uint64)

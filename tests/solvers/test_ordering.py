@@ -12,7 +12,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.graphs.dag import topological_order
 from exactlearn.solvers import Problem, solve
-from exactlearn.solvers.component_solver import SolverOptions
+from exactlearn.solvers.component_solver import Progress, SolverOptions
 from exactlearn.solvers.components import Component, split
 from exactlearn.solvers.ordering import iterated_local_search as local_search
 from exactlearn.solvers.ordering.climb import climb, empty_queue, order_anew, push_all
@@ -42,7 +42,6 @@ from exactlearn.solvers.ordering.moves import (
 )
 from exactlearn.solvers.ordering.solver import OrderSearch, solve_component
 from exactlearn.solvers.parameters import OrderingParameters
-from exactlearn.solvers.progress import Progress
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 from tests.solvers.one_component import solved

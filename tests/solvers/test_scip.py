@@ -8,12 +8,11 @@ import pytest
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.solvers import Problem, dynamic
-from exactlearn.solvers.component_solver import ComponentControl, SolverOptions
+from exactlearn.solvers.component_solver import ComponentControl, Progress, SolverOptions
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
 from exactlearn.solvers.parameters import BranchingParameters
-from exactlearn.solvers.progress import Progress
 from exactlearn.solvers.scip.branching import ArcBranching
 from exactlearn.solvers.scip.separation import ClusterPool
 from exactlearn.solvers.scip.solver import Master, solve_component
