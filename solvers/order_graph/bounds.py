@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 from .patterns import (
     Patterns,
@@ -96,7 +96,7 @@ def scratch_for(graph: OrderGraph) -> Scratch:
     )
 
 
-@kernel
+@in_place_kernel
 def propagate(
     graph: OrderGraph,
     patterns: Patterns,
@@ -144,7 +144,7 @@ def propagate(
             mark_full_rows(graph, scratch, placed, at_once)
 
 
-@kernel
+@in_place_kernel
 def quick_bound(
     graph: OrderGraph,
     patterns: Patterns,
@@ -200,7 +200,7 @@ def quick_bound(
             placed |= ONE << np.uint64(v)
 
 
-@kernel
+@in_place_kernel
 def mark_full_rows(graph: OrderGraph, scratch: Scratch, placed: np.uint64, rest: np.uint64) -> None:
     """Note for the remaining variables which of their own rows have k members placed."""
     while rest:
@@ -217,7 +217,7 @@ def mark_full_rows(graph: OrderGraph, scratch: Scratch, placed: np.uint64, rest:
             scratch.full[v, word] = bits
 
 
-@kernel
+@in_place_kernel
 def candidate_cost(graph: OrderGraph, scratch: Scratch, v: int, c: int, enough: float) -> float:
     """Return what a candidate costs, or something that is at least ``enough``."""
     cost: float = graph.reduced[c]
@@ -230,7 +230,7 @@ def candidate_cost(graph: OrderGraph, scratch: Scratch, v: int, c: int, enough: 
     return cost
 
 
-@kernel
+@in_place_kernel
 def lowest_costs(
     graph: OrderGraph, scratch: Scratch, rest: np.uint64, cost: float, threshold: float
 ) -> float:
@@ -249,7 +249,7 @@ def lowest_costs(
     return bound
 
 
-@kernel
+@in_place_kernel
 def list_candidates(graph: OrderGraph, scratch: Scratch, rest: np.uint64, slack: float) -> None:
     """List the candidates that cost less than the slack beyond their variable's least cost."""
     count = 0
@@ -269,7 +269,7 @@ def list_candidates(graph: OrderGraph, scratch: Scratch, rest: np.uint64, slack:
         scratch.end[v] = count
 
 
-@kernel
+@in_place_kernel
 def ascend(
     graph: OrderGraph,
     scratch: Scratch,
@@ -292,7 +292,7 @@ def ascend(
     return bound
 
 
-@kernel
+@in_place_kernel
 def stuck_variables(graph: OrderGraph, scratch: Scratch, rest: np.uint64) -> np.uint64:
     """Return the variables that cannot be ordered with candidates of least cost."""
     stuck, moved = rest, True
@@ -314,7 +314,7 @@ def stuck_variables(graph: OrderGraph, scratch: Scratch, rest: np.uint64) -> np.
     return stuck
 
 
-@kernel
+@in_place_kernel
 def violated_cluster(graph: OrderGraph, scratch: Scratch, stuck: np.uint64) -> np.uint64:
     """Return a small cluster whose members' cheapest candidates all have parents in it."""
     left = stuck
@@ -330,7 +330,7 @@ def violated_cluster(graph: OrderGraph, scratch: Scratch, stuck: np.uint64) -> n
     return smallest_source(stuck, scratch.reach)
 
 
-@kernel
+@in_place_kernel
 def cheapest_way_out(graph: OrderGraph, scratch: Scratch, cluster: np.uint64) -> float:
     """Return the least cost, beyond its variable's, of a member without parents in the cluster."""
     step, left = np.inf, cluster
@@ -343,7 +343,7 @@ def cheapest_way_out(graph: OrderGraph, scratch: Scratch, cluster: np.uint64) ->
     return step
 
 
-@kernel
+@in_place_kernel
 def pay_ways_out(graph: OrderGraph, scratch: Scratch, cluster: np.uint64, step: float) -> None:
     """Lower the costs of members' candidates without parents in the cluster."""
     left = cluster
@@ -355,7 +355,7 @@ def pay_ways_out(graph: OrderGraph, scratch: Scratch, cluster: np.uint64, step: 
                 scratch.costs[at] -= step
 
 
-@kernel
+@in_place_kernel
 def draw_arcs(
     graph: OrderGraph, scratch: Scratch, placed: np.uint64, rest: np.uint64, slack: float
 ) -> tuple[np.uint64, bool]:
@@ -392,7 +392,7 @@ def draw_arcs(
     return at_once, True
 
 
-@kernel
+@in_place_kernel
 def smallest_source(members: np.uint64, reach: NDArray[np.uint64]) -> np.uint64:
     """Close a digraph, given by each member's parents and itself, and return its smallest source.
 

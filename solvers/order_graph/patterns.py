@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from ..components import undominated
 from ..lp.multipliers import Multipliers
@@ -187,7 +187,7 @@ def _fill(
     shift_back(table, least[shift : shift + size], shift, within.members, counts, values)
 
 
-@kernel
+@in_place_kernel
 def fill_patterns(
     graph: OrderGraph, table: NDArray[np.float64], shift: int, start: int, stop: int
 ) -> None:
@@ -216,7 +216,7 @@ def fill_patterns(
         table[subset] = best
 
 
-@kernel
+@in_place_kernel
 def cheapest_without(
     graph: OrderGraph, v: int, absent: np.uint64, placed: np.uint64, enough: float
 ) -> float:
@@ -233,7 +233,7 @@ def cheapest_without(
     return least
 
 
-@kernel
+@in_place_kernel
 def charged(graph: OrderGraph, v: int, c: int, placed: np.uint64, enough: float) -> float:
     """Return what a candidate costs after some variables, or something that is ``enough``."""
     cost: float = graph.reduced[c]
@@ -281,7 +281,7 @@ def useful_candidates(
     return useful
 
 
-@kernel
+@in_place_kernel
 def pass_through(
     graph: OrderGraph,
     table: NDArray[np.float64],
@@ -334,7 +334,7 @@ def pass_through(
                     forward[reached] = min(forward[reached], total + cost)
 
 
-@kernel
+@in_place_kernel
 def shift_back(
     table: NDArray[np.float64],
     least: NDArray[np.float64],
@@ -356,7 +356,7 @@ def shift_back(
         table[subset] = max(0.0, table[subset] - paid)
 
 
-@kernel
+@in_place_kernel
 def estimate(patterns: Patterns, rest: np.uint64) -> float:
     """Return the least cost of placing the variables that are left."""
     total = 0.0
@@ -365,7 +365,7 @@ def estimate(patterns: Patterns, rest: np.uint64) -> float:
     return total
 
 
-@kernel
+@in_place_kernel
 def estimate_group(patterns: Patterns, k: int, rest: np.uint64) -> float:
     """Return the least cost of placing those of one group that are left."""
     subset = (rest & group_bits(patterns, k)) >> np.uint64(patterns.shifts[k])
@@ -373,7 +373,7 @@ def estimate_group(patterns: Patterns, k: int, rest: np.uint64) -> float:
     return value
 
 
-@kernel
+@in_place_kernel
 def group_bits(patterns: Patterns, k: int) -> np.uint64:
     """Return the variables of one group."""
     width = np.uint64(patterns.shifts[k + 1] - patterns.shifts[k])

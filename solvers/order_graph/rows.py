@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from ..components import Component
 from ..lp.multipliers import Multipliers, rewards
@@ -175,7 +175,7 @@ class Numbered:
         )
 
 
-@kernel
+@in_place_kernel
 def size_of(bits: np.uint64) -> int:
     """Return the number of members of a bit set; compiled to one machine instruction."""
     x = bits
@@ -185,7 +185,7 @@ def size_of(bits: np.uint64) -> int:
     return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@kernel
+@in_place_kernel
 def lowest(bits: np.uint64) -> int:
     """Return the smallest member of a bit set that is not empty."""
     return size_of((bits & (~bits + np.uint64(1))) - np.uint64(1))

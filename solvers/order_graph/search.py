@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 
 from .bounds import COMPLETE, OPEN, Scratch, propagate, quick_bound
 from .patterns import Patterns, charged, estimate
@@ -118,7 +118,7 @@ def _resized(array: NDArray, capacity: int) -> NDArray:  # type: ignore[type-arg
     return larger
 
 
-@kernel
+@in_place_kernel
 def expand(
     graph: OrderGraph, patterns: Patterns, scratch: Scratch, table: Table, ascents: int, work: int
 ) -> int:
@@ -155,7 +155,7 @@ def expand(
             add_followers(graph, patterns, scratch, table, state, placed, cost, coming)
 
 
-@kernel
+@in_place_kernel
 def add_followers(
     graph: OrderGraph,
     patterns: Patterns,
@@ -178,7 +178,7 @@ def add_followers(
                 enter(table, follower, reached, state)
 
 
-@kernel
+@in_place_kernel
 def enter(table: Table, placed: np.uint64, cost: float, before: int) -> None:
     """Enter a state, or the cheaper path to it."""
     mask = np.uint64(len(table.slots) - 1)
@@ -202,7 +202,7 @@ def enter(table: Table, placed: np.uint64, cost: float, before: int) -> None:
     table.heads[size] = count
 
 
-@kernel
+@in_place_kernel
 def fill_slots(slots: NDArray[np.int32], placed: NDArray[np.uint64], count: int) -> None:
     """Enter the states into an empty hash table."""
     mask = np.uint64(len(slots) - 1)
@@ -213,7 +213,7 @@ def fill_slots(slots: NDArray[np.int32], placed: NDArray[np.uint64], count: int)
         slots[slot] = state
 
 
-@kernel
+@in_place_kernel
 def mixed(bits: np.uint64) -> np.uint64:
     """Spread a set over all bits (the finaliser of SplitMix64, Steele et al. 2014)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

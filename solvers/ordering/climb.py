@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from .decoding import Lists, first_before, score_of
 from .moves import (
@@ -40,7 +40,7 @@ def empty_queue(lists: Lists) -> Queue:
     return Queue(np.empty(size, np.int64), np.zeros(size, np.bool_), np.zeros(2, np.int64))
 
 
-@kernel
+@in_place_kernel
 def push(queue: Queue, node: int) -> None:
     """Let a node wait unless it does."""
     if not queue.waits[node]:
@@ -49,7 +49,7 @@ def push(queue: Queue, node: int) -> None:
         queue.head_length[1] += 1
 
 
-@kernel
+@in_place_kernel
 def pop(queue: Queue) -> int:
     """Take the node that waited longest."""
     head = queue.head_length[0]
@@ -60,14 +60,14 @@ def pop(queue: Queue) -> int:
     return int(node)
 
 
-@kernel
+@in_place_kernel
 def push_node(lists: Lists, queue: Queue, node: int) -> None:
     """Let a variable wait, or the choice of a literal."""
     n = len(lists.first) - 1
     push(queue, node if node < n else n + lists.choice[node - n])
 
 
-@kernel
+@in_place_kernel
 def push_changed(lists: Lists, state: State, queue: Queue, v: int, old: int) -> None:
     """Let those wait who may win by a variable's change of candidates.
 
@@ -87,7 +87,7 @@ def push_changed(lists: Lists, state: State, queue: Queue, v: int, old: int) -> 
                 push_node(lists, queue, lists.needs[at])
 
 
-@kernel
+@in_place_kernel
 def push_moved(lists: Lists, state: State, queue: Queue, v: int, here: int) -> None:
     """Let those wait who may win by a variable's move away from a place."""
     there = state.position[v]
@@ -108,7 +108,7 @@ def push_moved(lists: Lists, state: State, queue: Queue, v: int, here: int) -> N
                 _push_only_missing(lists, state, queue, c, state.position[u])
 
 
-@kernel
+@in_place_kernel
 def _push_only_missing(lists: Lists, state: State, queue: Queue, c: int, place: int) -> None:
     """Let a node wait without which a candidate could be chosen."""
     only = -1
@@ -121,7 +121,7 @@ def _push_only_missing(lists: Lists, state: State, queue: Queue, c: int, place: 
         push_node(lists, queue, only)
 
 
-@kernel
+@in_place_kernel
 def force(
     lists: Lists, state: State, queue: Queue, v: int, place: int, work: NDArray[np.int64]
 ) -> None:
@@ -137,7 +137,7 @@ def force(
     push_moved(lists, state, queue, v, here)
 
 
-@kernel
+@in_place_kernel
 def choose_and_push(
     lists: Lists, state: State, queue: Queue, v: int, work: NDArray[np.int64]
 ) -> None:
@@ -157,7 +157,7 @@ def push_all(queue: Queue, rng: np.random.Generator) -> None:
         push(queue, nodes[i])
 
 
-@kernel
+@in_place_kernel
 def climb(
     lists: Lists,
     state: State,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from ..components import Component
 
@@ -102,13 +102,13 @@ def list_candidates(component: Component) -> Lists:
     )
 
 
-@kernel
+@in_place_kernel
 def score_of(scores: NDArray[np.float64], candidate: int) -> float:
     """Return a candidate's score, or that of a missing one."""
     return scores[candidate] if candidate >= 0 else MISSING
 
 
-@kernel
+@in_place_kernel
 def latest_need(
     need_first: NDArray[np.int64],
     needs: NDArray[np.int64],
@@ -128,7 +128,7 @@ def latest_need(
     return latest
 
 
-@kernel
+@in_place_kernel
 def first_before(
     need_first: NDArray[np.int64],
     needs: NDArray[np.int64],
@@ -166,7 +166,7 @@ def positions_along(
     return position
 
 
-@kernel
+@in_place_kernel
 def choose_along(
     lists: Lists,
     position: NDArray[np.int64],
@@ -181,7 +181,7 @@ def choose_along(
         )
 
 
-@kernel
+@in_place_kernel
 def total_of(scores: NDArray[np.float64], chosen: NDArray[np.int64]) -> float:
     """Return the score of a selection."""
     total = 0.0
@@ -226,7 +226,7 @@ def place_by_weight(
     return order
 
 
-@kernel
+@in_place_kernel
 def _grant(
     lists: Lists,
     node: int,
@@ -246,7 +246,7 @@ def _grant(
                 best[v] = c if best[v] < 0 else min(best[v], c)
 
 
-@kernel
+@in_place_kernel
 def _comes_before(
     v: int,
     other: int,

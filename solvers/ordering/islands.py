@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
 from ..components import Component
 from ..parameters import OrderingParameters
@@ -197,13 +197,13 @@ def parts_of_difference(
     return part
 
 
-@kernel
+@in_place_kernel
 def _join(part: NDArray[np.int64], u: int, v: int) -> None:
     u, v = _root(part, u), _root(part, v)
     part[max(u, v)] = min(u, v)
 
 
-@kernel
+@in_place_kernel
 def _root(part: NDArray[np.int64], v: int) -> int:
     while part[v] != v:
         part[v] = part[part[v]]
@@ -211,7 +211,7 @@ def _root(part: NDArray[np.int64], v: int) -> int:
     return v
 
 
-@kernel
+@in_place_kernel
 def reads_truth(lists: Lists, state: State, candidate: int) -> bool:
     """Return whether all literals that a candidate reads are true."""
     if candidate >= 0:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
 from ..parameters import DEFAULTS, OrderingParameters
 from .climb import Queue, choose_and_push, climb, empty_queue, force, order_anew, push_all
@@ -154,7 +154,7 @@ def continue_search(
             perturb(lists, state, search.queue, large, rng, work)
 
 
-@kernel
+@in_place_kernel
 def _accept(
     search: SearchState, total: float, temperature: float, rng: np.random.Generator
 ) -> None:
@@ -179,7 +179,7 @@ def copy_of(state: State) -> State:
     )
 
 
-@kernel
+@in_place_kernel
 def take_over(target: State, source: State) -> None:
     """Copy a state into another."""
     overwrite(target.order, source.order)
@@ -216,7 +216,7 @@ def perturb(
         v = relative(lists, v, rng)
 
 
-@kernel
+@in_place_kernel
 def relative(lists: Lists, v: int, rng: np.random.Generator) -> int:
     """Return a random variable that may be a parent or a child of one, or itself."""
     begin, end = lists.source_first[v], lists.source_first[v + 1]
@@ -305,7 +305,7 @@ def _around(
     return ball[:count]
 
 
-@kernel
+@in_place_kernel
 def _grant_better(
     lists: Lists,
     state: State,
@@ -331,7 +331,7 @@ def _grant_better(
             force(lists, state, queue, int(node), state.position[v], work)
 
 
-@kernel
+@in_place_kernel
 def _perturb_choice(
     lists: Lists, state: State, queue: Queue, rng: np.random.Generator, work: NDArray[np.int64]
 ) -> None:

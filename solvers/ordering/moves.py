@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from .decoding import FALSE, LEAST, ROUNDING, TRUE, Lists, first_before, latest_need, score_of
 
@@ -57,7 +57,7 @@ def empty_plan(lists: Lists) -> Plan:
     )
 
 
-@kernel
+@in_place_kernel
 def insert_best(
     lists: Lists, state: State, v: int, earlier: Plan, later: Plan, work: NDArray[np.int64]
 ) -> tuple[int, int]:
@@ -80,7 +80,7 @@ def insert_best(
     return -1, passed
 
 
-@kernel
+@in_place_kernel
 def best_earlier(
     lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int64]
 ) -> tuple[float, int, int, int]:
@@ -121,7 +121,7 @@ def best_earlier(
     return best, place, best_own, passed
 
 
-@kernel
+@in_place_kernel
 def best_later(
     lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int64]
 ) -> tuple[float, int, int, int]:
@@ -163,7 +163,7 @@ def best_later(
     return best, place, best_own, passed
 
 
-@kernel
+@in_place_kernel
 def _steps(lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int64]) -> int:
     """Collect the better candidates of a variable that fewer moves buy; return how many."""
     need_first, needs, position = lists.need_first, lists.needs, state.position
@@ -179,7 +179,7 @@ def _steps(lists: Lists, state: State, v: int, plan: Plan, work: NDArray[np.int6
     return steps
 
 
-@kernel
+@in_place_kernel
 def first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) -> int:
     """Return the best candidate of an arc that beats its child's and can be chosen, or -1."""
     need_first, needs, position = lists.need_first, lists.needs, state.position
@@ -195,7 +195,7 @@ def first_of_arc(lists: Lists, state: State, arc: int, work: NDArray[np.int64]) 
     return -1
 
 
-@kernel
+@in_place_kernel
 def needs_node(
     need_first: NDArray[np.int64], needs: NDArray[np.int64], candidate: int, node: int
 ) -> bool:
@@ -207,7 +207,7 @@ def needs_node(
     return False
 
 
-@kernel
+@in_place_kernel
 def _insert(plan: Plan, count: int, place: int, child: int, candidate: int, gain: float) -> None:
     """Insert a relative into the plan, by increasing place."""
     k = count
@@ -218,7 +218,7 @@ def _insert(plan: Plan, count: int, place: int, child: int, candidate: int, gain
     plan.place[k], plan.child[k], plan.candidate[k], plan.gain[k] = place, child, candidate, gain
 
 
-@kernel
+@in_place_kernel
 def _apply(state: State, v: int, place: int, own: int, plan: Plan, passed: int) -> None:
     """Move a variable; the plan keeps what those it passed had chosen before."""
     chosen = state.chosen
@@ -229,7 +229,7 @@ def _apply(state: State, v: int, place: int, own: int, plan: Plan, passed: int) 
     move(state, v, place)
 
 
-@kernel
+@in_place_kernel
 def move(state: State, v: int, place: int) -> None:
     """Take a variable out of the order and insert it at a place, in place."""
     order, position = state.order, state.position
@@ -242,7 +242,7 @@ def move(state: State, v: int, place: int) -> None:
     position[v] = place
 
 
-@kernel
+@in_place_kernel
 def choose_again(lists: Lists, state: State, v: int, work: NDArray[np.int64]) -> None:
     """Choose a variable's best candidate for the positions, in place."""
     begin, end = lists.first[v], lists.first[v + 1]
@@ -251,7 +251,7 @@ def choose_again(lists: Lists, state: State, v: int, work: NDArray[np.int64]) ->
     )
 
 
-@kernel
+@in_place_kernel
 def change_choice(
     lists: Lists, state: State, choice: int, plan: Plan, work: NDArray[np.int64]
 ) -> int:
@@ -278,7 +278,7 @@ def change_choice(
     return affected
 
 
-@kernel
+@in_place_kernel
 def flip(lists: Lists, state: State, choice: int, value: int) -> None:
     """Let one choice take a value: its literals change, no candidate does."""
     start = len(state.order) + lists.option_first[choice]
@@ -287,7 +287,7 @@ def flip(lists: Lists, state: State, choice: int, value: int) -> None:
     state.values[choice] = value
 
 
-@kernel
+@in_place_kernel
 def _readers(
     lists: Lists, state: State, choice: int, old: int, plan: Plan, work: NDArray[np.int64]
 ) -> tuple[float, int]:
