@@ -193,7 +193,7 @@ class Dataset:
     @cached_property
     def missing_cells(self) -> NDArray[np.int64]:
         """The missing cells as (row, variable), in row-major order, shape (cells, 2)."""
-        return np.argwhere(self.codes == MISSING).astype(np.int64)
+        return np.argwhere(self.codes == MISSING).astype(np.int64, order="C")
 
     @property
     def is_complete(self) -> bool:

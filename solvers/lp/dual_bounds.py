@@ -65,7 +65,9 @@ def ascend(
     costs = np.empty(len(scores))
     limit = 0.0
     for v in range(n):
-        best = scores[first[v] : first[v + 1]].max()
+        best = -np.inf
+        for c in range(first[v], first[v + 1]):
+            best = max(best, scores[c])
         for c in range(first[v], first[v + 1]):
             costs[c] = best - scores[c]
             if member_first[c + 1] == member_first[c]:
@@ -108,15 +110,14 @@ def raise_multiplier(
 
     The reduced costs of the candidates that satisfy the cluster fall by it, in place.
     """
-    variables = np.flatnonzero(cluster)
     width = 0
-    for v in variables:
-        width += first[v + 1] - first[v]
+    for v in range(len(cluster)):
+        width += first[v + 1] - first[v] if cluster[v] else 0
     leaving = np.empty(width, np.int64)
     n_leaving = 0
     step = np.inf
-    for v in variables:
-        for c in range(first[v], first[v + 1]):
+    for v in range(len(cluster)):
+        for c in range(first[v], first[v + 1] if cluster[v] else first[v]):
             leaves = True
             for at in range(member_first[c], member_first[c + 1]):
                 if cluster[members[at]]:
