@@ -20,6 +20,7 @@ from pyscipopt import Heur, Model, Variable, quicksum
 from pyscipopt.scip import PY_SCIP_HEURTIMING as TIMING
 from pyscipopt.scip import PY_SCIP_PARAMSETTING as SETTING
 from pyscipopt.scip import PY_SCIP_RESULT as RESULT
+from pyscipopt.scip import PY_SCIP_STAGE as STAGE
 
 from exactlearn.errors import SolverError
 
@@ -127,18 +128,16 @@ class Master:
 
     def guarded(self, callback: Callable[[], T], otherwise: T) -> T:
         """Run a callback's body; keep what it raises for after SCIP has stopped."""
-        if self.failure is not None:
-            return otherwise
-        try:
-            self.listen()
-            if not self.control.goes_on():
-                self.model.interruptSolve()
-                return otherwise
-            return callback()
-        except BaseException as failure:
-            self.failure = failure
+        if self.failure is None:
+            try:
+                self.listen()
+                if self.control.goes_on():
+                    return callback()
+            except BaseException as failure:
+                self.failure = failure
+        if self.model.getStage() != STAGE.INITSOLVE:  # where it may not; callbacks follow
             self.model.interruptSolve()
-            return otherwise
+        return otherwise
 
     def listen(self) -> None:
         """Take over SCIP's bound and, if it found one by itself, its better selection."""
