@@ -233,6 +233,7 @@ def _circuits_through(
     n_reached = 1
     distance[source] = 0.0
     while True:
+        # settle the nearest variable reached
         tail = -1
         for k in range(n_reached):
             v = reached[k]
@@ -241,6 +242,7 @@ def _circuits_through(
         if tail < 0:
             return n_found
         done[tail] = True
+        # close a circuit at the source, or reach further variables
         for k in range(n_heads[tail]):
             head = heads[tail, k]
             to = distance[tail] + length[tail, head]

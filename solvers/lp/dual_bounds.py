@@ -64,6 +64,7 @@ def ascend(
     count = 0
     costs = np.empty(len(scores))
     limit = 0.0
+    # reduced costs without multipliers; the limit begins where all can be parentless
     for v in range(n):
         best = -np.inf
         for c in range(first[v], first[v + 1]):
@@ -75,6 +76,7 @@ def ascend(
     least = limit * finest
     turn = 0
     while limit > least and work > 0:
+        # clusters that no candidate below the limit lets a member leave
         listed = np.flatnonzero(costs <= limit)
         starts, parents = members_of(listed, member_first, members)
         order = (np.arange(n) + turn) % n
@@ -84,6 +86,7 @@ def ascend(
         if not len(found):
             limit = 0.5 * limit
             continue
+        # raise their multipliers, in room that doubles
         for cluster in found:
             step = raise_multiplier(first, member_first, members, cluster, costs)
             if step == np.inf:
@@ -211,6 +214,7 @@ def _polyak(
     adjusted, excess = np.empty(len(scores)), np.empty(n_clusters)
     left, begin = np.arange(len(scores)), first.copy()  # candidates, those of a child together
     for _ in range(steps):
+        # the bound, and its subgradient: how far each cluster is from being satisfied
         bound, norm = 0.0, 0.0
         for k in range(n_clusters):
             bound -= counts[k] * values[k]
@@ -228,6 +232,7 @@ def _polyak(
             bound += top
             for m in range(starts[pick], starts[pick + 1]):
                 excess[meets[m]] += 1.0
+        # keep the best multipliers; drop candidates that no selection above the target has
         if bound < lowest:
             lowest = bound
             best[:] = values
@@ -238,6 +243,7 @@ def _polyak(
                 norm += excess[k] ** 2
         if lowest <= enough or norm == 0.0:
             break
+        # step against the subgradient
         length = (bound - enough + overshoot) / norm
         for k in range(n_clusters):
             values[k] = max(0.0, values[k] - length * excess[k])

@@ -327,12 +327,14 @@ def _sums(
             left = many[0] = inside[child[c], b]
             if left == 0:
                 continue
+            # many[j]: clusters that hold the child and j of the parents
             for j in range(1, highest[b] + 1):
                 many[j] = 0
             for at in range(member_first[c], member_first[c + 1]):
                 held = inside[members[at], b]
                 for j in range(highest[b], 0, -1):
                     many[j] |= many[j - 1] & held
+            # left: clusters with fewer parents than their count
             for j in range(lowest[b], highest[b] + 1):
                 left &= ~(many[j] & of_count[j, b])
             total[c] += sums[b, left]

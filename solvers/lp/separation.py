@@ -255,6 +255,7 @@ def _walk(
     inside = np.zeros(len(x), np.int64)
     own = np.zeros(n)
     current = np.zeros(n, np.bool_)
+    # the violation of the cluster to begin with
     for v in range(n):
         if cluster[v]:
             _flip(child, x, member_first, members, current, inside, own, v, count)
@@ -268,6 +269,7 @@ def _walk(
     while since < patience:
         step += 1
         gain = _gains(child, x, member_first, members, current, inside, own, count)
+        # the best move that does not undo a recent one, unless it leads to the best cluster
         pick = -1
         for v in range(n):
             if not whole[v] or v == kept or (current[v] and size == 1):
@@ -280,6 +282,7 @@ def _walk(
                 pick = v
         if pick < 0:
             break
+        # move, and keep the best cluster met
         now += gain[pick]
         size += -1 if current[pick] else 1
         _flip(child, x, member_first, members, current, inside, own, pick, count)

@@ -118,6 +118,7 @@ def propagate(
     n = len(graph.first) - 1
     everything = ~NOTHING >> np.uint64(64 - n)
     while True:
+        # prune by the patterns, then by the state's own dual ascent
         rest = everything & ~placed
         if rest == NOTHING:
             return COMPLETE if cost < threshold else PRUNED, placed, cost, NOTHING, cost
@@ -131,6 +132,7 @@ def propagate(
             bound = ascend(graph, scratch, rest, bound, threshold, ascents)
         if bound >= threshold:
             return PRUNED, placed, cost, NOTHING, bound
+        # narrow what comes next; place the variables without better candidates, begin again
         at_once, feasible = draw_arcs(graph, scratch, placed, rest, threshold - bound)
         if not feasible:
             return PRUNED, placed, cost, NOTHING, threshold
@@ -161,12 +163,14 @@ def quick_bound(
     n = len(graph.first) - 1
     everything = ~NOTHING >> np.uint64(64 - n)
     while True:
+        # prune by the patterns
         rest = everything & ~placed
         bound = cost + estimate(patterns, rest)
         if bound >= threshold:
             return PRUNED, placed, cost, NOTHING, bound
         if rest == NOTHING:
             return COMPLETE, placed, cost, NOTHING, bound
+        # find each variable's best candidate, and the parents of better ones outside of S
         at_once = NOTHING
         for k in range(len(patterns.starts)):
             part = rest & group_bits(patterns, k)
@@ -191,6 +195,7 @@ def quick_bound(
                     if best < 0:
                         return PRUNED, placed, cost, NOTHING, threshold
                     at_once |= bit
+        # place the variables without better candidates, and begin again
         if at_once == NOTHING:
             return OPEN, placed, cost, smallest_source(rest, scratch.reach), bound
         while at_once:
@@ -371,12 +376,14 @@ def draw_arcs(
         v = lowest(left)
         bit = ONE << np.uint64(v)
         left ^= bit
+        # the best candidate inside S, if it is not excluded
         best, best_loss = -1, np.inf
         for at in range(scratch.begin[v], scratch.end[v]):
             c = scratch.rows[at]
             if graph.parents[c] & ~placed == NOTHING and graph.losses[c] < best_loss:
                 best_loss = graph.losses[c]
                 best = c if scratch.costs[at] - scratch.low[v] < slack else -1
+        # the parents outside of S of better candidates
         reach, better = bit, False
         for at in range(scratch.begin[v], scratch.end[v]):
             c = scratch.rows[at]

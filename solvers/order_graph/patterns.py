@@ -320,6 +320,7 @@ def pass_through(
             left &= left - ONE
             reached = subset | (1 << (v - shift))
             most = limit - forward[subset] - table[whole ^ reached]
+            # its candidates with their parents placed or outside of the group
             for c in range(graph.first[v], graph.first[v + 1]):
                 if graph.reduced[c] >= most:
                     break

@@ -128,6 +128,7 @@ def expand(
     while True:
         if at[COUNT] + n > len(table.placed):
             return FULL
+        # take the next state, layer after layer
         while at[NEXT] == FREE and at[LAYER] < n:
             at[LAYER] += 1
             at[NEXT] = table.heads[at[LAYER]]
@@ -139,6 +140,7 @@ def expand(
         state = at[NEXT]
         at[NEXT] = table.following[state]
         at[EXPANDED] += 1
+        # bound it, and place what can be placed at once
         placed, cost, threshold = table.placed[state], table.cost[state], table.costs[0]
         if ascents > 0:
             became, placed, cost, coming, _ = propagate(
@@ -148,6 +150,7 @@ def expand(
             became, placed, cost, coming, _ = quick_bound(
                 graph, patterns, scratch, placed, cost, threshold
             )
+        # keep a cheaper path, or add the states that follow
         if became == COMPLETE and cost < table.costs[1]:
             table.costs[1] = cost
             at[LAST] = state

@@ -200,6 +200,7 @@ def order_anew(
     n = len(state.order)
     need_first, needs, chosen = lists.need_first, lists.needs, state.chosen
     child_first, wanting = np.zeros(n + 2, np.int64), np.zeros(n, np.int64)
+    # count each variable's parents and children in the selection
     for v in range(n):
         if chosen[v] >= 0:
             for at in range(need_first[chosen[v]], need_first[chosen[v] + 1]):
@@ -209,6 +210,7 @@ def order_anew(
     for v in range(2, n + 2):
         child_first[v] += child_first[v - 1]
     children = np.empty(child_first[n + 1], np.int64)
+    # list the children, and the variables without parents
     ready, n_ready = np.empty(n, np.int64), 0
     for v in range(n):
         if wanting[v] == 0:
@@ -219,6 +221,7 @@ def order_anew(
             if needs[at] < n:
                 children[child_first[needs[at] + 1]] = v
                 child_first[needs[at] + 1] += 1
+    # place one that is ready at random, which may make its children ready
     for place in range(n):
         if n_ready == 0:
             return False
@@ -232,6 +235,7 @@ def order_anew(
             if wanting[children[at]] == 0:
                 ready[n_ready] = children[at]
                 n_ready += 1
+    # take better candidates that the order allows
     for v in range(n):
         end = chosen[v] if chosen[v] >= 0 else lists.first[v + 1]
         better = first_before(

@@ -206,6 +206,7 @@ def place_by_weight(
     placed = np.zeros(n, np.bool_)
     missing, best = np.ones(n), np.full(n, -1, np.int64)
     wanting = np.empty(len(scores), np.int64)
+    # count what each candidate still needs; grant the literals that are true
     for v in range(n):
         for c in range(first[v], first[v + 1]):
             wanting[c] = lists.need_first[c + 1] - lists.need_first[c]
@@ -215,6 +216,7 @@ def place_by_weight(
     for choice in range(len(values)):
         literal = n + lists.option_first[choice] + values[choice]
         _grant(lists, literal, weights, wanting, missing, best)
+    # place the variable that misses least, and grant it to the others
     for at in range(n):
         pick = -1
         for v in range(n):

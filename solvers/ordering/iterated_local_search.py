@@ -126,10 +126,12 @@ def continue_search(
     state, work, totals = search.state, search.work, search.totals
     n = len(state.order)
     while True:
+        # climb to a local optimum, or until the block of work is done
         climb(lists, state, search.queue, search.earlier, search.later, work, until)
         if search.queue.head_length[1] > 0:
             return False
         total = total_of(lists.scores, state.chosen)
+        # accept it, or go back to the last one
         done = search.perturbations[0]
         if done < 0:
             totals[0] = totals[1] = total
@@ -147,6 +149,7 @@ def continue_search(
         search.perturbations[0] = done
         if done >= perturbations or work[0] > budget:
             return True
+        # order anew now and then, else perturb
         if done % n == n - 1:
             order_anew(lists, state, rng, work)
             push_all(search.queue, rng)
@@ -239,12 +242,14 @@ def rearrange(
 ) -> None:
     """Turn round, or move to either end, the variables around one in the network so far."""
     n = len(state.order)
+    # draw the surroundings: small ones mostly
     size = int(2.0 * (n / 4.0) ** (rng.random() ** 2)) + 1
     inside = np.zeros(n, np.bool_)
     ball = _around(lists, state, v, min(size, n), inside)
     how = int(rng.random() * 3)
     before = state.position.copy()
     order, at = state.order.copy(), 0
+    # turn them round, or move them to the front or to the back
     if how == 0:
         back = n - 1
         for place in range(n):
@@ -261,6 +266,7 @@ def rearrange(
                     at += 1
     for place in range(n):
         state.position[state.order[place]] = place
+    # choose anew where a relation in the order has changed
     for u in ball:
         for arc in range(lists.arc_first[u], lists.arc_first[u + 1]):
             child = lists.arc_child[arc]

@@ -91,6 +91,7 @@ def best_earlier(
     position, chosen, scores = state.position, state.chosen, lists.scores
     here = position[v]
     best, place, best_own, passed = 0.0, here, chosen[v], 0
+    # what the variables passed would win with v before them, nearest first
     position[v] = TRUE
     found, hope = 0, 0.0
     for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
@@ -104,6 +105,7 @@ def best_earlier(
                 found += 1
     work[0] += lists.arc_first[v + 1] - lists.arc_first[v]
     position[v] = here
+    # pass one after the other, while v loses candidates that need them
     won, own = 0.0, chosen[v]
     for k in range(found):
         at = -plan.place[k]
@@ -136,6 +138,7 @@ def best_later(
     if steps == 0:
         return best, place, best_own, passed
     farthest = plan.step_place[0]
+    # what the variables passed would lose without v before them, nearest first
     position[v] = FALSE
     found = 0
     for arc in range(lists.arc_first[v], lists.arc_first[v + 1]):
@@ -150,6 +153,7 @@ def best_later(
             found += 1
     work[0] += lists.arc_first[v + 1] - lists.arc_first[v]
     position[v] = here
+    # go from one better candidate of v to the next, farther one
     lost, k = 0.0, 0
     for step in range(steps - 1, -1, -1):
         at, own = plan.step_place[step], plan.step_candidate[step]
