@@ -1,9 +1,6 @@
-"""Parent sets of one variable: which are allowed, how they are numbered, how their scores rise.
+"""Parent sets of one variable: which are allowed, and how they are numbered.
 
 Parent sets are numbered by size and then colexicographically, so that subsets are found by rank.
-Adding weight ``w`` to cell ``(j, k)`` of a family's table changes its score by the *increment*
-``f(n_jk + w) - f(n_jk) - g(n_j + w) + g(n_j)``, with the functions ``f`` of cells and ``g`` of
-configurations (:mod:`exactlearn.scoring.scores`).
 """
 
 from collections.abc import Iterable
@@ -15,7 +12,6 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.subsets import binomials, next_subset
-from exactlearn.scoring.terms import Functions, TermTables, rise
 from exactlearn.solvers.problem import Arc
 
 
@@ -102,52 +98,3 @@ def subset_without(sets: ParentSets, row: int, size: int, dropped: int, child: i
             place += 1
             rank += sets.choose[v - (1 if v > child else 0), place]
     return int(sets.first[size - 1] + rank)
-
-
-class FamilyTerms(NamedTuple):
-    """What the score of each of some families is made of, see :mod:`exactlearn.scoring.terms`.
-
-    Attributes
-    ----------
-    functions
-        The functions of counts.
-    rows
-        The functions of a cell and of a configuration of each family, shape (families, 2).
-    penalty
-        The penalty of each family, shape (families,).
-    """
-
-    functions: Functions
-    rows: NDArray[np.int64]
-    penalty: NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls, tables: TermTables, n_configurations: NDArray[np.float64], states: NDArray[np.int64]
-    ) -> "FamilyTerms":
-        """Tabulate families with so many parent configurations and states of the child."""
-        sizes = n_configurations * states
-        terms = tables.covering(np.unique(np.concatenate([sizes, n_configurations])))
-        cell, configuration = (
-            np.searchsorted(terms.sizes, own) for own in (sizes, n_configurations)
-        )
-        rows = np.column_stack(
-            [
-                terms.function[cell, terms.cell[states]],
-                terms.function[configuration, terms.configuration[states]],
-            ]
-        )
-        return cls(terms.functions, rows, terms.penalty[cell, states])
-
-    def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
-        """Return the terms of some of the families."""
-        return FamilyTerms(self.functions, self.rows[keep], self.penalty[keep])
-
-
-@in_place_kernel
-def increment(functions: Functions, f: int, g: int, n: float, m: float, w: float) -> float:
-    """Return the increment of weight ``w`` in a cell of weight ``n``, a configuration of ``m``.
-
-    ``f`` and ``g`` are the numbers of the family's functions.
-    """
-    return rise(functions, f, n, w) - rise(functions, g, m, w)

@@ -229,7 +229,6 @@ def gains(
         Where the differences go, shape (sets,); those of other sets are left as they are.
     """
     cells, functions, function = sets.cells, sets.functions, sets.function
-    table, whole = functions.table, functions.table.shape[1] == functions.length
     holding, step, codes = sets.holding, sets.step, rows.codes
     w, by = rows.weights[row], state - codes[row, variable]
     for at in range(sets.holding_first[variable], sets.holding_first[variable + 1]):
@@ -237,11 +236,7 @@ def gains(
         here = cell_of(sets, s, codes, row)
         there = here + by * step[at]
         f, n, m = function[s], cells[here], cells[there]
-        if whole:
-            left = table[f, int(n - w)] - table[f, int(n)]
-            change[s] = left + table[f, int(m + w)] - table[f, int(m)]
-        else:
-            change[s] = rise(functions, f, n, -w) + rise(functions, f, m, w)
+        change[s] = rise(functions, f, n, -w) + rise(functions, f, m, w)
 
 
 @in_place_kernel

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     FamilyTable,
+    FamilyTerms,
     IncompleteRows,
     add_weight,
     columns_of,
@@ -31,7 +32,6 @@ from exactlearn.augmentation.branch_and_bound.incomplete_rows import (
     list_incomplete_rows,
 )
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
-from exactlearn.augmentation.families import FamilyTerms
 
 ROUNDING = 1e-10
 """Least improvement worth a branch, relative to a family's score."""

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.branch_and_bound.family_bounds import WORK, bound_families
+from exactlearn.augmentation.branch_and_bound.incomplete_rows import FamilyTerms
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells
-from exactlearn.augmentation.families import FamilyTerms, parent_sets
+from exactlearn.augmentation.families import parent_sets
 from exactlearn.augmentation.parameters import BranchingParameters
 from exactlearn.augmentation.task import Task
 from exactlearn.errors import InfeasibleError, TooLargeError

@@ -1,4 +1,10 @@
-"""The rows with missing cells in a family's columns, and the cells of its table they can be in."""
+"""The rows with missing cells in a family's columns, and the cells of its table they can be in.
+
+Adding weight ``w`` to cell ``(j, k)`` of a family's table changes its score by the *increment*
+``f(n_jk + w) - f(n_jk) - g(n_j + w) + g(n_j)``, with the functions ``f`` of cells and ``g`` of
+configurations (:mod:`exactlearn.scoring.scores`). Bounds need this difference as a whole, so a
+family has a table of its own here, not one for each of its two sets.
+"""
 
 from typing import NamedTuple
 
@@ -7,8 +13,47 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.augmentation.branch_and_bound.multipliers import MissingCells, multiplier_sum
-from exactlearn.augmentation.families import FamilyTerms, increment
-from exactlearn.scoring.terms import Functions
+from exactlearn.scoring.terms import Functions, TermTables, rise
+
+
+class FamilyTerms(NamedTuple):
+    """What the score of each of some families is made of, see :mod:`exactlearn.scoring.terms`.
+
+    Attributes
+    ----------
+    functions
+        The functions of counts.
+    rows
+        The functions of a cell and of a configuration of each family, shape (families, 2).
+    penalty
+        The penalty of each family, shape (families,).
+    """
+
+    functions: Functions
+    rows: NDArray[np.int64]
+    penalty: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, tables: TermTables, n_configurations: NDArray[np.float64], states: NDArray[np.int64]
+    ) -> "FamilyTerms":
+        """Tabulate families with so many parent configurations and states of the child."""
+        sizes = n_configurations * states
+        terms = tables.covering(np.unique(np.concatenate([sizes, n_configurations])))
+        cell, configuration = (
+            np.searchsorted(terms.sizes, own) for own in (sizes, n_configurations)
+        )
+        rows = np.column_stack(
+            [
+                terms.function[cell, terms.cell[states]],
+                terms.function[configuration, terms.configuration[states]],
+            ]
+        )
+        return cls(terms.functions, rows, terms.penalty[cell, states])
+
+    def take(self, keep: NDArray[np.bool_]) -> "FamilyTerms":
+        """Return the terms of some of the families."""
+        return FamilyTerms(self.functions, self.rows[keep], self.penalty[keep])
 
 
 class IncompleteRows(NamedTuple):
@@ -49,7 +94,7 @@ def increment_at(family: FamilyTable, cell: int, w: float, ahead: float) -> floa
     """Return the score increment of weight in a cell that has more in it than counted so far."""
     j = cell // family.states
     n, m = family.counts[cell] + ahead, family.sums[j] + ahead
-    return increment(family.functions, family.f, family.g, n, m, w)
+    return rise(family.functions, family.f, n, w) - rise(family.functions, family.g, m, w)
 
 
 @in_place_kernel
