@@ -206,7 +206,7 @@ class OrderingParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BranchingParameters:
+class ArcBranchingParameters:
     """Tuning constants of branching on arcs in branch and cut.
 
     Parameters
@@ -414,7 +414,7 @@ class SolverParameters:
     order_graph: OrderGraphParameters = OrderGraphParameters()
     ordering: OrderingParameters = OrderingParameters()
     branch_and_cut: BranchAndCutParameters = BranchAndCutParameters()
-    branching: BranchingParameters = BranchingParameters()
+    branching: ArcBranchingParameters = ArcBranchingParameters()
     partition: PartitionParameters = PartitionParameters()
     decision: DecisionParameters = DecisionParameters()
     proof: ProofParameters = ProofParameters()

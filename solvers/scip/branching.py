@@ -16,7 +16,7 @@ from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
 from ..components import bits_to_matrix
 from ..lp.clusters import arc_lengths
-from ..parameters import BranchingParameters
+from ..parameters import ArcBranchingParameters
 
 if TYPE_CHECKING:
     from .solver import Master
@@ -29,7 +29,7 @@ Side = NDArray[np.int64]
 class ArcBranching(Branchrule):
     """Branches on the fractional arc that costs most on both sides."""
 
-    def __init__(self, master: "Master", parameters: BranchingParameters) -> None:
+    def __init__(self, master: "Master", parameters: ArcBranchingParameters) -> None:
         n = master.component.n_variables
         self.master = master
         self.parameters = parameters

@@ -12,7 +12,7 @@ from exactlearn.solvers.component_solver import ComponentControl, Progress, Solv
 from exactlearn.solvers.components import split
 from exactlearn.solvers.lp.clusters import Counted
 from exactlearn.solvers.lp.multipliers import Multipliers
-from exactlearn.solvers.parameters import BranchingParameters
+from exactlearn.solvers.parameters import ArcBranchingParameters
 from exactlearn.solvers.scip.branching import ArcBranching
 from exactlearn.solvers.scip.separation import ClusterPool
 from exactlearn.solvers.scip.solver import Master, solve_component
@@ -170,7 +170,7 @@ def test_every_selection_is_on_one_side_of_a_branch() -> None:
     for _ in range(30):
         progress = largest_piece(rng, 4, kept=0.5)
         component = progress.components[0]
-        rule = ArcBranching(master_of(progress, 0), BranchingParameters())
+        rule = ArcBranching(master_of(progress, 0), ArcBranchingParameters())
         allowed = rng.random(component.n_candidates) < 0.8
         parent, child = rng.permutation(4)[:2]
         without, with_arc = rule._sides(int(parent), int(child), allowed)
