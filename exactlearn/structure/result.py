@@ -73,7 +73,8 @@ class FittedNetwork:
 def complete_score(table: Dataset, parents: Parents, score: Score) -> float:
     """Return the score of a DAG on complete, perhaps weighted, rows.
 
-    What :func:`~exactlearn.augmentation.incumbent.total_score` returns, fast on many rows.
+    :meth:`StructuralEM.check` compares it with
+    :func:`~exactlearn.augmentation.incumbent.total_score`, which counts and sums in another way.
     """
     counts = [full_counts(table, child, family) for child, family in enumerate(parents)]
     return _score(counts, score, total_weight(table))
