@@ -109,7 +109,7 @@ def _parameter(one: Field[Any], kind: Any) -> click.Parameter:
         show_default=not flag and default is not None,
         metavar=about.metavar,
         envvar=about.envvar,
-        help=about.help,
+        help=about.text,
     )
 
 

@@ -37,13 +37,6 @@ MODES = ("augmentation", "posterior", "mpe", "averaged", "multiple", "mode")
 SizeName = Literal["effective", "representational"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
-COMPARED = (
-    "branching", "exact", "gadget", "t-local", "mode", "structural-em", "structural-em-hard",
-    "posterior", "mpe", "averaged", "averaged-mnar", "knn", "iterative", "forest",
-    "svm-linear", "svm-rbf", "svm-poly", "label-propagation", "label-spreading",
-)  # fmt: skip
-"""Names of the methods, as in :data:`exactlearn.imputation.methods.METHODS`."""
-
 DEFAULT_METHODS = ("branching", "t-local", "mode")
 """What is compared when nothing is said: the default of ``augment``, and what is quicker."""
 
@@ -287,7 +280,8 @@ class Compare(Imputing):
         metavar="A,B,...",
         read=names_by_commas,
         once=True,
-        help=f"Methods to compare, of {', '.join(COMPARED)}.  [default: "
+        names=RegistryNames("imputation.methods", "METHODS"),
+        help="Methods to compare, of {names}.  [default: "
         f"{','.join(DEFAULT_METHODS)}, with {DEFAULT_SECONDS:g} seconds for each and each table "
         "unless --time-limit says another limit]",
     )

@@ -24,7 +24,7 @@ class About:
     Parameters
     ----------
     help
-        One sentence for people.
+        One sentence for people; ``{names}`` in it stands for ``names``.
     flags
         Names on the command line, where they are not the field's with two dashes.
     metavar
@@ -35,6 +35,8 @@ class About:
         Makes the field's value of what the command line holds, given the name of the option.
     choices
         Returns the words that a text may be.
+    names
+        Returns the names that the help lists.
     once
         Whether the command line takes a list or a table in one text, not entry by entry.
     path
@@ -60,6 +62,7 @@ class About:
     most: float | None = None
     read: Callable[[Any, str], Any] | None = None
     choices: Callable[[], tuple[str, ...]] | None = None
+    names: Callable[[], tuple[str, ...]] | None = None
     once: bool = False
     path: Mapping[str, Any] = field(default_factory=dict)
     envvar: str | None = None
@@ -68,6 +71,11 @@ class About:
     writes: bool = False
     in_run: str | None = None
     unless: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The help, with the names that it lists."""
+        return self.help.format(names=", ".join(self.names())) if self.names else self.help
 
     def check(self, key: str, found: Any) -> None:
         """Refuse numbers out of range.

@@ -22,7 +22,6 @@ LEARNING = imputation.Learning()
 
 
 def test_names():
-    assert tuple(METHODS) == declarations.COMPARED
     assert declarations.MODES == imputation.MODES
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
@@ -63,3 +62,9 @@ def test_choices_are_the_registry_s(declared, key, registry, monkeypatch):
     assert "|mine]" in run("augment", "--help")
     with pytest.raises(OptionError, match=f"key '{key}': expected one of .*'mine', found the text"):
         from_table({key: "yours"}, declared)
+
+
+def test_help_of_compare_lists_the_registry(monkeypatch):
+    monkeypatch.setitem(METHODS, "mine", METHODS["knn"])
+    listed = "".join(run("compare", "--help").split())  # lines break at hyphens, too
+    assert f"of{','.join(METHODS)}." in listed
