@@ -123,8 +123,6 @@ def _places(
     extent: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Move each layer's points near their neighbours, in order and without overlap."""
-    from scipy.optimize import isotonic_regression  # takes long to import
-
     x = np.zeros(len(extent))
     offsets = [np.concatenate([[0.0], np.cumsum(_steps(extent[row]))]) for row in rows]
     for row, offset in zip(rows, offsets, strict=True):
@@ -139,8 +137,34 @@ def _places(
                     for p, near in zip(rows[k], linked, strict=True)
                 ]
             )
-            x[rows[k]] = isotonic_regression(wanted - offsets[k]).x + offsets[k]
+            x[rows[k]] = isotonic_regression(wanted - offsets[k]) + offsets[k]
     return x - (x - extent / 2).min(initial=np.inf) if len(x) else x
+
+
+def isotonic_regression(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest vector, by least squares, whose entries never fall.
+
+    Pool adjacent violators, with the sums in the order of ``scipy.optimize.isotonic_regression``,
+    whose import takes longer than a drawing. Blocks are means and sizes.
+    """
+    given, means, sizes = values.tolist(), list[float](), list[int]()
+    i = 0
+    while i < len(given):
+        mean, size, i = given[i], 1, i + 1
+        if means and means[-1] >= mean:
+            size += sizes[-1]
+            total = sizes.pop() * means.pop() + mean
+            mean = total / size
+            while i < len(given) and mean >= given[i]:
+                total, size, i = total + given[i], size + 1, i + 1
+                mean = total / size
+            while means and means[-1] >= mean:
+                size += sizes[-1]
+                total += sizes.pop() * means.pop()
+                mean = total / size
+        means.append(mean)
+        sizes.append(size)
+    return np.repeat(means, sizes)
 
 
 def _steps(extent: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ Matplotlib draws them (extra ``[plot]``) with the layout of
 import shutil
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,10 @@ def painted(
     return buffer.getvalue()
 
 
+_picture = lru_cache(maxsize=1)(BoxPicture)
+"""Of the last drawing, which may be wanted as SVG and as PNG."""
+
+
 def _draw_with_matplotlib(drawing: Drawing, suffix: str) -> bytes:
-    picture = BoxPicture(drawing)
+    picture = _picture(drawing)
     return painted(picture.size, picture.paint, suffix)

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 from exactlearn.errors import MissingExtraError, TooLargeError
 from exactlearn.pdg.model.decision_graph import assemble
 from exactlearn.reporting import plot
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing, to_dot
-from exactlearn.reporting.layered_layout import layered_layout
+from exactlearn.reporting.layered_layout import isotonic_regression, layered_layout
 from exactlearn.reporting.plot import draw
 from tests.pdg_oracle import paper_example
 
@@ -61,6 +62,12 @@ def test_boxes_keep_their_distance_and_arcs_run_down(dag):
         assert course[0] == (places.x[a], places.layer[a])
         assert course[-1] == (places.x[b], places.layer[b])
         assert [k for _, k in course] == list(range(places.layer[a], places.layer[b] + 1))
+
+
+@given(st.lists(st.floats(-10, 10) | st.integers(-3, 3), min_size=1, max_size=12))
+def test_isotonic_regression_is_scipys_to_the_last_bit(values):
+    found = isotonic_regression(np.array(values, np.float64))
+    np.testing.assert_array_equal(found, optimize.isotonic_regression(values).x)
 
 
 def test_a_cycle_is_refused():
