@@ -22,16 +22,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from hashlib import sha256
+from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any, TypeVar, cast, get_args
 
 import numba
 import numpy as np
-from numba.core import event
+from numba.core import environment, event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime.nrt import rtsys
 from numpy.typing import NDArray
 
 from exactlearn._runtime.compilation_notice import COMPILATIONS
@@ -312,7 +315,33 @@ class _CheckedFiles(IndexDataCacheFile):
         dumped, digest = content[:-_DIGEST], content[-_DIGEST:]
         if sha256(dumped).digest() != digest:
             raise ValueError(f"{name}: the checksum does not fit")
-        return pickle.loads(dumped)
+        if b"_numba_hashsecret" in dumped:  # kernels with sets or dictionaries
+            import_module("numba.cpython.hashing")
+        return _Unpickler(BytesIO(dumped)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads machine code without the modules of numba that it was compiled with.
+
+    They take longer to import than all kernels of a command to read, and are there for compiling.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what is pickled by name."""
+        return _environment if name == "_rebuild_env" else super().find_class(module, name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    """Return a compiled function's constants; its globals serve numba's object mode only."""
+    if module in sys.modules or not module.startswith("numba."):
+        return environment._rebuild_env(module, constants, name)
+    found = environment.lookup_environment(name)
+    if found is None:
+        found = environment.Environment({"__name__": module})
+        found.consts[:] = constants
+        found.env_name = name
+        environment.Environment._memo[name] = found
+    return found
 
 
 class KernelCache(FunctionCache):
@@ -326,9 +355,13 @@ class KernelCache(FunctionCache):
         self._cache_file = self._files
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the machine code for a signature, or nothing when it must be compiled."""
+        """Return the machine code for a signature, or nothing when it must be compiled.
+
+        Numba's own method imports all that it may need to compile, for a fifth of a second.
+        """
         try:
-            return super().load_overload(signature, target_context)
+            rtsys.initialize(target_context)
+            return self._load_overload(signature, target_context)
         except Exception:  # unpickling garbage raises anything
             self._files.remove()
             return None

@@ -78,6 +78,38 @@ def test_a_kernel_has_an_entry_from_python_only_where_python_calls_it(tmp_path):
     assert start(tmp_path, called).communicate()[0].strip() == "True 2 True"
 
 
+LIBRARY = """from exactlearn._runtime.kernel import kernel
+import numpy as np
+
+@kernel
+def outer(x):
+    known = {k: np.ones(k).sum() for k in range(3)}
+    if x < 0:
+        raise ValueError(x)
+    return np.sort(np.arange(x))[::-1].cumsum().mean() + known[2]
+
+@kernel
+def later(x):
+    return np.ones(x).sum() + np.arange(x).cumsum().mean()
+"""
+
+
+def test_a_kernel_is_read_without_what_numba_compiles_with(tmp_path):
+    (tmp_path / "outer_kernel.py").write_text(LIBRARY)
+    lines = (
+        "import sys",
+        "print(outer(4), 'numba.np.arraymath' in sys.modules)",
+        "from outer_kernel import later",
+        "print(later(3) if len(sys.argv) > 1 else '')",
+        "try: outer(-2)",
+        "except ValueError as error: print(error)",
+    )
+    first, second = "\n".join(lines), "\n".join(["import sys; sys.argv.append('')", *lines])
+    found = [start(tmp_path, f"\n{c}").communicate()[0].split() for c in (first, second, second)]
+    assert found[0] == ["7.0", "True", "-2"]
+    assert found[1:] == [["7.0", "False", "4.333333333333333", "-2"]] * 2
+
+
 def test_a_kernel_may_call_itself(tmp_path):
     recursive = INNER.replace("return x + {}", "return x + inner(x - 1) if x > 0 else 0")
     (tmp_path / "outer_kernel.py").write_text(OUTER)
