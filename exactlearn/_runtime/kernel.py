@@ -264,8 +264,7 @@ def _source(path: str) -> bytes:
 def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Path]:
     """Let numba cache what is decorated inside in a folder of its own."""
     before = _settings.CACHE_DIR
-    beside = Path(inspect.getfile(function)).parent / "__pycache__"
-    root = Path(before) if before else _first_writable(beside, _user_cache())
+    root = Path(before) if before else _cache_root(inspect.getfile(function))
     folder = root / "kernels" / fingerprint
     _settings.CACHE_DIR = str(folder)
     try:
@@ -274,9 +273,12 @@ def _cache_folder(function: Callable[..., Any], fingerprint: str) -> Iterator[Pa
         _settings.CACHE_DIR = before
 
 
-def _user_cache() -> Path:
+@cache
+def _cache_root(source: str) -> Path:
+    """Return the folder for the kernels of a source file: beside it, or among the user's files."""
     base = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "exactlearn"
+    own = (Path(base) if base else Path.home() / ".cache") / "exactlearn"
+    return _first_writable(Path(source).parent / "__pycache__", own)
 
 
 def _first_writable(*folders: Path) -> Path:
