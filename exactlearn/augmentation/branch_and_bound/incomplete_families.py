@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,8 @@ from exactlearn.solvers.problem import Problem, offsets
 MAX_FAMILIES = 5_000_000
 """Most families that are bounded."""
 
-LEAST_PIECE, PIECE = 8, 1024
-"""Fewest families that are worth a thread, and most that one bounds at a time."""
+LEAST_SECONDS, PIECE = 5e-4, 1024
+"""Least work that is worth a thread, and the most families that one bounds at a time."""
 
 BLOCK = 2**22
 """Cells that one thread looks at, at most, before the time limit is looked at again, about."""
@@ -177,19 +178,23 @@ class IncompleteFamilies:
 
         Where the search is over, the bounds that are left are infinite.
         """
-        threads = n_threads(None)
-        size = max(LEAST_PIECE, min(PIECE, -(-len(which) // (2 * threads))))
+
+        def bound(own: NDArray[np.int64]) -> NDArray[np.float64]:
+            return bound_families(own, self.child, self.members, cells, self.terms, most_nodes)
+
+        found, threads, started = np.full(len(which), np.inf), n_threads(None), perf_counter()
+        found[:1] = bound(which[:1])
+        least = int(LEAST_SECONDS / (perf_counter() - started)) + 1
+        rest = which[1:]
+        size = max(least, min(PIECE, -(-len(rest) // (2 * threads))))
         size = max(1, min(size, BLOCK // self._looks(cells, most_nodes)))
 
         def work(piece: int, _: None) -> NDArray[np.float64]:
-            own = which[piece * size : (piece + 1) * size]
-            return bound_families(own, self.child, self.members, cells, self.terms, most_nodes)
+            return bound(rest[piece * size : (piece + 1) * size])
 
-        found = np.full(len(which), np.inf)
-        for piece, bounds in enumerate(
-            in_order(work, -(-len(which) // size), lambda: None, threads)
-        ):
-            found[piece * size : (piece + 1) * size] = bounds
+        pieces = in_order(work, -(-len(rest) // size), lambda: None, threads)
+        for piece, bounds in enumerate(pieces):
+            found[1:][piece * size : (piece + 1) * size] = bounds
             if not self.control.goes_on():
                 break
         return found
