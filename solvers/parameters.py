@@ -191,6 +191,9 @@ class OrderingParameters:
     relaxed
         Candidates in all the linear programs, together, that bound a component without a time
         limit.
+    timed
+        Whether a time limit is used up. Otherwise the search ends as one without a limit, at the
+        latest at the limit: for a search that is a part of another one.
     """
 
     islands: int = 4
@@ -203,6 +206,7 @@ class OrderingParameters:
     budget: int = 2_000
     least_budget: int = 40_000_000
     relaxed: int = 1_000_000
+    timed: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -422,3 +426,6 @@ class SolverParameters:
 
 DEFAULTS = SolverParameters()
 """The defaults of all tuning constants."""
+
+INNER_SEARCH = SolverParameters(ordering=OrderingParameters(timed=False))
+"""For one of several problems of a longer search, which leaves time for the others."""

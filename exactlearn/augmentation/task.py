@@ -19,6 +19,7 @@ from exactlearn.scoring.properties import Domain
 from exactlearn.scoring.scores import Score
 from exactlearn.scoring.terms import TermTables
 from exactlearn.solvers import Problem, Result, solve
+from exactlearn.solvers.parameters import DEFAULTS, SolverParameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +40,8 @@ class Task:
         A completion that the first climb begins with, or ``None``.
     t, starts
         Radius and number of starts of the hill-climber.
-    climbing, branching
-        Tuning constants.
+    climbing, branching, solving
+        Tuning constants; the last ones are those of the solver inside.
     """
 
     dataset: Dataset
@@ -53,6 +54,7 @@ class Task:
     starts: int = 10
     climbing: ClimbingParameters = field(default_factory=ClimbingParameters)
     branching: BranchingParameters = field(default_factory=BranchingParameters)
+    solving: SolverParameters = DEFAULTS
 
     @cached_property
     def domain(self) -> Domain:
@@ -128,6 +130,7 @@ class Task:
             start=None if start is None else start.parents,
             seed=self.seed,
             on_event=lambda event: incumbent.tick(event.nodes),
+            parameters=self.solving,
         )
         incumbent.count_nodes(result.nodes)
         if result.status == "infeasible":

@@ -36,6 +36,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import Score
+from exactlearn.solvers.parameters import INNER_SEARCH
 from exactlearn.solvers.problem import Arc
 from exactlearn.solvers.result import Result
 from exactlearn.structure.expansion import expand
@@ -138,7 +139,7 @@ def structural_em(
             f"completions {completions}"
         )
     rules = FamilyRules.of(max_parents, required, forbidden)
-    task = Task(dataset, score, rules, solver, seed)
+    task = Task(dataset, score, rules, solver, seed, solving=INNER_SEARCH)
     with Incumbent(time_limit, on_event).running() as incumbent:
         result = _Alternation(task, chosen, alpha, completions, incumbent).run(starts)
     result.check(dataset, score)

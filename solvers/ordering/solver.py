@@ -251,7 +251,7 @@ def solve_component(
     time limit cuts them short.
     """
     planes = control.options.cutting_planes
-    if control.left == inf:
+    if not _uses_time(control):
         relaxations = max(5, control.options.ordering.relaxed // component.n_candidates)
         planes = replace(planes, most_rounds=min(planes.most_rounds, relaxations))
     bounding = Bounding(component, control.score, planes, control)
@@ -268,7 +268,7 @@ def _search(
     control: ComponentControl,
     bounding: Bounding,
 ) -> None:
-    limited = control.left < inf  # else when a bound arrives must not decide the answer
+    limited = _uses_time(control)  # else when a bound arrives must not decide the answer
     options = control.options
     parameters, budget = options.ordering, options.iteration_budget
     if budget is None:
@@ -298,6 +298,11 @@ def _search(
         _take_bound(control, bounding)
         if done:
             break
+
+
+def _uses_time(control: ComponentControl) -> bool:
+    """Return whether the search goes on until its time limit."""
+    return control.options.ordering.timed and control.left < inf
 
 
 def _take_bound(control: ComponentControl, bounding: Bounding) -> None:

@@ -41,7 +41,7 @@ from exactlearn.solvers.ordering.moves import (
     empty_plan,
 )
 from exactlearn.solvers.ordering.solver import OrderSearch, solve_component
-from exactlearn.solvers.parameters import OrderingParameters
+from exactlearn.solvers.parameters import INNER_SEARCH, OrderingParameters
 from tests.brute_force import best_selection
 from tests.interrupts import Looks
 from tests.solvers.one_component import solved
@@ -398,6 +398,19 @@ def test_time_limit_keeps_incumbent_and_bound() -> None:
     assert -np.inf < progress.score < progress.bound < np.inf
     assert progress.parents is not None
     topological_order(progress.parents)
+
+
+def test_a_search_inside_another_one_leaves_time() -> None:
+    """Nothing is proven, and a limit that is far off was waited for."""
+    problem = random_problem(np.random.default_rng(1), 40, kept=0.6)
+    ordering = replace(INNER_SEARCH.ordering, least_budget=10_000, budget=1, relaxed=0)
+    parameters = replace(INNER_SEARCH, ordering=ordering)
+    limited, free = (
+        solve(problem, solver="ordering", time_limit=limit, parameters=parameters)
+        for limit in (10_000.0, None)
+    )
+    assert limited.status == free.status == "feasible"
+    assert (limited.parents, limited.bound) == (free.parents, free.bound)
 
 
 def test_what_a_listener_raises_leaves_the_incumbent() -> None:

@@ -36,6 +36,7 @@ from exactlearn.pdg.model.structure_score import Size
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BIC, PenalisedLikelihood, Score
 from exactlearn.solvers import solve
+from exactlearn.solvers.parameters import INNER_SEARCH
 from exactlearn.structure.structural_em import structural_em
 
 MAX_PARENTS, SMOOTHING = 3, 1.0
@@ -78,7 +79,13 @@ def learnt_network(
         problem = candidate_parent_sets(
             dataset, score, max_parents=max_parents, time_limit=control.remaining, control=control
         )
-        result = solve(problem, solver="ordering", seed=seed, time_limit=control.remaining)
+        result = solve(
+            problem,
+            solver="ordering",
+            seed=seed,
+            time_limit=control.remaining,
+            parameters=INNER_SEARCH,
+        )
         return fit_complete(dataset, result.parents or independent, alpha=SMOOTHING)
     found = structural_em(
         dataset,
