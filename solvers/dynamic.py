@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel
 from exactlearn.errors import TooLargeError
 
 from .component_solver import ComponentControl, Outcome, Selection
@@ -99,14 +99,14 @@ def _trace_back(
     return chosen
 
 
-@kernel
+@in_place_kernel
 def squeeze(subset: int, v: int) -> int:
     """Return the subset, which lacks ``v``, numbered among the subsets of the other variables."""
     low = (1 << v) - 1
     return (subset & low) | ((subset >> 1) & ~low)
 
 
-@kernel
+@in_place_kernel
 def _place(
     best: NDArray[np.int32], v: int, first: NDArray[np.int64], parents: NDArray[np.uint64]
 ) -> None:
@@ -116,7 +116,7 @@ def _place(
         best[at] = min(best[at], np.int32(c - first[v]))
 
 
-@kernel
+@in_place_kernel
 def _spread(best: NDArray[np.int32], bit: int) -> None:
     """Let each subset with the bit take over the best of the same subset without it."""
     half = 1 << bit
@@ -125,7 +125,7 @@ def _spread(best: NDArray[np.int32], bit: int) -> None:
             best[at + half] = min(best[at + half], best[at])
 
 
-@kernel
+@in_place_kernel
 def _extend(
     value: NDArray[np.float64],
     sink: NDArray[np.int8],

@@ -10,7 +10,7 @@ programming"). Counts of the parents still missing make each placing linear in w
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
 
 @kernel
@@ -46,7 +46,7 @@ def users_of(
     return starts[: n + 1], users
 
 
-@kernel
+@in_place_kernel
 def place(
     queue: NDArray[np.int64],
     waiting: int,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from ..components import Candidates, families_without_choices
 from ..parameters import DEFAULTS, DualAscentParameters, SubgradientParameters
@@ -253,7 +253,7 @@ def _polyak(
     return best, is_left
 
 
-@kernel
+@in_place_kernel
 def _drop(
     adjusted: NDArray[np.float64], slack: float, left: NDArray[np.int64], begin: NDArray[np.int64]
 ) -> None:

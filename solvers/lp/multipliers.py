@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from ..components import Candidates, Families, families_of
 from ..problem import Problem
@@ -288,7 +288,7 @@ def _bytes(rows: NDArray[np.bool_]) -> NDArray[np.int32]:
     return np.packbits(rows, axis=1, bitorder="little").astype(np.int32, order="C")
 
 
-@kernel
+@in_place_kernel
 def _same_family(
     c: int, child: NDArray[np.int64], member_first: NDArray[np.int64], members: NDArray[np.int64]
 ) -> bool:

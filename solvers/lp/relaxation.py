@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 from ..components import Candidates, families_without_choices
 from ..parameters import DEFAULTS, ColumnParameters
@@ -209,7 +209,7 @@ def _with_artificial(
     return offsets(counts), columns
 
 
-@kernel
+@in_place_kernel
 def satisfies(
     c: int,
     member_first: NDArray[np.int64],

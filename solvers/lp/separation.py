@@ -15,7 +15,7 @@ Three searches, from quick to thorough:
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel, overwrite
+from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 
 from ..parameters import DEFAULTS, SeparationParameters
 from .closures import disjoint_clusters, members_of
@@ -320,7 +320,7 @@ def _gains(
     return gain
 
 
-@kernel
+@in_place_kernel
 def _flip(
     child: NDArray[np.int64],
     x: NDArray[np.float64],

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.row_table import index_rows
 
 P = TypeVar("P", np.float64, np.object_)
@@ -166,7 +166,7 @@ def number_values(values: NDArray[np.float64], tolerance: float) -> NDArray[np.i
     return numbers
 
 
-@kernel
+@in_place_kernel
 def _cell_slot(cell: int, size: int) -> np.int64:
     mixed = np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((mixed >> np.uint64(32)) & np.uint64(size - 1))

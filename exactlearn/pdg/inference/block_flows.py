@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.pdg.inference.block_in_flow import descend, items_space
 from exactlearn.pdg.inference.block_out_flow import (
     Branches,
@@ -167,7 +167,7 @@ def _sizes(layout: Layout, branches: Branches, downwards: bool) -> Sizes:
     return Sizes(nodes + products, arcs + products, down_sums, down_terms, rows)
 
 
-@kernel
+@in_place_kernel
 def _enter_totals(
     layout: Layout,
     out_flow: np.int64,
@@ -189,7 +189,7 @@ def _enter_totals(
         result[start + b] = np.log(total[b]) if total[b] >= SMALLEST else np.nan
 
 
-@kernel
+@in_place_kernel
 def _root_in_flows(
     layout: Layout,
     rows: Rows,
@@ -214,7 +214,7 @@ def _root_in_flows(
                 flow[rows.in_flow + node, b] = scale[b] / out if out > 0.0 else 0.0
 
 
-@kernel
+@in_place_kernel
 def _add_counts(
     reach: Reach,
     up: Program,
@@ -240,7 +240,7 @@ def _add_counts(
             counts[parameter[a]] += weight[a] * ((s + t) + (u + v))
 
 
-@kernel
+@in_place_kernel
 def _write_marginals(
     layout: Layout,
     codes: NDArray[np.int16],
@@ -281,7 +281,7 @@ def evidence_space(layout: Layout, block: int) -> Evidence:
     )
 
 
-@kernel
+@in_place_kernel
 def enter_evidence(
     layout: Layout,
     codes: NDArray[np.int16],
@@ -324,7 +324,7 @@ def enter_evidence(
     _list_missing(layout, n, counting, evidence)
 
 
-@kernel
+@in_place_kernel
 def _list_missing(layout: Layout, n: int, counting: bool, evidence: Evidence) -> None:
     """List the missing cells of each variable, and mark where in-flows are wanted."""
     code, missing, n_missing = evidence.code, evidence.missing, evidence.n_missing

@@ -8,7 +8,7 @@ and from the back, so that an out-flow of zero never divides.
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.pdg.inference.block_out_flow import Branches, Reach, Rows, row_of
 from exactlearn.pdg.inference.block_program import Items, Program, append_product, append_sums
 from exactlearn.pdg.model.layout import Layout
@@ -24,7 +24,7 @@ def items_space(layout: Layout) -> Items:
     return Items(keys, np.empty(most), left, right)
 
 
-@kernel
+@in_place_kernel
 def descend(
     layout: Layout,
     branches: Branches,
@@ -82,7 +82,7 @@ def descend(
             row = _share(layout, branches, rows, row, reach, place, items, program)
 
 
-@kernel
+@in_place_kernel
 def _share(
     layout: Layout,
     branches: Branches,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.row_table import index_rows
 from exactlearn.pdg.inference.block_program import Program, append_product
 from exactlearn.pdg.model.layout import Layout
@@ -152,7 +152,7 @@ def reach_space(layout: Layout, branches: Branches, terms: int) -> Reach:
     )
 
 
-@kernel
+@in_place_kernel
 def ascend(
     layout: Layout,
     branches: Branches,
@@ -247,7 +247,7 @@ def ascend(
     return row
 
 
-@kernel
+@in_place_kernel
 def row_of(layout: Layout, reach: Reach, start: np.int64, node: np.int32) -> np.int64:
     """Return the row of a node that was met, where those of all nodes begin."""
     return np.int64(start + layout.first_node[layout.variable[node]] + reach.label[node])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 
 class Program(NamedTuple):
@@ -56,7 +56,7 @@ def program_space(sums: int, terms: int) -> Program:
     )
 
 
-@kernel
+@in_place_kernel
 def append_sums(
     program: Program, items: Items, n: np.int64, keys: np.int64, target: np.int64
 ) -> None:
@@ -82,7 +82,7 @@ def append_sums(
     program.size[0], program.size[1] = sums + keys, total
 
 
-@kernel
+@in_place_kernel
 def append_product(program: Program, target: np.int64, left: np.int64, right: np.int64) -> None:
     """Append the product of two rows."""
     sums, terms = program.size[0], program.size[1]
@@ -92,7 +92,7 @@ def append_product(program: Program, target: np.int64, left: np.int64, right: np
     program.size[0], program.size[1] = sums + 1, terms + 1
 
 
-@kernel
+@in_place_kernel
 def run(program: Program, backwards: bool, flow: NDArray[np.float64], n: int) -> None:
     """Compute all sums in their order, or the last first.
 

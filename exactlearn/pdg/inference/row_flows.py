@@ -11,12 +11,12 @@ logarithms distinguish impossible rows from very improbable ones.
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.pdg.inference.block_flows import SMALLEST
 from exactlearn.pdg.model.layout import Layout
 
 
-@kernel
+@in_place_kernel
 def reach(
     layout: Layout,
     parameters: NDArray[np.float64],
@@ -119,7 +119,7 @@ def row_flows(
         )  # fmt: skip
 
 
-@kernel
+@in_place_kernel
 def allowed_states(
     cardinality: NDArray[np.int64], row: NDArray[np.int16], variable: int | np.int64
 ) -> tuple[np.int64, np.int64]:
@@ -130,7 +130,7 @@ def allowed_states(
     return np.int64(0), cardinality[variable]
 
 
-@kernel
+@in_place_kernel
 def _plus(a: float, b: float, logs: bool | None) -> float:
     """Add two numbers of the semiring."""
     if logs is None:
@@ -140,13 +140,13 @@ def _plus(a: float, b: float, logs: bool | None) -> float:
     return a if b == -np.inf else a + np.log1p(np.exp(b - a))
 
 
-@kernel
+@in_place_kernel
 def _times(a: float, b: float, logs: bool | None) -> float:
     """Multiply two numbers of the semiring."""
     return a * b if logs is None else a + b
 
 
-@kernel
+@in_place_kernel
 def _out_flows(
     layout: Layout,
     parameters: NDArray[np.float64],
@@ -180,7 +180,7 @@ def _out_flows(
     return total
 
 
-@kernel
+@in_place_kernel
 def _in_flows(
     layout: Layout,
     parameters: NDArray[np.float64],

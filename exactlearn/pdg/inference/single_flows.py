@@ -8,12 +8,12 @@ that gains see `exactlearn.pdg.inference.passes`.
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.pdg.inference.block_flows import SMALLEST
 from exactlearn.pdg.model.layout import Plan
 
 
-@kernel
+@in_place_kernel
 def check_rows(codes: NDArray[np.int16], cardinality: NDArray[np.int64]) -> tuple[int, int]:
     """Return the number of missing cells, and the first cell of a wrong code or -1."""
     missing = 0
@@ -65,7 +65,7 @@ def single_posteriors(
     return left
 
 
-@kernel
+@in_place_kernel
 def _out_flows(
     plan: Plan,
     parameters: NDArray[np.float64],
@@ -109,7 +109,7 @@ def _out_flows(
     return total
 
 
-@kernel
+@in_place_kernel
 def _in_flows(
     plan: Plan,
     parameters: NDArray[np.float64],
@@ -149,7 +149,7 @@ def _in_flows(
             s += r * k
 
 
-@kernel
+@in_place_kernel
 def _share(
     successors: NDArray[np.int32],
     q: int,

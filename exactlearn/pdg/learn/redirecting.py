@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
     PopulatedGraph,
@@ -170,7 +170,7 @@ def choose_heads(
     return best
 
 
-@kernel
+@in_place_kernel
 def _best_but(flows: NDArray[np.float64], used: NDArray[np.bool_], but: int) -> int:
     """Return the used node with the largest flow, other than one; -1 if there is none."""
     found = -1

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.kernel import kernel
+from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn.bayesnet.complete_data import smoothed
 from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.learn.edge_counts import EdgeTables, heads_into
@@ -128,7 +128,7 @@ def _expected_likelihood(graph: DecisionGraph, counts: dict[int, NDArray[np.floa
     return total
 
 
-@kernel
+@in_place_kernel
 def _information(counts: NDArray[np.float64]) -> float:
     total, value = 0.0, 0.0
     for h in range(len(counts)):
@@ -138,7 +138,7 @@ def _information(counts: NDArray[np.float64]) -> float:
     return value - total * np.log(total) if total > 0.0 else 0.0
 
 
-@kernel
+@in_place_kernel
 def _nearest(
     i: int,
     mass: NDArray[np.float64],
