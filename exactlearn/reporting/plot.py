@@ -114,24 +114,36 @@ def painted(
         When Matplotlib is not installed.
     """
     require_matplotlib(instead)
-    from matplotlib import rc_context
+    return _saved(_figure(size, paint), suffix)
+
+
+def _figure(size: tuple[float, float], paint: Callable[[Any], None]) -> Any:
     from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size)
+    paint(figure)
+    return figure
+
+
+def _saved(figure: Any, suffix: str) -> bytes:
+    from matplotlib import rc_context
 
     buffer = BytesIO()
     # A fixed salt and no date: the same graph gives the same bytes.
     with rc_context({"svg.hashsalt": "exactlearn"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
-        figure = Figure(figsize=size)
-        paint(figure)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
         figure.savefig(buffer, format=suffix.removeprefix("."), dpi=150, metadata=metadata)
     return buffer.getvalue()
 
 
-_picture = lru_cache(maxsize=1)(BoxPicture)
-"""Of the last drawing, which may be wanted as SVG and as PNG."""
-
-
 def _draw_with_matplotlib(drawing: Drawing, suffix: str) -> bytes:
-    picture = _picture(drawing)
-    return painted(picture.size, picture.paint, suffix)
+    require_matplotlib("'.dot'")
+    return _saved(_last_figure(drawing), suffix)
+
+
+@lru_cache(maxsize=1)
+def _last_figure(drawing: Drawing) -> Any:
+    """Return a drawing's figure, once for all files of it."""
+    picture = BoxPicture(drawing)
+    return _figure(picture.size, picture.paint)

@@ -137,6 +137,15 @@ class TestMatplotlib:
         assert ElementTree.fromstring(svg).tag.endswith("svg")
         assert draw(drawing, ".svg") == svg
 
+    def test_files_of_a_drawing_do_not_depend_on_what_was_drawn_before(self, graph):
+        drawing, other = decision_graph_drawing(graph), network_drawing("ab", ((), (0,)))
+        alone = {}
+        for suffix in (".svg", ".png", ".pdf"):
+            draw(other, suffix)
+            alone[suffix] = draw(drawing, suffix)
+        for suffix in (".png", ".svg", ".pdf", ".svg"):
+            assert draw(drawing, suffix) == alone[suffix]
+
     def test_the_forest_stands_beside_the_graph(self, graph):
         drawing = decision_graph_drawing(graph)
         svg = draw(drawing, ".svg").decode()
