@@ -77,7 +77,6 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
         checkpoint, path = Checkpoint(display.warn), output.path
 
         def keep(size: int, compiled: Callable[[], Compilation]) -> None:
-            until_first.close()
             if path is not None:
                 checkpoint.keep(-size, lambda: _keep(compiled(), path))
 
@@ -88,6 +87,7 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
             time_limit=options.time_limit,
             seed=options.seed,
             on_event=lambda size: display.show(f"effective size {size:,}"),
+            on_first=until_first.close,
             on_graph=keep,
         )
 

@@ -1,13 +1,17 @@
 import json
+import signal
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from exactlearn.__main__ import main
+from exactlearn.commands import compile as command
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.instances import locate
+from exactlearn.pdg.compile import compile as compilation
 from exactlearn.pdg.compile.compile import compile_and_check
 from exactlearn.pdg.compile.forest_search import ForestSearch
 from tests.command_line import fails, run, run_json
@@ -96,6 +100,29 @@ def test_the_first_graph_is_written_before_the_search_for_smaller_ones(tmp_path,
     for file in (graph, record):
         assert "killed" in fails("compile", "asia", "-o", file, status=1)
     assert read_pdg(graph).effective_size == json.loads(record.read_text())["effective_size"]
+
+
+def test_an_interrupt_after_the_first_graph_writes_it_where_no_time_is_left(tmp_path, monkeypatch):
+    """The watcher that ends the process at once stayed on past the limit."""
+    ends_at_once = False
+
+    @contextmanager
+    def watched():
+        nonlocal ends_at_once
+        ends_at_once = True
+        yield
+        ends_at_once = False
+
+    def interrupted(*arguments):
+        assert not ends_at_once
+        signal.raise_signal(signal.SIGINT)
+        return 0.0
+
+    monkeypatch.setattr(command, "ended_by_signal", watched)
+    monkeypatch.setattr(compilation, "max_error", interrupted)
+    graph = tmp_path / "x.pdg.json"
+    run("compile", "asia", "--time-limit", "0", "-o", graph)
+    assert read_pdg(graph).effective_size > 0
 
 
 def test_each_smaller_graph_can_be_had_while_the_search_goes_on():

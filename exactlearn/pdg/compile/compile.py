@@ -144,6 +144,7 @@ def compile_and_check(
     time_limit: float | None = None,
     seed: int = 0,
     on_event: Callable[[int], None] | None = None,
+    on_first: Callable[[], None] | None = None,
     on_graph: Callable[[int, Callable[[], Compilation]], None] | None = None,
 ) -> Compilation:
     """Return the graph of `compile_network` with its sizes, compared with the network on rows.
@@ -156,12 +157,14 @@ def compile_and_check(
         As in `compile_network`.
     seed
         Seed of the search, and of the rows that are drawn for the comparison.
+    on_first
+        Called once there is a graph: from then on an interrupt returns one.
     on_graph
         Called with the effective size of the first graph and of each smaller one, and what compiles
-        the network to it.
+        the network to it; not where the time limit leaves no time for that.
     """
     control = SearchControl.within(time_limit)
-    budget = _budget(control, steps, time_limit, seed, on_event)
+    budget = replace(_budget(control, steps, time_limit, seed, on_event), on_first=on_first)
     with control.running():
         if tree is None:
             reduced = without_irrelevant_parents(network)

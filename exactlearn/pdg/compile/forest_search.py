@@ -79,8 +79,11 @@ class IterationBudget:
         Seed of the search.
     on_event
         Called with the effective size of the whole graph whenever a smaller one is found.
+    on_first
+        Called once there is a graph, which the search returns from then on.
     on_graph
-        Called with the size of the first graph and each smaller one, and what builds its parts.
+        Called with the size of the first graph and each smaller one, and what builds its parts;
+        not where there is no time to build them.
     parameters
         Tuning constants.
     """
@@ -90,6 +93,7 @@ class IterationBudget:
     timed: bool = False
     seed: int = 0
     on_event: Callable[[int], None] | None = None
+    on_first: Callable[[], None] | None = None
     on_graph: Callable[[int, Callable[[], Sequence[Expansion]]], None] | None = None
     parameters: ForestSearchParameters = field(default_factory=ForestSearchParameters)
 
@@ -157,10 +161,7 @@ class ForestSearch:
         self._steps = 0
         self._builder = Builder(self._residuals, max_cells, self._control, self._parameters.start)
         self._first = build_starts(
-            self._builder,
-            parts,
-            budget.starting_deadline,
-            lambda first: self._report(first, sum(b.effective_size for b in first), lambda: first),
+            self._builder, parts, budget.starting_deadline, self._report_first
         )
         self._forests = [built[0].forest for built in self._first]
         self._smallest = [built[0].effective_size for built in self._first]
@@ -262,6 +263,11 @@ class ForestSearch:
             if self._budget.on_event is not None:
                 self._budget.on_event(sum(self._smallest))
             self._report_smaller()
+
+    def _report_first(self, first: Sequence[Expansion]) -> None:
+        if self._budget.on_first is not None:
+            self._budget.on_first()
+        self._report(first, sum(b.effective_size for b in first), lambda: first)
 
     def _report_smaller(self) -> None:
         """Report the smallest graph so far."""
