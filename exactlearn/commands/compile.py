@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn._runtime.control import ended_by_signal
+from exactlearn._runtime.control import SearchControl, ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.artifacts import write_graph
 from exactlearn.commands.declarations import Compile
@@ -59,14 +59,16 @@ def run(options: Compile, output: Output) -> None:
             write_frontier(sequence.frontier, frontier)
             output.wrote(frontier)
     record = compilation_record(compiled)
+    control = SearchControl()
     if output.path is not None:
-        write_graph(compiled.graph, record | added, output.path)
+        with control.running():  # a large file takes seconds, in which Ctrl-C loses nothing
+            write_graph(compiled.graph, record | added, output.path)
         output.wrote(output.path)
     meaning = "KL divergence from the network" if data is None else "loss of log-likelihood per row"
     loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
     output.answer(record | added, compilation_table(record, **loss))
     output.note(compiled.message)
-    if not compiled.finished:
+    if control.is_stopped or not compiled.finished:
         leave("interrupted")
 
 

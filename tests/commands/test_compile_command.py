@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn.commands import compile as command
+from exactlearn.commands.artifacts import write_graph
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.instances import locate
@@ -122,6 +123,17 @@ def test_an_interrupt_after_the_first_graph_writes_it_where_no_time_is_left(tmp_
     monkeypatch.setattr(compilation, "max_error", interrupted)
     graph = tmp_path / "x.pdg.json"
     run("compile", "asia", "--time-limit", "0", "-o", graph)
+    assert read_pdg(graph).effective_size > 0
+
+
+def test_an_interrupt_of_the_writing_loses_no_graph(tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        write_graph(*arguments)
+
+    monkeypatch.setattr(command, "write_graph", interrupted)
+    graph = tmp_path / "x.pdg.json"
+    run("compile", "asia", "--time-limit", "0", "-o", graph, status=130)
     assert read_pdg(graph).effective_size > 0
 
 
