@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
     from exactlearn.formats.scores import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
+    from exactlearn.graphs.equivalence import structural_hamming_distance
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.pdg.compile.compile import compile_network
     from exactlearn.pdg.inference.complete_rows import sample_rows
@@ -120,6 +121,7 @@ _HOME = {
     "structural_em": "exactlearn.structure.structural_em",
     "structural_em_graph": "exactlearn.pdg.learn.structural_em",
     "structural_em_rounds": "exactlearn.pdg.learn.network_starts",
+    "structural_hamming_distance": "exactlearn.graphs.equivalence",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
@@ -191,6 +193,7 @@ __all__ = [
     "structural_em",
     "structural_em_graph",
     "structural_em_rounds",
+    "structural_hamming_distance",
     "write_bif",
     "write_dataset",
     "write_jkl",

@@ -100,6 +100,25 @@ class BayesianNetwork(NamedVariables):
             _check_family(self, variable)
         _ = self.order
 
+    def reordered(self, like: NamedVariables) -> "BayesianNetwork":
+        """Return the network with the variables and states of another model in its order.
+
+        Raises
+        ------
+        OptionError
+            When the models do not have the same variables and states.
+        """
+        if (self.names, self.states) == (like.names, like.states):
+            return self
+        places, states = self.places(like)
+        number = {v: k for k, v in enumerate(places)}
+        families = [tuple(number[p] for p in self.parents[v]) for v in places]
+        tables = (
+            np.ascontiguousarray(self.tables[v][np.ix_(*(states[k] for k in (*family, number[v])))])
+            for v, family in zip(places, families, strict=True)
+        )
+        return BayesianNetwork(like.names, like.states, tuple(families), tuple(tables))
+
     @checked_arguments()
     def aligned_codes(self, dataset: Dataset) -> NDArray[np.int16]:
         """Return a table's codes in this network's order, shape (rows, variables).

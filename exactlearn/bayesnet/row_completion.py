@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.kernel import in_place_kernel, kernel
 from exactlearn._runtime.row_table import group_rows
-from exactlearn.bayesnet.bucket_elimination import NO_COUNTS, expect_families, fill_cells
+from exactlearn.bayesnet.bucket_elimination import (
+    NO_COUNTS,
+    NO_POSTERIOR,
+    expect_families,
+    fill_cells,
+)
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
@@ -146,6 +151,71 @@ def draw_completions(
     for k in range(draws):
         values[k] = task.fill(task.codes, task.source, rng.random(task.codes.shape))
     return values
+
+
+ROWS_AT_ONCE = 65_536
+"""Rows whose parts are in memory together."""
+
+
+@checked_arguments()
+def observed_log_likelihood_rows(network: BayesianNetwork, dataset: Dataset) -> NDArray[np.float64]:
+    """Return the natural log probability of each row's observed cells, weights ignored.
+
+    Parameters
+    ----------
+    network
+        Its variables and states are matched by name.
+    dataset
+        Table with or without missing cells.
+
+    Returns
+    -------
+    log_likelihoods
+        Shape (rows,); minus infinity for a row of probability zero.
+
+    Raises
+    ------
+    DataError
+        When a variable is absent, or a row has a state that the network does not know.
+    TooLargeError
+        When the missing cells of a row depend on each other too much for exact inference.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork(("a",), (("no", "yes"),), ((),), (np.array([0.25, 0.75]),))
+    >>> table = Dataset(np.array([[0], [-1]]), ("a",), network.states)
+    >>> np.exp(observed_log_likelihood_rows(network, table)).round(3)
+    array([0.25, 1.  ])
+    """
+    codes = network.aligned_codes(dataset)
+    missing = set(np.flatnonzero((codes < 0).any(axis=0)).tolist())
+    layout, tables = buckets(network.parents, network.cardinalities, missing), flat_tables(network)
+    total = np.zeros(len(codes))
+    for v, (family, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+        cells = codes[:, [*family, v]]
+        observed = (cells >= 0).all(axis=1)
+        with np.errstate(divide="ignore"):
+            total[observed] += np.log(table)[tuple(cells[observed].T)]
+    incomplete = np.flatnonzero((codes < 0).any(axis=1))
+    for first in range(0, len(incomplete), ROWS_AT_ONCE):
+        rows = incomplete[first : first + ROWS_AT_ONCE]
+        total[rows] += _log_likelihood_of_parts(layout, tables, codes[rows])
+    return total
+
+
+def _log_likelihood_of_parts(
+    layout: Buckets, tables: NDArray[np.float64], codes: NDArray[np.int16]
+) -> NDArray[np.float64]:
+    """Return the log probability of each row's families with missing cells, shape (rows,)."""
+    parts = missing_parts(layout, codes, np.ones(len(codes)))
+    logs = np.empty(len(parts.codes))
+    space = space_for(layout, parts.codes)
+    expect_families(
+        layout, tables, parts.codes, parts.weights, space, logs, NO_COUNTS, NO_POSTERIOR
+    )
+    of_cell = np.column_stack((np.nonzero(codes < 0)[0], parts.of_cell))
+    rows, of_row = np.unique(of_cell, axis=0).T  # the parts of a row differ from each other
+    return np.bincount(rows, logs[of_row], len(codes)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

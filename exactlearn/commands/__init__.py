@@ -80,6 +80,9 @@ COMMANDS = {
         "Convert a model, a table or scores to another format.", "declarations.Convert"
     ),
     "verify": Command("Check the proof of an optimum, with exact numbers.", "declarations.Verify"),
+    "evaluate": Command(
+        "Judge a model by rows that it has not seen, or by a reference.", "declarations.Evaluate"
+    ),
     "reproduce": Command("Repeat the experiments of a paper.", "declarations.Reproduce"),
     "instances": Command("List, show or copy the bundled instances.", "declarations.Instances"),
 }

@@ -621,6 +621,37 @@ class Verify(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Evaluate(Reading, Random):
+    """Judge a model by rows that it was not learned from, or by a reference model.
+
+    DATA gives the log-likelihood per row, of the observed cells where some are missing, in nats,
+    and the rows of probability zero; with --class also the share of labelled rows whose label is
+    predicted right. Rows count by --weights. Numbers go into the model's bins.
+
+    --reference gives the Kullback-Leibler divergence KL(reference || model) in nats; for two
+    networks also the structural Hamming distance (shd), the number of pairs of variables whose edge
+    differs, and the same between their Markov equivalence classes (cpdag_shd).
+
+    Models are files or names of bundled networks. -o writes the record (.json).
+    """
+
+    source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="model.pdg.json")
+    data: str | None = argument("[DATA.csv]", None, reads=True, in_run="test")
+    reference: str | None = option(
+        None, reads=True, metavar="MODEL", help="Model to compare with, over the same variables."
+    )
+    class_: str | None = option(
+        None, metavar="NAME", help="With DATA: predict this variable from the others."
+    )
+    samples: int = option(
+        10_000,
+        least=2,
+        help="With --reference: rows to draw from it where the exact divergence is too costly; a "
+        "95 % interval is given then.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reproduce(Random):
     """Repeat experiments and print our figures beside the published ones.
 

@@ -98,9 +98,11 @@ def load_for(
     return Dataset(codes, model.names, model.states, dataset.weights)
 
 
-def load_test(path: Path, reading: Reading, learned_from: Dataset) -> Dataset:
-    """Read rows that nothing is learnt from, as `load_for`; numbers go into the table's bins."""
-    return load_for(path, replace(reading, discretise={}), learned_from)
+def load_test(
+    path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph | Dataset
+) -> Dataset:
+    """Read rows that nothing is learnt from, as `load_for`; numbers go into the model's bins."""
+    return load_for(path, replace(reading, discretise={}), model)
 
 
 def score_of(criterion: Criterion) -> Score:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import atomic_write
@@ -51,6 +50,7 @@ from exactlearn.reporting.report import (
     Learned,
     compilation_record,
     completion_record,
+    held_out_record,
     learning_record,
     run_tables,
     size_in_words,
@@ -267,21 +267,11 @@ def _decision_graph(
     if test is not None:
         # the compiled graph is the network, and knows what to do with missing cells
         models = {"network": compiled.graph, "decision_graph": result.model}
-        record["held_out"] = {name: _held_out(g, test) for name, g in models.items()}
+        record["held_out"] = {
+            name: held_out_record(log_likelihood_rows(g, test.codes), test)
+            for name, g in models.items()
+        }
     return result.model
-
-
-def _held_out(graph: DecisionGraph, dataset: Dataset) -> dict[str, Any]:
-    """Return the JSON record of a model's log-likelihood of rows that it was not learned from.
-
-    Rows of probability zero are listed, and make the log-likelihood minus infinity.
-    """
-    rows = log_likelihood_rows(graph, dataset.codes)
-    return {
-        "rows": len(rows),
-        "log_likelihood_per_row": dataset.total(rows) / float(dataset.row_weights.sum()),
-        "impossible_rows": np.flatnonzero(np.isneginf(rows)).tolist(),
-    }
 
 
 def _answer(graph: DecisionGraph, queries: Queries) -> Mapping[str, Any]:

@@ -166,7 +166,7 @@ def _step(command: str, entry: Any, table: Mapping[str, Any], written: Collectio
     declared = options_of(command)
     known = _known(declared)
     said = {**_files_in_run(known, entry, table.get("data", {})), **entry}
-    tables = [said.get(key) for key, about in known.items() if about.in_run == "file"]
+    tables = [said.get(key) for key, about in known.items() if about.in_run in ("file", "test")]
     own = any(is_written(str(name), written) for name in tables)
     for section, shared in _SECTIONS.items():
         if own and section == "data":

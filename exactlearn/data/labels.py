@@ -160,6 +160,32 @@ class NamedVariables:
         """
         return state_index(state, self.states[variable], self.names[variable])
 
+    def places(self, other: "NamedVariables") -> tuple[list[int], list[list[int]]]:
+        """Return where the variables of another model, and the states of each, are in this one.
+
+        Raises
+        ------
+        OptionError
+            When the models do not have the same variables, or one has other states.
+        """
+        unequal = sorted({*self.names} ^ {*other.names}, key=(*self.names, *other.names).index)
+        if unequal:
+            raise OptionError(
+                f"expected two models of the same variables, but only one has {unequal[0]!r}"
+                f" ({len(unequal)} such in all)"
+            )
+        variables = [self._index[name] for name in other.names]
+        for v, states in zip(variables, other.states, strict=True):
+            if {*states} != {*self.states[v]}:
+                raise OptionError(
+                    f"expected two models with the same states, but {self.names[v]!r} has"
+                    f" {', '.join(self.states[v])} in one and {', '.join(states)} in the other"
+                )
+        return variables, [
+            [self.states[v].index(state) for state in states]
+            for v, states in zip(variables, other.states, strict=True)
+        ]
+
 
 def find_states(labels: Sequence[str], states: Sequence[str]) -> list[int | None]:
     """Return the code of each label: of the state of this name, else of the bin of this number.

@@ -7,7 +7,8 @@ forests the nodes that a row reaches in two graphs form, with its states, a Baye
 which the expected log-probability of the second graph is computed by elimination (theorem
 *Divergence of two graphs*, docs/theory/decision_graphs.md): one further variable a node, whose
 probability of a "yes" is the share that the logarithm of the reached parameter has of the smallest
-one.
+one. Two networks need no graphs: each of their families gets such a variable beside those of the
+first network.
 """
 
 from collections.abc import Sequence
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
-from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, normalised
+from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
@@ -91,29 +93,43 @@ def mutual_information(
 def kl_divergence(p: Model, q: Model) -> float:
     """Return the exact divergence of ``q`` from ``p``, in nats; infinite where ``q`` has zeros.
 
-    Networks are compiled, each once.
+    Variables and states are matched by name. Rows of tables that sum to one only nearly are
+    normalised.
 
-    Over the same forest any two graphs can be compared, at the cost of the pairs of nodes that
-    rows reach together. Over different forests the nodes that a row reaches in both are followed
-    by elimination: exact, where the tables are not too large.
+    Two networks are compared by eliminating the variables of the first one, with the families of
+    the second among its cliques. Where that takes too large tables, and for a network and a graph,
+    networks are compiled, each once. Over the same forest any two graphs can be compared, at the
+    cost of the pairs of nodes that rows reach together. Over different forests the nodes that a row
+    reaches in both are followed by elimination: exact, where the tables are not too large.
 
     Raises
     ------
     OptionError
-        If the models do not have the same variables and states in the same order.
+        If the models do not have the same variables and states.
     TooLargeError
         If the forests differ and the tables would have more than a hundred million cells, or a
         network's decision graph would be too large.
     """
-    if p.names != q.names or p.states != q.states:
-        raise OptionError(
-            "the divergence of two models needs the same variables and states in the same"
-            " order: convert both from the same network or learn both from the same table"
-        )
+    q = q.reordered(p)
+    if isinstance(p, BayesianNetwork) and isinstance(q, BayesianNetwork):
+        found = _between_networks(p, q)
+        if found is not None:
+            return max(0.0, found)
     ours, others = as_graph(p), as_graph(q)
     if np.array_equal(ours.forest, others.forest):
         return max(0.0, _along_forest(ours, others))
     return max(0.0, -entropy(ours) - _expected_log_probability(ours, others))
+
+
+def _between_networks(p: BayesianNetwork, q: BayesianNetwork) -> float | None:
+    """Return the divergence by elimination, ``None`` where its tables are too large."""
+    p, q = normalised(p), normalised(q)
+    families = [(*own, v) for n in (p, q) for v, own in enumerate(n.parents)]
+    extended, lowest = _with_shares(p, families, [*p.tables, *q.tables])
+    if elimination_cells(extended, _nothing(extended)) > min(MAX_CELLS, LARGEST_ROW):
+        return None
+    lowest[: p.n_variables] *= -1  # log q - log p, in place of their sum
+    return -_expected_log(extended, lowest)
 
 
 def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
@@ -158,13 +174,20 @@ def _expected_log_probability(p: DecisionGraph, q: DecisionGraph) -> float:
     """
     _require_cells(_link_cells(p) + _link_cells(q), p, q)
     network, lowest = _together(p, q)
-    nothing = np.full((1, network.n_variables), -1, np.int16)
-    _require_cells(elimination_cells(network, nothing), p, q)
-    posterior, _ = eliminated(network, nothing)
-    shares = posterior[0, -3 * p.n_variables :].reshape(-1, 3)
-    if (shares[:, 2] > 0).any():
-        return -np.inf
-    return float(shares[:, 1] @ lowest)
+    _require_cells(elimination_cells(network, _nothing(network)), p, q)
+    return _expected_log(network, lowest)
+
+
+def _nothing(network: BayesianNetwork) -> NDArray[np.int16]:
+    """Return the row without an observed cell."""
+    return np.full((1, network.n_variables), -1, np.int16)
+
+
+def _expected_log(network: BayesianNetwork, lowest: NDArray[np.float64]) -> float:
+    """Return the expected sum of the logarithms that the shares, the last variables, stand for."""
+    posterior, _ = eliminated(network, _nothing(network))
+    shares = posterior[0, -3 * len(lowest) :].reshape(-1, 3)
+    return -np.inf if (shares[:, 2] > 0).any() else float(shares[:, 1] @ lowest)
 
 
 def _require_cells(cells: float, p: DecisionGraph, q: DecisionGraph) -> None:
@@ -196,18 +219,40 @@ def _together(p: DecisionGraph, q: DecisionGraph) -> tuple[BayesianNetwork, NDAr
             above = int(graph.forest[v])
             parents.append((place + above, above) if above >= 0 else ())
             tables.append(_link(graph, above, v))
-    lowest = np.empty(n)
-    for v in range(n):
-        parameters = q.parameters_of(v)
-        logs = np.log(parameters, out=np.zeros_like(parameters), where=parameters > 0)
-        lowest[v] = logs.min()
-        share = logs / lowest[v] if lowest[v] < 0 else logs
-        impossible = (parameters <= 0).astype(np.float64)
-        parents.append((2 * n + v, v))
-        tables.append(np.stack((1 - share - impossible, share, impossible), axis=-1))
-    names = tuple(f"{kind}{v}" for kind in ("state", "p", "q", "share") for v in range(n))
-    states = tuple(tuple(map(str, range(table.shape[-1]))) for table in tables)
-    return BayesianNetwork(names, states, tuple(parents), tuple(tables)), lowest
+    names = tuple(f"{kind}{v}" for kind in ("state", "p", "q") for v in range(n))
+    reached = BayesianNetwork(names, _numbered(tables), tuple(parents), tuple(tables))
+    families = [(2 * n + v, v) for v in range(n)]
+    return _with_shares(reached, families, [q.parameters_of(v) for v in range(n)])
+
+
+def _with_shares(
+    network: BayesianNetwork,
+    families: Sequence[tuple[int, ...]],
+    tables: Sequence[NDArray[np.float64]],
+) -> tuple[BayesianNetwork, NDArray[np.float64]]:
+    """Return the network with a share for each of some tables, and their lowest logarithms.
+
+    Parameters
+    ----------
+    families, tables
+        Variables of the network, and for each configuration of them a probability.
+    """
+    shares, lowest = [], np.empty(len(tables))
+    for k, table in enumerate(tables):
+        logs = _log(table)
+        lowest[k] = logs.min()
+        share = logs / lowest[k] if lowest[k] < 0 else logs
+        impossible = (table <= 0).astype(np.float64)
+        shares.append(np.stack((1 - share - impossible, share, impossible), axis=-1))
+    every = (*network.tables, *shares)
+    names = tuple(map(str, range(len(every))))
+    parents = (*network.parents, *families)
+    return BayesianNetwork(names, _numbered(every), parents, every), lowest
+
+
+def _numbered(tables: Sequence[NDArray[np.float64]]) -> tuple[tuple[str, ...], ...]:
+    """Return the states of variables with some tables."""
+    return tuple(tuple(map(str, range(table.shape[-1]))) for table in tables)
 
 
 def _link(graph: DecisionGraph, above: int, v: int) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -148,6 +149,23 @@ def shown_cells(cells: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
     """Return the cells of a completion to print, and a line on those left out."""
     left = len(cells) - SHOWN_CELLS
     return cells[:SHOWN_CELLS], [f"... and {left} more cells; -o or --json has all"] * (left > 0)
+
+
+def held_out_record(rows: NDArray[np.float64], dataset: "Dataset") -> dict[str, Any]:
+    """Return the JSON record of a model's log-likelihood of rows that it was not learned from.
+
+    Rows of probability zero are listed, and make the log-likelihood minus infinity.
+
+    Parameters
+    ----------
+    rows
+        Log-likelihood of each row of the table, natural logarithm, shape (rows,).
+    """
+    return {
+        "rows": len(rows),
+        "log_likelihood_per_row": dataset.total(rows) / float(dataset.row_weights.sum()),
+        "impossible_rows": np.flatnonzero(np.isneginf(rows)).tolist(),
+    }
 
 
 def held_out_table(record: Mapping[str, Any]) -> Table:

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet import buckets
+from exactlearn.bayesnet import buckets, row_completion
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import (
     draw_completions,
     most_probable_completion,
+    observed_log_likelihood_rows,
     posterior_cells,
 )
 from exactlearn.data.dataset import Dataset
@@ -55,6 +56,25 @@ def test_completions_agree_with_the_full_joint(seed):
         assert found[tuple(best[cells])] == pytest.approx(found.max(), rel=1e-9)
         assert all(found[tuple(one[cells])] > 0 for one in drawn)
         cell = cells.stop
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_likelihoods_of_observed_cells_agree_with_the_full_joint(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, int(rng.integers(1, 7)))
+    tables = [np.where(t < 1e-9, 0, t) for t in network.tables]
+    tables = tuple(t / t.sum(axis=-1, keepdims=True) for t in tables)
+    network = BayesianNetwork(network.names, network.states, network.parents, tables)
+    codes = rng.integers(0, network.cardinalities, (25, network.n_variables)).astype(np.int16)
+    codes[rng.random(codes.shape) < rng.random((25, 1))] = -1
+    table = Dataset(codes, network.names, network.states)
+    full = joint(network)
+    sums = [full[tuple(slice(None) if c < 0 else c for c in row)].sum() for row in codes]
+    found = observed_log_likelihood_rows(network, table)
+    np.testing.assert_allclose(np.exp(found), sums, rtol=1e-11)
+    assert np.array_equal(np.isneginf(found), np.array(sums) == 0)
+    monkeypatch.setattr(row_completion, "ROWS_AT_ONCE", 3)
+    np.testing.assert_array_equal(observed_log_likelihood_rows(network, table), found)
 
 
 def test_draws_approach_the_joint_posterior():

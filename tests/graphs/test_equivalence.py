@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactlearn.errors import OptionError
-from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
+from exactlearn.graphs.equivalence import (
+    Pattern,
+    pattern,
+    skeleton,
+    structural_hamming_distance,
+    v_structures,
+)
 from tests.brute_force import is_acyclic
 
 
@@ -78,3 +84,35 @@ def test_sizes_of_known_classes() -> None:
 def test_a_cycle_is_refused() -> None:
     with pytest.raises(OptionError, match="directed cycle"):
         pattern([(1,), (0,)])
+
+
+def edge(found: Pattern, a: int, b: int) -> str:
+    """Return the edge of two variables in a pattern."""
+    if (a, b) in found.undirected:
+        return "a - b"
+    return "a -> b" if (a, b) in found.directed else "a <- b" if (b, a) in found.directed else ""
+
+
+def test_the_structural_hamming_distance_counts_the_pairs_that_differ() -> None:
+    graphs = every_dag(3)
+    for one, other in product(graphs, graphs):
+        directed = [Pattern(3, frozenset(arcs_of(g)), frozenset()) for g in (one, other)]
+        classes = [pattern(g) for g in (one, other)]
+        for first, second in (directed, classes):
+            expected = sum(
+                edge(first, *ab) != edge(second, *ab) for ab in combinations(range(3), 2)
+            )
+            assert structural_hamming_distance(first, second) == expected
+            assert structural_hamming_distance(second, first) == expected
+        assert structural_hamming_distance(one, other) == structural_hamming_distance(*directed)
+        equivalent = skeleton(one) == skeleton(other) and v_structures(one) == v_structures(other)
+        assert (structural_hamming_distance(*classes) == 0) == equivalent
+
+
+def test_the_distance_of_graphs_of_other_variables_is_refused() -> None:
+    with pytest.raises(OptionError, match="found 2 and 1"):
+        structural_hamming_distance([(), (0,)], pattern([()]))
+
+
+def arcs_of(parents: tuple[tuple[int, ...], ...]) -> set[tuple[int, int]]:
+    return {(p, child) for child, family in enumerate(parents) for p in family}

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError, TooLargeError
+from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.complete_rows import best_rows, sample_rows
 from exactlearn.queries import information
 from exactlearn.queries.evidence import conditional
@@ -158,6 +162,58 @@ def test_divergence_agrees_with_the_full_joints(seed, n, same_forest, zeros):
     with np.errstate(divide="ignore"):
         expected = (one[possible] * np.log(one[possible] / other[possible])).sum()
     assert kl_divergence(p, q) == pytest.approx(max(0, expected), abs=1e-12)
+
+
+def shuffled(model, rng):
+    """Return a model with its variables and states in another order, and how to undo that."""
+    places = rng.permutation(model.n_variables)
+    states = tuple(tuple(rng.permutation(model.states[v]).tolist()) for v in places)
+    like = BayesianNetwork(
+        tuple(model.names[v] for v in places),
+        states,
+        ((),) * len(places),
+        tuple(np.full(len(own), 1 / len(own)) for own in states),
+    )
+    codes = [[model.states[v].index(s) for s in own] for v, own in zip(places, states, strict=True)]
+    return model.reordered(like), places, codes
+
+
+@given(SEEDS, st.integers(1, 5), st.booleans(), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_divergence_of_networks_agrees_with_the_full_joints(seed, n, p_zeros, q_zeros):
+    rng = np.random.default_rng(seed)
+    p = random_network(rng, n, most_states=2)
+    q = random_network(rng, n, most_states=2)
+    p, q = (with_zeros(m) if z else m for m, z in ((p, p_zeros), (q, q_zeros)))
+    one, other = joint(p), joint(q)
+    possible = one > 0
+    with np.errstate(divide="ignore"):
+        expected = (one[possible] * np.log(one[possible] / other[possible])).sum()
+    again = shuffled(q, rng)[0]
+    for model in (q, again, compile_network(again, steps=0)):
+        assert kl_divergence(p, model) == pytest.approx(max(0, expected), rel=1e-9, abs=1e-12)
+
+
+def with_zeros(network):
+    """Return a network whose tiny probabilities are zero."""
+    tables = (np.where(t < 1e-9, 0, t) for t in network.tables)
+    return replace(network, tables=tuple(t / t.sum(axis=-1, keepdims=True) for t in tables))
+
+
+@given(SEEDS, st.integers(1, 5), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_a_reordered_model_has_the_same_joint(seed, n, is_network):
+    rng = np.random.default_rng(seed)
+    model = random_network(rng, n) if is_network else random_graph(rng, n)
+    full = (joint if is_network else graph_joint)(model)
+    found, places, codes = shuffled(model, rng)
+    if not is_network:
+        found.check()
+    expected = full.transpose(places)[np.ix_(*codes)]
+    np.testing.assert_allclose((joint if is_network else graph_joint)(found), expected, atol=1e-15)
+    back = found.reordered(model)
+    assert (back.names, back.states) == (model.names, model.states)
+    np.testing.assert_allclose((joint if is_network else graph_joint)(back), full, atol=1e-15)
 
 
 @given(SEEDS, st.integers(1, 4))

@@ -193,6 +193,27 @@ class DecisionGraph(NamedVariables):
         np.divide(counts, totals, out=parameters, where=totals > 0)
         return parameters
 
+    def reordered(self, like: NamedVariables) -> "DecisionGraph":
+        """Return the graph with the variables and states of another model in its order.
+
+        Raises
+        ------
+        OptionError
+            When the models do not have the same variables and states.
+        """
+        if (self.names, self.states) == (like.names, like.states):
+            return self
+        places, states = self.places(like)
+        number = {v: k for k, v in enumerate(places)} | {-1: -1}
+        forest = np.array([number[int(self.forest[v])] for v in places], np.int32)
+        parameters, successors = [], []
+        for v, own in zip(places, states, strict=True):
+            after = self.successors_of(v) - self.first_nodes[list(self.children[v])]
+            order = np.argsort([number[child] for child in self.children[v]]).astype(np.int64)
+            parameters.append(self.parameters_of(v)[:, own])
+            successors.append(after[:, own][:, :, order].astype(np.int32))
+        return assemble(like.names, like.states, forest, parameters, successors)
+
     def check(self) -> None:
         """Check that the arrays form a decision graph (PDG-SEM, Definition 2.1).
 

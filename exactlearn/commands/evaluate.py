@@ -1,0 +1,95 @@
+"""``exactlearn evaluate``: a model judged by rows, and by a reference model."""
+
+from typing import Any
+
+import numpy as np
+
+from exactlearn._runtime.control import ended_by_signal
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import Evaluate
+from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.pipeline import load_test
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.evaluation.models import divergence, log_likelihoods
+from exactlearn.formats.models import Model, read_model
+from exactlearn.graphs.equivalence import pattern, structural_hamming_distance
+from exactlearn.instances import locate
+from exactlearn.queries.table_queries import classify
+from exactlearn.reporting.report import facts, held_out_record, held_out_table, number, percent
+
+Answered = tuple[dict[str, Any], Any]
+"""Part of the record, and its table."""
+
+
+@ended_by_signal()
+def run(options: Evaluate, output: Output) -> None:
+    """Run the command."""
+    require_suffix(output.path, (".json",))
+    if options.data is None and options.reference is None:
+        raise OptionError(
+            "evaluate: expected rows or a model to compare with, as in 'evaluate model.bif "
+            "DATA.csv' or 'evaluate model.bif --reference true.bif'"
+        )
+    if options.class_ is not None and options.data is None:
+        raise OptionError("--class predicts for each row of a table: name the table, too")
+    model = read_model(locate(options.source, ".bif"))
+    answers: list[Answered] = []
+    if options.data is not None:
+        rows = load_test(locate(options.data, ".csv"), options, model)
+        answers += _by_rows(model, rows, options.class_)
+    if options.reference is not None:
+        answers += _by_reference(model, options.reference, options, output)
+    record = {key: value for part, _ in answers for key, value in part.items()}
+    output.save(record)
+    output.answer(record, *(table for _, table in answers))
+
+
+def _by_rows(model: Model, rows: Dataset, name: str | None) -> list[Answered]:
+    """Return the log-likelihood of rows, and the share of them whose class is predicted right."""
+    weights = rows.row_weights
+    if not weights.sum() > 0:
+        raise DataError("the table has no rows of positive weight: nothing to evaluate on")
+    kind = "network" if isinstance(model, BayesianNetwork) else "decision graph"
+    found = held_out_record(log_likelihoods(model, rows), rows)
+    answers: list[Answered] = [(found, held_out_table({kind: found}))]
+    if name is not None:
+        classes = classify(model, rows, name)
+        labelled = weights * (classes.labels >= 0)
+        right = float(labelled[classes.predicted == classes.labels].sum())
+        accuracy = right / float(labelled.sum()) if labelled.any() else np.nan
+        count = int((classes.labels >= 0).sum())
+        answers.append(
+            (
+                {"class": name, "labelled": count, "accuracy": accuracy},
+                facts(labelled=str(count), accuracy=percent(accuracy)),
+            )
+        )
+    return answers
+
+
+def _by_reference(model: Model, path: str, options: Evaluate, output: Output) -> list[Answered]:
+    """Return the divergence from the reference and, of two networks, the structural distances."""
+    reference = read_model(locate(path, ".bif"))
+    try:
+        reference = reference.reordered(model)
+    except OptionError as error:
+        raise OptionError(f"--reference {path}: {error}") from None
+    found = divergence(reference, model, samples=options.samples, seed=options.seed)
+    record: dict[str, Any] = {"kl_divergence": found.value, "kl_method": found.method}
+    shown = number(found.value, 6) or "infinite"
+    if np.isinf(found.value):
+        output.note(
+            "The model gives probability zero to rows that the reference allows, so the divergence"
+            " is infinite; smooth its parameters"
+        )
+    elif found.method == "sampled":
+        record["kl_interval"] = found.interval
+        low, high = (number(limit, 6) for limit in found.interval)
+        shown += f" ({low} to {high} at 95 %, from {options.samples} rows)"
+    if isinstance(model, BayesianNetwork) and isinstance(reference, BayesianNetwork):
+        graphs = model.parents, reference.parents
+        record["shd"] = structural_hamming_distance(*graphs)
+        record["cpdag_shd"] = structural_hamming_distance(*map(pattern, graphs))
+    distances = {key: str(record.get(key, "")) for key in ("shd", "cpdag_shd")}
+    return [(record, facts(kl_divergence=shown, **distances))]

@@ -1,0 +1,113 @@
+"""How well a model describes rows, and how far it is from a reference model."""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn.bayesnet.network import BayesianNetwork, normalised
+from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
+from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.pdg.inference.complete_rows import sample_rows
+from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.queries.evidence import Model
+from exactlearn.queries.information import kl_divergence
+
+SAMPLES = 10_000
+"""Rows that a divergence is estimated from."""
+
+QUANTILE = 1.959963984540054
+"""Standard errors on each side of a 95 % interval."""
+
+
+def log_likelihoods(model: Model, dataset: Dataset) -> NDArray[np.float64]:
+    """Return the log-probability of each row's observed cells, weights ignored.
+
+    Parameters
+    ----------
+    model
+        Its variables and states are matched by name.
+    dataset
+        Table with or without missing cells.
+
+    Returns
+    -------
+    Natural logarithms, shape (rows,); minus infinity for an impossible row.
+
+    Raises
+    ------
+    DataError
+        When a variable of the model is absent, or a row has a state that the model does not know.
+    TooLargeError
+        When the missing cells of a row depend on each other too much under a network.
+    """
+    if isinstance(model, BayesianNetwork):
+        return observed_log_likelihood_rows(model, dataset)
+    return log_likelihood_rows(model, aligned_codes(dataset, model.names, model.states))
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The Kullback-Leibler divergence of a model from a reference.
+
+    Parameters
+    ----------
+    value
+        In nats, at least 0; infinite where a row is possible under the reference only.
+    method
+        ``exact``, or ``sampled``: the mean over rows drawn from the reference.
+    interval
+        A 95 % confidence interval by the normal approximation, cut off at 0; the value twice
+        where that is exact or infinite.
+    """
+
+    value: float
+    method: Literal["exact", "sampled"]
+    interval: tuple[float, float]
+
+
+def divergence(
+    reference: Model, model: Model, *, samples: int = SAMPLES, seed: int = 0
+) -> Divergence:
+    """Return KL(reference, model): exact where that is feasible, else estimated.
+
+    Parameters
+    ----------
+    reference, model
+        Networks or decision graphs; variables and states are matched by name.
+    samples, seed
+        Rows to draw from the reference where an estimate is needed, at least 2, and the seed.
+
+    Raises
+    ------
+    OptionError
+        When the models do not have the same variables and states, or there are too few samples.
+    """
+    if samples < 2:
+        raise OptionError(f"{samples} samples: an interval needs at least 2")
+    try:
+        value = kl_divergence(reference, model)
+    except TooLargeError:
+        return _estimated(reference, model, samples, np.random.default_rng(seed))
+    return Divergence(value, "exact", (value, value))
+
+
+def _estimated(
+    reference: Model, model: Model, samples: int, rng: np.random.Generator
+) -> Divergence:
+    """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
+    p, q = (normalised(m) if isinstance(m, BayesianNetwork) else m for m in (reference, model))
+    if isinstance(p, BayesianNetwork):
+        rows = p.sample(samples, rng)
+    else:
+        rows = Dataset(sample_rows(p, samples, rng), p.names, p.states)
+    theirs = log_likelihoods(q, rows)
+    if np.isneginf(theirs).any():  # a proof, not an estimate: the reference has drawn such a row
+        return Divergence(inf, "sampled", (inf, inf))
+    ratios = log_likelihoods(p, rows) - theirs
+    mean, error = float(ratios.mean()), float(ratios.std(ddof=1)) / sqrt(samples)
+    low, value, high = (max(0.0, mean + k * error) for k in (-QUANTILE, 0.0, QUANTILE))
+    return Divergence(value, "sampled", (low, high))

@@ -1,0 +1,182 @@
+"""``exactlearn evaluate`` against the full joint distribution."""
+
+import json
+
+import numpy as np
+import pytest
+
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.formats.models import read_model, write_model
+from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.instances import locate
+from exactlearn.pdg.compile.compile import compile_network
+from tests.command_line import fails, run, run_json
+from tests.network_oracle import joint
+
+FLIP = np.array([[0.9, 0.1], [0.2, 0.8]])
+TRUE = BayesianNetwork(
+    ("a", "b", "c"),
+    (("n", "y"), ("n", "y"), ("l", "m", "h")),
+    ((), (0,), (1,)),
+    (np.array([0.3, 0.7]), FLIP, np.array([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])),
+)
+OTHER = BayesianNetwork(
+    ("c", "b", "a"),
+    (("h", "l", "m"), ("y", "n"), ("n", "y")),
+    ((), (0, 2), ()),
+    (
+        np.array([0.5, 0.3, 0.2]),
+        np.array([[FLIP[0], FLIP[1]], [FLIP[1], FLIP[0]], [[0.5, 0.5], [0.6, 0.4]]]),
+        np.array([0.4, 0.6]),
+    ),
+)
+ROWS = "w,c,a,b\n1,l,y,n\n2.5,?,n,?\n0,m,?,y\n1,h,y,?\n"
+
+
+def in_order_of_truth(full):
+    """Return the joint distribution of `OTHER` with the axes and states of `TRUE`."""
+    return full.transpose(2, 1, 0)[:, ::-1][:, :, [1, 2, 0]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("evaluate")
+    for name, network in (("true", TRUE), ("other", OTHER)):
+        write_model(network, path / f"{name}.bif")
+        write_model(compile_network(network, steps=0), path / f"{name}.pdg.json")
+    (path / "rows.csv").write_text(ROWS)
+    return path
+
+
+@pytest.mark.parametrize("model", ["other.bif", "other.pdg.json"])
+def test_rows_with_missing_cells_agree_with_the_full_joint(folder, model):
+    full = in_order_of_truth(joint(OTHER))
+    rows = [full[1, 0, 0], full[0].sum(), full[:, 1, 1].sum(), full[1, :, 2].sum()]
+    words = ("evaluate", folder / model, folder / "rows.csv")
+    found = run_json(*words, "--weights", "w")
+    weights = np.array([1, 2.5, 0, 1])
+    assert found["log_likelihood_per_row"] == pytest.approx(
+        weights @ np.log(rows) / weights.sum(), abs=1e-12
+    )
+    assert found["rows"] == 4
+    assert found["impossible_rows"] == []
+    found = run_json(*words, "--drop", "w")
+    assert found["log_likelihood_per_row"] == pytest.approx(np.log(rows).mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("model", ["true.bif", "true.pdg.json"])
+@pytest.mark.parametrize("reference", ["other.bif", "other.pdg.json"])
+def test_divergence_and_distances_agree_with_the_full_joints(folder, model, reference):
+    p, q = in_order_of_truth(joint(OTHER)), joint(TRUE)
+    found = run_json("evaluate", folder / model, "--reference", folder / reference)
+    assert found["kl_divergence"] == pytest.approx((p * np.log(p / q)).sum(), abs=1e-12)
+    assert found["kl_method"] == "exact"
+    assert "kl_interval" not in found
+    if model.endswith(".bif") and reference.endswith(".bif"):
+        # a -> b -> c beside a -> b <- c: the arc between b and c; of the classes, both edges
+        assert (found["shd"], found["cpdag_shd"]) == (1, 2)
+    else:
+        assert not {"shd", "cpdag_shd"} & found.keys()
+
+
+def test_a_model_is_no_distance_from_itself(folder):
+    words = ("evaluate", "asia", "--reference", "asia")
+    found = run_json(*words)
+    assert found == {
+        "kl_divergence": pytest.approx(0, abs=1e-12), "kl_method": "exact", "shd": 0,
+        "cpdag_shd": 0,
+    }  # fmt: skip
+    assert "kl divergence" in run(*words)
+
+
+def test_a_divergence_that_is_too_costly_is_sampled(folder, monkeypatch):
+    monkeypatch.setattr("exactlearn.queries.information.MAX_CELLS", 3)
+    p, q = in_order_of_truth(joint(OTHER)), joint(TRUE)
+    words = ("evaluate", folder / "true.bif", "--reference", folder / "other.bif")
+    found = run_json(*words, "--samples", 20_000, "--seed", 3)
+    low, high = found["kl_interval"]
+    assert found["kl_method"] == "sampled"
+    assert low < (p * np.log(p / q)).sum() < high
+    assert low < found["kl_divergence"] < high < low + 0.1
+    assert found == run_json(*words, "--samples", 20_000, "--seed", 3)
+    assert "at 95 %" in run(*words, "--samples", 100)
+
+
+def test_an_infinite_divergence_is_reported(folder, tmp_path):
+    certain = BayesianNetwork(
+        TRUE.names, TRUE.states, ((), (), ()),
+        (np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.ones(3) / 3),
+    )  # fmt: skip
+    write_model(certain, tmp_path / "certain.bif")
+    words = ("evaluate", tmp_path / "certain.bif", folder / "rows.csv", "--drop", "w")
+    reference = ("--reference", folder / "true.bif")
+    found = run_json(*words, *reference, "-o", tmp_path / "out.json")
+    assert found["impossible_rows"] == [1]
+    assert found["log_likelihood_per_row"] is None
+    assert found["kl_divergence"] is None
+    assert json.loads((tmp_path / "out.json").read_text()) == found
+    assert "infinite" in run(*words, *reference)
+
+
+def test_classes_are_judged_by_weight(folder):
+    full = in_order_of_truth(joint(OTHER))
+    words = ("evaluate", folder / "other.bif", folder / "rows.csv", "--class", "c")
+    right = [full[1, 0].argmax() == 0, full[:, 1].sum(axis=0).argmax() == 1]
+    right.append(full[1].sum(axis=0).argmax() == 2)
+    found = run_json(*words, "--drop", "w")
+    assert found["labelled"] == 3
+    assert found["accuracy"] == pytest.approx(np.mean(right))
+    found = run_json(*words, "--weights", "w")
+    assert found["accuracy"] == pytest.approx(np.average(right, weights=[1, 0, 1]))
+
+
+def test_fresh_rows_are_as_likely_as_the_network_says(tmp_path):
+    truth, rng = read_model(locate("lucas", ".bif")), np.random.default_rng(1)
+    learned = fit_complete(truth.sample(500, rng), truth.parents)
+    write_model(learned, tmp_path / "learned.bif")
+    write_dataset(truth.sample(4000, rng), tmp_path / "fresh.csv")
+    states = dict(zip(truth.names, truth.states, strict=True))
+    fresh = read_dataset(tmp_path / "fresh.csv", states=states)
+    found = run_json("evaluate", tmp_path / "learned.bif", tmp_path / "fresh.csv")
+    read = read_model(tmp_path / "learned.bif")
+    assert found["log_likelihood_per_row"] == pytest.approx(
+        read.log_likelihood(fresh) / 4000, rel=1e-12
+    )
+    run("compile", tmp_path / "learned.bif", "-o", tmp_path / "learned.pdg.json")
+    graph = run_json("evaluate", tmp_path / "learned.pdg.json", tmp_path / "fresh.csv")
+    assert graph["log_likelihood_per_row"] == pytest.approx(
+        found["log_likelihood_per_row"], abs=1e-5
+    )
+
+
+def test_mistakes_are_refused(folder, tmp_path):
+    model = folder / "true.bif"
+    assert "evaluate model.bif DATA.csv" in fails("evaluate", model)
+    assert "name the table" in fails("evaluate", model, "--reference", model, "--class", "a")
+    assert "no column has that name" in fails("evaluate", model, "asia-mnar")
+    assert "only one has 'asia' (11 such" in fails("evaluate", model, "--reference", "asia")
+    assert "no file" in fails("evaluate", model, folder / "none.csv").replace("such ", "")
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,c\nn,n,x\n")
+    assert "'x'" in fails("evaluate", model, table)
+    table.write_text("a,b,c,w\nn,n,l,0\n")
+    assert "positive weight" in fails("evaluate", model, table, "--weights", "w")
+    states = (("n", "y"), ("n", "y"), ("l", "m", "x"))
+    write_model(BayesianNetwork(TRUE.names, states, TRUE.parents, TRUE.tables), tmp_path / "x.bif")
+    assert "'c' has l, m, x in one" in fails("evaluate", model, "--reference", tmp_path / "x.bif")
+
+
+def test_a_step_takes_the_held_out_rows(tmp_path):
+    network, rng = read_model(locate("cancer", ".bif")), np.random.default_rng(0)
+    write_dataset(network.sample(300, rng), tmp_path / "train.csv")
+    write_dataset(network.sample(50, rng), tmp_path / "test.csv")
+    (tmp_path / "run.toml").write_text(
+        '[data]\nfile = "train.csv"\ntest = "test.csv"\n'
+        '[evaluate]\nreference = "network.bif"\nclass = "Cancer"\n'
+    )
+    found = run_json("run", tmp_path / "run.toml", "-o", tmp_path / "out")
+    step, held_out = found["steps"][0], found["held_out"]["decision_graph"]
+    assert {key: step[key] for key in held_out} == held_out
+    assert step["kl_divergence"] >= 0
+    assert 0 < step["accuracy"] <= 1
