@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from exactlearn.augmentation.profile import Profile, profile
     from exactlearn.augmentation.ranking import Ranking, best_solutions
     from exactlearn.bayesnet.complete_data import fit_complete
+    from exactlearn.bayesnet.deletion import DeletionFit, fit_deletion
     from exactlearn.bayesnet.em import fit_em
     from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
     from exactlearn.bayesnet.network import BayesianNetwork
@@ -68,6 +69,7 @@ _HOME = {
     "Certificate": "exactlearn.solvers.certificates.certificate",
     "Dataset": "exactlearn.data.dataset",
     "DecisionGraph": "exactlearn.pdg.model.decision_graph",
+    "DeletionFit": "exactlearn.bayesnet.deletion",
     "EMResult": "exactlearn._runtime.ascent",
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
@@ -90,6 +92,7 @@ _HOME = {
     "enumerate_classes": "exactlearn.solvers.enumeration.networks",
     "enumerate_networks": "exactlearn.solvers.enumeration.networks",
     "fit_complete": "exactlearn.bayesnet.complete_data",
+    "fit_deletion": "exactlearn.bayesnet.deletion",
     "fit_em": "exactlearn.bayesnet.em",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.data.missingness",
@@ -140,6 +143,7 @@ __all__ = [
     "Certificate",
     "Dataset",
     "DecisionGraph",
+    "DeletionFit",
     "EMResult",
     "ExactlearnError",
     "Imputer",
@@ -162,6 +166,7 @@ __all__ = [
     "enumerate_classes",
     "enumerate_networks",
     "fit_complete",
+    "fit_deletion",
     "fit_em",
     "gadget_problem",
     "hide",

@@ -1,4 +1,4 @@
-r"""Bayesian networks: model, parameters, EM, exact inference, clique trees, naive Bayes.
+r"""Bayesian networks: parameters, EM, deletion, exact inference, clique trees, naive Bayes.
 
 =================== ============================================ ================== ===============
 Name in the code    Meaning                                      Shape              Symbol

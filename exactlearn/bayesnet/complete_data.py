@@ -170,20 +170,32 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray
     counts
         Weight of the rows of each configuration: one axis per parent, the child's axis last.
     """
-    family = [*parents, child]
-    shape = tuple(len(dataset.states[v]) for v in family)
+    family, shape = [*parents, child], table_shape(dataset, child, parents)
+    codes = dataset.codes[:, family].astype(np.int64)
+    available = (codes >= 0).all(axis=1)
+    configuration = np.ravel_multi_index(tuple(codes[available].T), shape)
+    weights = None if dataset.weights is None else dataset.weights[available]
+    counts = np.bincount(configuration, weights=weights, minlength=math.prod(shape))
+    return counts.reshape(shape).astype(np.float64)
+
+
+def table_shape(dataset: Dataset, child: int, parents: Sequence[int]) -> tuple[int, ...]:
+    """Return the numbers of states of a family, the child's last.
+
+    Raises
+    ------
+    TooLargeError
+        When the table would have more than :data:`~exactlearn.bayesnet.network.LARGEST_TABLE`
+        entries.
+    """
+    shape = tuple(len(dataset.states[v]) for v in (*parents, child))
     size = math.prod(shape)
     if size > LARGEST_TABLE:
         raise TooLargeError(
             f"the table of {dataset.names[child]!r} given {len(parents)} parents would have "
             f"{size} entries, more than {LARGEST_TABLE}: use fewer parents"
         )
-    codes = dataset.codes[:, family].astype(np.int64)
-    available = (codes >= 0).all(axis=1)
-    configuration = np.ravel_multi_index(tuple(codes[available].T), shape)
-    weights = None if dataset.weights is None else dataset.weights[available]
-    counts = np.bincount(configuration, weights=weights, minlength=size)
-    return counts.reshape(shape).astype(np.float64)
+    return shape
 
 
 def smoothed(counts: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:

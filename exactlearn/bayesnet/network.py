@@ -211,13 +211,7 @@ def _check_family(network: BayesianNetwork, i: int) -> None:
     if not network.states[i]:
         raise DataError(f"variable {name!r} has no states: give at least one")
     _check_distinct(network.states[i], f"variable {name!r}: state")
-    if len({*family, i}) != len(family) + 1 or any(
-        not 0 <= j < network.n_variables for j in family
-    ):
-        raise DataError(
-            f"variable {name!r}: parents {family} must be different indices from 0 to "
-            f"{network.n_variables - 1}, other than its own ({i})"
-        )
+    check_parents(network.names, i, family)
     shape = tuple(len(network.states[j]) for j in (*family, i))
     if table.shape != shape or table.dtype != np.float64:
         raise DataError(
@@ -225,6 +219,15 @@ def _check_family(network: BayesianNetwork, i: int) -> None:
             f"variable), found {table.dtype} {table.shape}"
         )
     _check_rows(network, i)
+
+
+def check_parents(names: Sequence[str], i: int, family: Sequence[int]) -> None:
+    """Raise a `DataError` unless the parents of variable i are different other variables."""
+    if len({*family, i}) != len(family) + 1 or any(not 0 <= j < len(names) for j in family):
+        raise DataError(
+            f"variable {names[i]!r}: parents {tuple(family)} must be different indices from 0 to "
+            f"{len(names) - 1}, other than its own ({i})"
+        )
 
 
 def _check_rows(network: BayesianNetwork, i: int) -> None:

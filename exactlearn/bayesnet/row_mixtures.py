@@ -1,0 +1,185 @@
+"""Mixtures over groups of rows: distributions of some variables, each from the group's own rows.
+
+With the groups the configurations of all variables that every row observes, a mixture is what
+deletion estimates under MAR; the rows of each group that observe the variables stand for the
+others (Van den Broeck et al., see :mod:`exactlearn.bayesnet.deletion`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from exactlearn.bayesnet.factorisation_lattice import Aggregation, factored_distributions
+from exactlearn.bayesnet.network import LARGEST_TABLE
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import TooLargeError
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 2**22
+"""Cells of the counts of a block of groups (32 MiB)."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of rows whose distributions are mixed.
+
+    Parameters
+    ----------
+    labels
+        The group of each row.
+    rest
+        The configuration of other variables that all rows of a group have, shape (groups,).
+    weights
+        The weight of each group in the mixture, shape (groups,).
+    n_rest
+        Number of configurations of the other variables.
+    """
+
+    labels: NDArray[np.integer]
+    rest: NDArray[np.integer]
+    weights: Floats
+    n_rest: int
+
+    def by_rest(self, chosen: NDArray[np.bool_], labels: NDArray[np.int64]) -> "Groups":
+        """Merge groups with the same configuration of the other variables.
+
+        Parameters
+        ----------
+        chosen
+            The groups that have a weight in the new ones.
+        labels
+            The configuration of the other variables in each row.
+        """
+        weights = weight_by(self.rest[chosen], self.weights[chosen], self.n_rest)
+        return Groups(labels, np.arange(self.n_rest), weights, self.n_rest)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture of the distributions of some variables.
+
+    Parameters
+    ----------
+    table
+        Weights, shape (configurations of the other variables, configurations of these).
+    supported
+        Which groups have a weight and a row that observes the variables: the others add nothing.
+    defect
+        Weighted sum of how far factored distributions summed from one.
+    """
+
+    table: Floats
+    supported: NDArray[np.bool_]
+    defect: float
+
+
+def mixture(
+    dataset: Dataset, variables: Sequence[int], groups: Groups, aggregation: Aggregation | None
+) -> Mixture:
+    """Sum the weighted distributions of some variables in groups of rows.
+
+    Parameters
+    ----------
+    dataset
+        The rows.
+    variables
+        Variables, by index; rows may lack them.
+    groups
+        Groups of the rows.
+    aggregation
+        ``None``: the distributions are frequencies in the rows that observe all the variables;
+        else all their factorisations are aggregated so.
+
+    Raises
+    ------
+    TooLargeError
+        When the counts of one group would have more than
+        :data:`~exactlearn.bayesnet.network.LARGEST_TABLE` entries.
+    """
+    available = (dataset.codes[:, variables] >= 0).all(axis=1)
+    supported = np.bincount(groups.labels[available], minlength=len(groups.weights)) > 0
+    supported &= groups.weights > 0
+    sizes = (dataset.cardinalities[variables] + (aggregation is not None)).tolist()
+    _check_size([dataset.names[v] for v in variables], prod(sizes))
+    # The frequencies of a group come from the rows that observe all the variables, its factors
+    # also from the others.
+    used = supported[groups.labels] & (available | (aggregation is not None))
+    rows, chosen = np.flatnonzero(used), np.flatnonzero(supported)
+    places = np.cumsum(supported)[groups.labels[rows]] - 1
+    shape = (groups.n_rest, prod(dataset.cardinalities[variables].tolist()))
+    table, defect = np.zeros(shape), 0.0
+    for block, inside, labels in _blocks(places, len(chosen), prod(sizes)):
+        some, part = rows[inside], chosen[block]
+        cells = configurations(dataset.codes[some[:, np.newaxis], list(variables)], sizes, labels)
+        counts = weight_by(cells, dataset.row_weights[some], len(part) * prod(sizes))
+        shares, defects = _distributions(counts.reshape(len(part), *sizes), aggregation)
+        weights, columns = groups.weights[part], np.arange(len(part))
+        weighting = csr_array((weights, (groups.rest[part], columns)), (groups.n_rest, len(part)))
+        table += weighting @ shares
+        defect += float(defects @ weights)
+    return Mixture(table, supported, defect)
+
+
+def _check_size(names: Sequence[str], size: int) -> None:
+    if size > LARGEST_TABLE:
+        raise TooLargeError(
+            f"the factorisations of {', '.join(names)} would take {size} counts, more than "
+            f"{LARGEST_TABLE}: use fewer parents, or a method of direct deletion"
+        )
+
+
+def _blocks(
+    labels: NDArray[np.int64], n: int, width: int
+) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield blocks of labels below n, their rows, and the labels in these, from zero."""
+    step = max(1, _BLOCK // width)
+    if 0 < n <= step:
+        yield slice(0, n), np.arange(len(labels)), labels
+        return
+    order = np.argsort(labels, kind="stable")
+    starts = range(0, n, step)
+    ends = np.searchsorted(labels[order], [*starts, n])
+    for start, first, last in zip(starts, ends, ends[1:], strict=False):
+        inside = order[first:last]
+        yield slice(start, min(n, start + step)), inside, labels[inside] - start
+
+
+def _distributions(counts: Floats, aggregation: Aggregation | None) -> tuple[Floats, Floats]:
+    """Return the distribution of each group, one a line, and its defect."""
+    if aggregation is not None:
+        shares, defects = factored_distributions(counts, aggregation)
+        return shares.reshape(len(counts), prod(shares.shape[1:])), defects
+    shares = counts.reshape(len(counts), prod(counts.shape[1:]))
+    return shares / shares.sum(axis=1, keepdims=True), np.zeros(len(counts))
+
+
+def configurations(
+    codes: NDArray[np.integer],
+    sizes: Sequence[int] | NDArray[np.int64],
+    first: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Return the number of each row's configuration; a missing cell has the last state.
+
+    Parameters
+    ----------
+    codes
+        Shape (rows, columns).
+    sizes
+        Number of states of each column.
+    first
+        A number of each row that comes before the columns.
+    """
+    numbers = np.zeros(len(codes), np.int64) if first is None else first
+    for column, size in zip(codes.T, sizes, strict=True):
+        numbers = numbers * size + np.where(column < 0, size - 1, column)
+    return numbers
+
+
+def weight_by(labels: NDArray[np.integer], weights: Floats, n: int) -> Floats:
+    """Return the weight of the rows of each label below n."""
+    return np.bincount(labels, weights, n).astype(np.float64, copy=False)
