@@ -273,3 +273,4 @@ def test_a_search_that_is_over_gives_a_network_all_the_same(hole):
         network = network_starts.learnt_network(data)
     assert network.names == data.names
     assert all((table > 0).all() for table in network.tables)
+    assert hole or sum(map(len, network.parents)) == 1

@@ -25,6 +25,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import posteriors
+from exactlearn.pdg.learn.chow_liu import chow_liu_forest
 from exactlearn.pdg.learn.structural_em import (
     OnGraph,
     StructuralEMGraph,
@@ -71,7 +72,8 @@ def learnt_network(
 
     Returns
     -------
-    The best network so far, perhaps without arcs, once the search around this one is over.
+    The best network so far, once the search around this one is over; a tree where the scoring of
+    complete rows was cut short; perhaps without arcs for incomplete rows.
     """
     score, control = BIC() if score is None else score, SearchControl.within()
     independent = ((),) * dataset.n_variables
@@ -79,6 +81,8 @@ def learnt_network(
         problem = candidate_parent_sets(
             dataset, score, max_parents=max_parents, time_limit=control.remaining, control=control
         )
+        if problem.stopped and control.is_over:  # perhaps before any arc was scored
+            return fit_complete(dataset, _tree(dataset), alpha=SMOOTHING)
         result = solve(
             problem,
             solver="ordering",
@@ -97,6 +101,13 @@ def learnt_network(
     )
     parents = found.parents or independent
     return fit_em(dataset, parents, alpha=SMOOTHING, time_limit=control.remaining).model
+
+
+def _tree(dataset: Dataset) -> tuple[tuple[int, ...], ...]:
+    """Return the parents in the tree of Chow and Liu, which takes no search."""
+    codes = np.ascontiguousarray(dataset.codes, np.int16)
+    forest = chow_liu_forest(codes, dataset.row_weights, dataset.cardinalities, None)
+    return tuple(() if parent < 0 else (int(parent),) for parent in forest)
 
 
 def network_start(
