@@ -109,20 +109,6 @@ def fit_available_cases(
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
-def available_rows(dataset: Dataset, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the number of rows that observe each family: the variable and its parents.
-
-    Examples
-    --------
-    >>> data = Dataset(np.array([[0, 1], [0, -1]]), ("a", "b"), (("n", "y"),) * 2)
-    >>> available_rows(data, [(), (0,)])
-    (2, 1)
-    """
-    observed = dataset.codes >= 0
-    families = ([*family, child] for child, family in enumerate(parents))
-    return tuple(int(observed[:, family].all(axis=1).sum()) for family in families)
-
-
 def checked_families(
     dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
 ) -> tuple[tuple[int, ...], ...]:

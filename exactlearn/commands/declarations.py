@@ -35,6 +35,7 @@ MODES = ("augmentation", "posterior", "mpe", "averaged", "multiple", "mode")
 """Modes of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
 
 SizeName = Literal["effective", "representational"]
+FitMethod = Literal["complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
 DEFAULT_METHODS = ("branching", "t-local", "mode")
@@ -329,12 +330,17 @@ class Fit(Reading):
 
     source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="network.bif")
     table: str = argument("DATA.csv", reads=True, in_run="file")
-    method: Literal["complete", "em"] | None = option(
+    method: FitMethod | None = option(
         None,
-        help="complete: a network by counting, each family (a variable and its parents) in the "
-        "rows that observe all of it (available cases), whose numbers are printed; em: a network "
-        "or a decision graph from all observed cells.  [default: complete for a network and a "
-        "table without missing cells, else em]",
+        help="em: a network or a decision graph from all observed cells. The others estimate a "
+        "network in closed form, and print the rows that each family (a variable and its parents) "
+        "used. complete, aca, d-mcar: in the rows that observe the whole family (available cases); "
+        "cca: in the rows without missing cells; f-mcar: from all factorisations of the family, "
+        "each factor in the rows that observe it; these need that which cells are missing depends "
+        "on nothing (MCAR). d-mar, f-mar: the same as d-mcar and f-mcar in the rows that agree on "
+        "all columns without missing cells, weighted; they also allow that which cells are missing "
+        "depends on these columns (MAR).  [default: complete for a network and a table without "
+        "missing cells, else em]",
     )
     iterations: int | None = option(
         None,

@@ -5,14 +5,14 @@ from functools import partial
 from math import nan
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.ascent import EMResult, EMState, best_so_far
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.complete_data import available_rows, fit_available_cases
+from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, fit_em, network_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Fit
@@ -22,13 +22,16 @@ from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.search import leave
 from exactlearn.commands.sections import GraphParameters, NetworkParameters
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.table_queries import query_rows
 from exactlearn.reporting.report import facts, number, plain_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 M = TypeVar("M", BayesianNetwork, DecisionGraph)
 
@@ -44,19 +47,25 @@ def run(options: Fit, output: Output) -> None:
     chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     begun, ended = monotonic(), "finished"
-    used: Mapping[str, int] = {}
+    used: Mapping[str, float] = {}
+    replaced: Mapping[str, Mapping[str, float]] = {}
     how: dict[str, Any] = {}
     fitted: Model
-    log_likelihoods: Sequence[float]
+    log_likelihoods: Sequence[float | None]
     if method == "em":
         fitted, result, ended = _by_em(model, dataset, given, output)
         log_likelihoods, how = result.log_likelihoods, {"starts": result.starts}
     elif isinstance(model, BayesianNetwork):
-        fitted = _counted(model, dataset, given)
-        log_likelihoods = (nan, _log_likelihood(fitted, dataset))
-        used = _rows_used(model, dataset, output)
+        fit = _by_deletion(model, dataset, method, given)
+        fitted = fit.model
+        if not dataset.is_complete:
+            used, replaced = _rows_used(fit), _replaced(fit)
+            _note_unsupported(fit, output)
+        log_likelihoods = (nan, _log_likelihood(fitted, dataset, output))
     else:
-        raise OptionError("--method complete fits a network (.bif); fit a decision graph with 'em'")
+        raise OptionError(
+            f"--method {method} fits a network (.bif); fit a decision graph with 'em'"
+        )
     record: dict[str, Any] = {
         "log_likelihood": log_likelihoods[-1],
         "iterations": len(log_likelihoods) - 1,
@@ -65,6 +74,8 @@ def run(options: Fit, output: Output) -> None:
     }
     if used:
         record["rows_per_family"] = used
+    if replaced:
+        record["replaced"] = replaced
     if output.path is not None:
         write_model(fitted, output.path)
         output.wrote(output.path)
@@ -73,9 +84,7 @@ def run(options: Fit, output: Output) -> None:
         iterations=str(record["iterations"]),
         seconds=number(record["seconds"], 2),
     )
-    counts = ((name, str(rows)) for name, rows in used.items())
-    rows_table = [plain_table(("family of", "rows"), counts, right=("rows",))] if used else []
-    output.answer(record, summary, *rows_table)
+    output.answer(record, summary, *_rows_table(used, replaced))
     leave(ended)
 
 
@@ -92,35 +101,85 @@ def _by_em(
     return result.model, result, ended
 
 
-def _counted(network: BayesianNetwork, data: Dataset, given: Mapping[str, Any]) -> BayesianNetwork:
-    """Return the network with the smoothed frequencies of each family."""
+def _by_deletion(
+    network: BayesianNetwork, data: Dataset, method: str, given: Mapping[str, Any]
+) -> DeletionFit:
+    """Return the network estimated in closed form; ``complete`` counts available cases."""
     for name in ("iterations", "tolerance"):
         if name in given:
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
     alpha = given.get("smoothing", NetworkParameters.smoothing)
-    return fit_available_cases(data, network.parents, alpha=alpha)
+    estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
+    return fit_deletion(data, network.parents, method=estimator, alpha=alpha)
 
 
-def _log_likelihood(network: BayesianNetwork, data: Dataset) -> float:
-    """Return the log-likelihood of the observed cells, minus infinity if a row is impossible."""
+def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> float | None:
+    """Return the log-likelihood of the observed cells, minus infinity if a row is impossible.
+
+    Nothing where exact inference is too large: these estimates need none.
+    """
     if data.is_complete:
         return network.log_likelihood(data)
-    return data.total(query_rows(network, data, []).log_probability_of_evidence)
+    try:
+        return data.total(query_rows(network, data, []).log_probability_of_evidence)
+    except TooLargeError as error:
+        output.note(f"The log-likelihood is left out: {error}")
+        return None
 
 
-def _rows_used(network: BayesianNetwork, data: Dataset, output: Output) -> dict[str, int]:
-    """Return the rows that each family was counted in; nothing where these are all rows."""
-    if data.is_complete:
-        return {}
-    rows = available_rows(data, network.parents)
-    for name, family, count in zip(network.names, network.parents, rows, strict=True):
-        if count == 0:
-            cells = ", ".join([name, *(network.names[p] for p in family)])
+def _rows_used(fit: DeletionFit) -> dict[str, float]:
+    """Return the rows that the estimate of each family used."""
+    return {
+        name: _plain(family.rows)
+        for name, family in zip(fit.model.names, fit.families, strict=True)
+    }
+
+
+def _plain(weight: float) -> float:
+    """Return a weight, as a whole number where it is one."""
+    return int(weight) if weight.is_integer() else weight
+
+
+def _replaced(fit: DeletionFit) -> dict[str, dict[str, float]]:
+    """Return how many rows of a family each estimator other than the chosen one stands for."""
+    return {
+        name: {other: _plain(rows) for other, rows in family.weights.items() if other != fit.method}
+        for name, family in zip(fit.model.names, fit.families, strict=True)
+        if name in fit.unsupported
+    }
+
+
+def _note_unsupported(fit: DeletionFit, output: Output) -> None:
+    """Say which families no row observes, and how many needed a weaker estimator in part."""
+    network, partly = fit.model, 0
+    for name, parents, family in zip(network.names, network.parents, fit.families, strict=True):
+        if family.observed == 0:
+            cells = ", ".join([name, *(network.names[p] for p in parents)])
             output.note(
                 f"No row observes the family of {name!r} ({cells}): its distributions are the "
                 "smoothing prior alone, uniform; '--method em' uses all observed cells"
             )
-    return dict(zip(network.names, rows, strict=True))
+        else:
+            partly += name in fit.unsupported
+    if partly:
+        output.note(
+            f"{partly} of {len(fit.families)} families have rows that {fit.method} has no "
+            "estimate for: a weaker estimator stands in for it, in the column 'replaced'"
+        )
+
+
+def _rows_table(
+    used: Mapping[str, float], replaced: Mapping[str, Mapping[str, float]]
+) -> "list[Table]":
+    """Return a table of the rows of each family, none where these are all rows."""
+    if not used:
+        return []
+    columns = ("family of", "rows", *(("replaced",) if replaced else ()))
+    lines = (
+        (name, str(rows), ", ".join(f"{k}: {n}" for k, n in replaced.get(name, {}).items()))
+        for name, rows in used.items()
+    )
+    return [plain_table(columns, (line[: len(columns)] for line in lines), right=("rows",))]
 
 
 def fitted_network(

@@ -19,6 +19,7 @@ from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import NetworkEM, fit_em
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
+from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
@@ -327,6 +328,55 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     assert run_json(*words, "--smoothing", 0)["log_likelihood"] == pytest.approx(
         np.log([3 / 5 * 2 / 3, 3 / 5 / 3, 1 / 5, 1 / 5, 3 / 5 * 2 / 3]).sum()
     )
+
+
+@pytest.fixture
+def wind(tmp_path):
+    """The lecture's wind velocities: whether one is missing depends on the height."""
+    (tmp_path / "net.bif").write_text(
+        "network n { }\nvariable v { type discrete [ 5 ] { v1, v2, v3, v4, v5 }; }\n"
+        "variable h { type discrete [ 3 ] { h0, h1, h2 }; }\n"
+        "probability ( v ) { table 0.2, 0.2, 0.2, 0.2, 0.2; }\n"
+        "probability ( h ) { table 0.2, 0.3, 0.5; }\n"
+    )
+    rows = [("?2?3131?2", 0), ("?4?3", 1), ("?4?5??3??", 2)]
+    lines = [f"{'?' if v == '?' else 'v' + v},h{h}" for velocities, h in rows for v in velocities]
+    (tmp_path / "wind.csv").write_text("\n".join(["v,h", *lines]) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("method", "mean", "rows"),
+    [("cca", 31 / 11, 11), ("d-mcar", 31 / 11, 11), ("d-mar", 68 / 22, 22), ("f-mar", 68 / 22, 22)],
+)
+def test_fit_by_deletion(wind, method, mean, rows):
+    record = run_json("fit", wind / "net.bif", wind / "wind.csv", "--method", method,
+                      "--smoothing", 0, "-o", wind / "out.bif")  # fmt: skip
+    assert record["rows_per_family"] == {"v": rows, "h": 11 if method == "cca" else 22}
+    assert "replaced" not in record
+    fitted = read_bif(wind / "out.bif")
+    assert fitted.tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(mean)
+
+
+def test_fit_by_deletion_shows_what_other_estimators_did(wind):
+    text = (wind / "wind.csv").read_text().replace("v4,h1", "?,h1").replace("v3,h1", "?,h1")
+    (wind / "wind.csv").write_text(text)
+    words = ("fit", wind / "net.bif", wind / "wind.csv", "--method", "d-mar")
+    assert run_json(*words)["replaced"] == {"v": {"d-mcar": 4}}
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert "1 of 2 families have rows that d-mar has no estimate for" in done.stderr
+    assert "d-mcar: 4" in done.stdout
+    assert "only 'em' iterates" in fails(*words, "--iterations", 3)
+
+
+def test_fit_by_deletion_needs_no_inference(wind, monkeypatch):
+    def too_large(*_):
+        raise TooLargeError("tables of 1e+17 cells")
+
+    monkeypatch.setattr("exactlearn.commands.fit.query_rows", too_large)
+    words = ("fit", wind / "net.bif", wind / "wind.csv", "--method", "d-mar", "-o", wind / "o.bif")
+    assert run_json(*words)["log_likelihood"] is None
+    assert read_bif(wind / "o.bif").n_variables == 2
 
 
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])

@@ -7,6 +7,7 @@ import pytest
 
 from exactlearn import augmentation, imputation
 from exactlearn.bayesnet import em
+from exactlearn.bayesnet.deletion import DELETION_METHODS
 from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
 from exactlearn.errors import OptionError
@@ -26,6 +27,7 @@ def test_names():
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
     assert get_args(declarations.SizeName) == SIZES
+    assert get_args(declarations.FitMethod) == ("complete", "em", *DELETION_METHODS)
 
 
 def test_numbers():
