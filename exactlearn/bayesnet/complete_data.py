@@ -157,10 +157,15 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray
         Weight of the rows of each configuration: one axis per parent, the child's axis last.
     """
     family, shape = [*parents, child], table_shape(dataset, child, parents)
-    codes = dataset.codes[:, family].astype(np.int64)
-    available = (codes >= 0).all(axis=1)
-    configuration = np.ravel_multi_index(tuple(codes[available].T), shape)
-    weights = None if dataset.weights is None else dataset.weights[available]
+    available, configuration = np.ones(dataset.n_rows, np.bool_), np.zeros(dataset.n_rows, np.int64)
+    for v, size in zip(family, shape, strict=True):
+        available &= dataset.codes[:, v] >= 0
+        configuration *= size
+        configuration += dataset.codes[:, v]
+    weights = dataset.weights
+    if not available.all():
+        configuration = configuration[available]
+        weights = None if weights is None else weights[available]
     counts = np.bincount(configuration, weights=weights, minlength=math.prod(shape))
     return counts.reshape(shape).astype(np.float64)
 

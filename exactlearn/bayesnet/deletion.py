@@ -169,7 +169,7 @@ def fit_deletion(
     _check_choice("method", method, DELETION_METHODS)
     _check_choice("aggregation", aggregation, get_args(Aggregation))
     families = checked_families(dataset, parents, alpha)
-    estimator = _Families(dataset.part(dataset.row_weights > 0), method, aggregation)
+    estimator = _Families(_counting_rows(dataset), method, aggregation)
     counts, estimates = [], []
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
@@ -179,6 +179,12 @@ def fit_deletion(
     tables = tuple(smoothed(table, alpha) for table in counts)
     model = BayesianNetwork(dataset.names, dataset.states, families, tables)
     return DeletionFit(model, method, tuple(estimates))
+
+
+def _counting_rows(dataset: Dataset) -> Dataset:
+    """Return the rows of positive weight."""
+    counting = dataset.row_weights > 0
+    return dataset if counting.all() else dataset.part(counting)
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
@@ -194,9 +200,17 @@ class _Families:
     def __init__(self, dataset: Dataset, method: DeletionMethod, aggregation: Aggregation) -> None:
         self.dataset, self.method = dataset, method
         self.aggregation = aggregation if method.startswith("f-") else None
-        self.observed = dataset.codes >= 0
         self.weights = dataset.row_weights
-        self.is_full: NDArray[np.bool_] = np.asarray(self.observed.all(axis=0))
+
+    @cached_property
+    def observed(self) -> NDArray[np.bool_]:
+        """Whether each cell is observed."""
+        return self.dataset.codes >= 0
+
+    @cached_property
+    def is_full(self) -> NDArray[np.bool_]:
+        """Whether every row observes each variable."""
+        return np.asarray(self.observed.all(axis=0))
 
     @cached_property
     def complete(self) -> Dataset:
@@ -226,9 +240,11 @@ class _Families:
     ) -> tuple[Floats, FamilyEstimate]:
         """Count a family in the rows of a table that observe it."""
         counts = full_counts(dataset, child, parents)
-        used = float(counts.sum())
+        used = observed = float(counts.sum())
+        if dataset is not self.dataset:
+            observed = self._observing([*parents, child])
         weights = {name: used} if used else {"prior": float(self.weights.sum())}
-        return counts, FamilyEstimate(used, self._observing([*parents, child]), weights)
+        return counts, FamilyEstimate(used, observed, weights)
 
     def _mixed(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         """Mix the distributions of a family's partially observed members over groups of rows."""
