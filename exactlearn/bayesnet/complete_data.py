@@ -157,11 +157,13 @@ def full_counts(dataset: Dataset, child: int, parents: Sequence[int]) -> NDArray
         Weight of the rows of each configuration: one axis per parent, the child's axis last.
     """
     family, shape = [*parents, child], table_shape(dataset, child, parents)
-    available, configuration = np.ones(dataset.n_rows, np.bool_), np.zeros(dataset.n_rows, np.int64)
-    for v, size in zip(family, shape, strict=True):
-        available &= dataset.codes[:, v] >= 0
+    configuration = dataset.codes[:, family[0]].astype(np.int64)
+    available = configuration >= 0
+    for v, size in zip(family[1:], shape[1:], strict=True):
+        column = dataset.codes[:, v]
+        available &= column >= 0
         configuration *= size
-        configuration += dataset.codes[:, v]
+        configuration += column
     weights = dataset.weights
     if not available.all():
         configuration = configuration[available]

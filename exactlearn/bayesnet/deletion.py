@@ -18,7 +18,8 @@ Method     Estimate of P(Y)                                                     
 
 MCAR: which cells are missing depends on no variable. MAR: it depends on variables without missing
 cells only. Source: Van den Broeck, Mohan, Choi, Darwiche and Pearl, "Efficient algorithms for
-Bayesian network parameter learning from incomplete data", section 3 and appendix A.
+Bayesian network parameter learning from incomplete data", section 3 and appendix A
+(whose sums run over :math:`X_o \setminus Y_o`, printed :math:`X_m \setminus Y_m`).
 
 The paper has no rule for what no row supports. Here a configuration of :math:`X_o` without a row
 that observes :math:`Y_m` has the distribution of :math:`Y_m` given :math:`Y_o`, by the same
