@@ -11,7 +11,6 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from exactlearn.bayesnet.factorisation_lattice import Aggregation, factored_distributions
 from exactlearn.bayesnet.network import LARGEST_TABLE
@@ -112,15 +111,16 @@ def mixture(
     rows, chosen = np.flatnonzero(used), np.flatnonzero(supported)
     places = np.cumsum(supported)[groups.labels[rows]] - 1
     shape = (groups.n_rest, prod(dataset.cardinalities[variables].tolist()))
-    table, defect = np.zeros(shape), 0.0
+    table, defect, row_weights = np.zeros(shape), 0.0, dataset.row_weights
     for block, inside, labels in _blocks(places, len(chosen), prod(sizes)):
         some, part = rows[inside], chosen[block]
         cells = configurations(dataset.codes[some[:, np.newaxis], list(variables)], sizes, labels)
-        counts = weight_by(cells, dataset.row_weights[some], len(part) * prod(sizes))
+        counts = weight_by(cells, row_weights[some], len(part) * prod(sizes))
         shares, defects = _distributions(counts.reshape(len(part), *sizes), aggregation)
-        weights, columns = groups.weights[part], np.arange(len(part))
-        weighting = csr_array((weights, (groups.rest[part], columns)), (groups.n_rest, len(part)))
-        table += weighting @ shares
+        weights, columns = groups.weights[part], np.arange(shape[1])
+        entries = groups.rest[part, np.newaxis] * shape[1] + columns
+        weighted = weights[:, np.newaxis] * shares
+        table += weight_by(entries.ravel(), weighted.ravel(), table.size).reshape(shape)
         defect += float(defects @ weights)
     return Mixture(table, supported, defect)
 
