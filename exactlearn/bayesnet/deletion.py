@@ -254,8 +254,11 @@ class _Families:
         members = [v for v in family if v not in rest]
         groups = self._groups(family, rest)
         used, observed = float(groups.weights.sum()), self._observing(family)
-        table, defect, weights = np.zeros((1, 1)), 0.0, {}
+        table = np.zeros((groups.n_rest, prod(shape) // groups.n_rest))
+        defect, weights = 0.0, {}
         for name in (self.method, *_WEAKER.get(self.method, ())):
+            if not groups.weights.any():
+                break
             found = mixture(self.dataset, members, groups, self.aggregation)
             table, defect = table + found.table, defect + found.defect
             weights[name] = float(groups.weights[found.supported].sum())

@@ -399,7 +399,8 @@ def test_unusable_input_is_refused(parents, options, kind, message):
 
 def test_a_lattice_beyond_memory_is_refused():
     n = 20
-    data = Dataset(-np.ones((1, n), np.int8), tuple(f"x{v}" for v in range(n)), (("n", "y"),) * n)
+    codes = np.repeat(np.array([[0], [-1]], np.int8), n, axis=1)
+    data = Dataset(codes, tuple(f"x{v}" for v in range(n)), (("n", "y"),) * n)
     parents = [() for _ in range(n - 1)] + [tuple(range(n - 1))]
     with pytest.raises(TooLargeError, match="the factorisations of x0, x1"):
         fit_deletion(data, parents, method="f-mcar")
