@@ -632,7 +632,8 @@ class Evaluate(Reading, Random):
 
     DATA gives the log-likelihood per row, of the observed cells where some are missing, in nats,
     and the rows of probability zero; with --class also the share of labelled rows whose label is
-    predicted right. Rows count by --weights. Numbers go into the model's bins.
+    predicted right. Rows count by --weights. Numbers go into the bins of the model, not
+    into those of --discretise.
 
     --reference gives the Kullback-Leibler divergence KL(reference || model) in nats; for two
     networks also the structural Hamming distance (shd), the number of pairs of variables whose edge
