@@ -15,6 +15,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, fit_em, network_of
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load_for
@@ -27,7 +28,6 @@ from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.table_queries import query_rows
 from exactlearn.reporting.report import facts, number, plain_table
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> 
     if data.is_complete:
         return network.log_likelihood(data)
     try:
-        return data.total(query_rows(network, data, []).log_probability_of_evidence)
+        return data.total(observed_log_likelihood_rows(network, data))
     except TooLargeError as error:
         output.note(f"The log-likelihood is left out: {error}")
         return None
@@ -142,16 +142,17 @@ def _plain(weight: float) -> float:
 
 def _replaced(fit: DeletionFit) -> dict[str, dict[str, float]]:
     """Return how many rows of a family each estimator other than the chosen one stands for."""
+    unsupported = {*fit.unsupported}
     return {
         name: {other: _plain(rows) for other, rows in family.weights.items() if other != fit.method}
         for name, family in zip(fit.model.names, fit.families, strict=True)
-        if name in fit.unsupported
+        if name in unsupported
     }
 
 
 def _note_unsupported(fit: DeletionFit, output: Output) -> None:
     """Say which families no row observes, and how many needed a weaker estimator in part."""
-    network, partly = fit.model, 0
+    network, unsupported, partly = fit.model, {*fit.unsupported}, 0
     for name, parents, family in zip(network.names, network.parents, fit.families, strict=True):
         if family.observed == 0:
             cells = ", ".join([name, *(network.names[p] for p in parents)])
@@ -160,7 +161,7 @@ def _note_unsupported(fit: DeletionFit, output: Output) -> None:
                 "smoothing prior alone, uniform; '--method em' uses all observed cells"
             )
         else:
-            partly += name in fit.unsupported
+            partly += name in unsupported
     if partly:
         output.note(
             f"{partly} of {len(fit.families)} families have rows that {fit.method} has no "

@@ -168,10 +168,5 @@ def _tables(record: Mapping[str, Any]) -> list[Any]:
     cells, left = shown_cells(record["completion"])
     if not cells:
         return [summary]
-    columns = tuple(cells[0])
-    rows = (
-        (str(c["row"]), c["variable"], c["value"], *map(number, list(c.values())[3:]))
-        for c in cells
-    )
-    right = [column for column in columns if column in ("row", "probability")]
-    return [summary, "", plain_table(columns, rows, right=right), *left]
+    rows = ([number(x) if isinstance(x, float) else str(x) for x in c.values()] for c in cells)
+    return [summary, "", plain_table(tuple(cells[0]), rows, right=("row", "probability")), *left]

@@ -373,7 +373,7 @@ def test_fit_by_deletion_needs_no_inference(wind, monkeypatch):
     def too_large(*_):
         raise TooLargeError("tables of 1e+17 cells")
 
-    monkeypatch.setattr("exactlearn.commands.fit.query_rows", too_large)
+    monkeypatch.setattr("exactlearn.commands.fit.observed_log_likelihood_rows", too_large)
     words = ("fit", wind / "net.bif", wind / "wind.csv", "--method", "d-mar", "-o", wind / "o.bif")
     assert run_json(*words)["log_likelihood"] is None
     assert read_bif(wind / "o.bif").n_variables == 2

@@ -32,20 +32,20 @@ class AnnealingParameters:
 
     Parameters
     ----------
-    going_on
-        Probability that a step goes on by another move of the same kind.
+    repetition
+        Probability that a step makes another move of the same kind.
     most_kept
         Cells of the tables kept, above which those are dropped that no forest in use needs.
-    hopeless, least_signatures
+    most_growth, least_signatures
         Sets with so many times the signatures of the chain's first forest, and so many at least,
         are not tabulated.
     temperatures
         First and last temperatures of the chains, in turn.
     """
 
-    going_on: float = 0.5
+    repetition: float = 0.5
     most_kept: int = 20_000_000
-    hopeless: int = 4
+    most_growth: int = 4
     least_signatures: int = 10_000
     temperatures: tuple[tuple[float, float], ...] = (
         (0.01, 0.0005),
@@ -228,7 +228,9 @@ class Annealing:
         tables.arrangements.add_tree(self.tree, self._variables)
         signatures = sum(len(tables[self.tree.inside[v]].signatures) for v in self._variables)
         parameters = tables.parameters
-        self._most_signatures = max(parameters.least_signatures, parameters.hopeless * signatures)
+        self._most_signatures = max(
+            parameters.least_signatures, parameters.most_growth * signatures
+        )
         self.size = sum(
             self._cost(v, len(self.tree.children[v]), tables.nodes[self.tree.inside[v]])
             for v in self._variables
@@ -296,7 +298,7 @@ class Annealing:
                 yield self._rotation(_any(self.tree.children[variable], rng))
             else:
                 yield self._sinking(variable, rng)
-            if rng.random() > self.tables.parameters.going_on:
+            if rng.random() > self.tables.parameters.repetition:
                 return
 
     def _rotation(self, variable: int) -> Move | None:

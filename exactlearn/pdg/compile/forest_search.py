@@ -42,8 +42,8 @@ class ForestSearchParameters:
         neither steps nor seconds are given.
     most_annealed
         Cells before merging of the largest graph whose forest is annealed.
-    keeping
-        How many times longer a build takes that keeps the signatures, with all that a chain needs.
+    keeping_factor
+        Time of a build that keeps the signatures for a chain, as a multiple of one that does not.
     start, annealing
         Those of the first forests, and of the chains.
     """
@@ -57,7 +57,7 @@ class ForestSearchParameters:
     default_steps: int = 10_000
     default_work: int = 8_000_000
     most_annealed: int = 4_000_000
-    keeping: float = 2.0
+    keeping_factor: float = 2.0
     start: StartParameters = field(default_factory=StartParameters)
     annealing: AnnealingParameters = field(default_factory=AnnealingParameters)
 
@@ -221,7 +221,7 @@ class ForestSearch:
 
     def _in_time(self, start: Expansion) -> bool:
         """Return whether a chain can be prepared before time is up."""
-        seconds = self._parameters.keeping * self._builder.seconds(start.cells)
+        seconds = self._parameters.keeping_factor * self._builder.seconds(start.cells)
         return not self._control.is_stopped and seconds < self._control.left
 
     def _joined(self, part: int, tables: SetTables) -> Annealing:
@@ -279,6 +279,6 @@ class ForestSearch:
     ) -> None:
         """Report a graph about as large as the first one, if there is time to build it."""
         cells = sum(b.cells for b in first)
-        seconds = self._parameters.keeping * self._builder.seconds(cells)
+        seconds = self._parameters.keeping_factor * self._builder.seconds(cells)
         if self._budget.on_graph is not None and seconds < self._control.left:
             self._budget.on_graph(size, built)

@@ -41,20 +41,21 @@ class StartParameters:
         Most forests that are built to find where to start.
     most_cells
         Cells before merging, all forests together, after which no other is built to find these.
-    prudence
+    time_share
         Share of the time left that a build may take by the speed of those before.
     samples
-        More samples bound larger graphs: by about half of their square, over ``doubt``.
-    doubt
+        More samples bound larger graphs: by about half of their square, over
+        ``expected_pairs``.
+    expected_pairs
         Equal pairs of samples to expect at least where there is none: with 30 that has a
         probability of 1e-13.
     """
 
     most_built: int = 24
     most_cells: int = 3_000_000
-    prudence: float = 0.5
+    time_share: float = 0.5
     samples: int = 30_000
-    doubt: float = 30.0
+    expected_pairs: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class Builder:
         left = self._max_cells
         if in_time and self.control.left < np.inf:
             speed = self._cells / max(self._seconds, 1e-9)
-            left = self.parameters.prudence * self.control.left * speed
+            left = self.parameters.time_share * self.control.left * speed
         if left <= 0:
             return None
         if not in_time:
@@ -214,7 +215,7 @@ def least_cells(
     rng
         Draws the states.
     parameters
-        How many samples, and when to doubt them.
+        How many samples, and the equal pairs to expect among them.
 
     Yields
     ------
@@ -227,7 +228,7 @@ def least_cells(
         mine = signatures.pop(v)
         children = forest.children[v]
         width = descent.residuals.cardinalities[v] * max(1, len(children))
-        cells += least_signatures(mine, parameters.doubt) * width
+        cells += least_signatures(mine, parameters.expected_pairs) * width
         yield cells
         conditioned = descent.condition(v, mine)
         live = rng.random(conditioned.weights.shape) * (conditioned.weights > 0)
@@ -236,9 +237,9 @@ def least_cells(
             signatures[child] = conditioned.below(descent.families[child], drawn)[0]
 
 
-def least_signatures(met: NDArray[np.int32], doubt: float) -> float:
+def least_signatures(met: NDArray[np.int32], expected_pairs: float) -> float:
     """Return how many different signatures there are at least, almost surely, by samples."""
     labels, first = group_rows(met)
     visits = np.bincount(labels).astype(np.float64)
     n, meetings = len(met), float((visits * (visits - 1)).sum()) / 2
-    return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + doubt)))
+    return max(float(len(first)), n * (n - 1) / (2 * (2 * meetings + expected_pairs)))
