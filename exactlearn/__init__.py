@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from exactlearn.data.dataset import Dataset
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide
+    from exactlearn.data.missingness_graph import MissingnessGraph
     from exactlearn.errors import ExactlearnError
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
@@ -74,6 +75,7 @@ _HOME = {
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
     "Learning": "exactlearn.imputation",
+    "MissingnessGraph": "exactlearn.data.missingness_graph",
     "PenalisedLikelihood": "exactlearn.scoring.scores",
     "Problem": "exactlearn.solvers",
     "Profile": "exactlearn.augmentation.profile",
@@ -148,6 +150,7 @@ __all__ = [
     "ExactlearnError",
     "Imputer",
     "Learning",
+    "MissingnessGraph",
     "PenalisedLikelihood",
     "Problem",
     "Profile",

@@ -105,7 +105,7 @@ class Progress:
     Attributes
     ----------
     notes
-        What a solver wants the user to know.
+        Remarks for the user.
 
     Parameters
     ----------

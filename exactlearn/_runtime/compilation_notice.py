@@ -1,4 +1,4 @@
-"""What a person is shown while kernels are compiled: a first call may take minutes for it."""
+"""The message while kernels are compiled: a first call may take minutes for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -13,6 +13,7 @@ from exactlearn.augmentation.incumbent import total_score
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
 from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.imputation.imputed import Imputed, likeliest
 from exactlearn.imputation.learning import (
@@ -22,7 +23,7 @@ from exactlearn.imputation.learning import (
     independent,
     learned,
 )
-from exactlearn.imputation.mechanism import IGNORABLE, Mechanism, learned_mechanism
+from exactlearn.imputation.mechanism import fitted_with_indicators, learned_missingness_graph
 
 Mode = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
 
@@ -31,64 +32,68 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 @dataclass(frozen=True, eq=False)
 class ImputationModel:
-    """Networks that give the distribution of missing cells, with the missingness mechanism.
+    """Networks that give the distribution of missing cells, with indicators of missingness.
 
     Parameters
     ----------
     networks
         Networks to average over; a joint completion comes from the first one.
-    mechanism
-        What the missing cells of each variable depend on.
+    missingness
+        What the missing cells depend on, of the variables whose cells depend on something; their
+        indicators are the last variables of the networks.
     """
 
     networks: tuple[BayesianNetwork, ...] = ()
-    mechanism: Mechanism = IGNORABLE
+    missingness: MissingnessGraph = IGNORABLE
 
     @classmethod
     def of(
         cls, dataset: Dataset, networks: tuple[BayesianNetwork, ...], how: Learning
     ) -> "ImputationModel":
-        """Learn the missingness mechanism, if wanted, and refit the networks with it.
+        """Learn the missingness graph, if wanted, and refit the networks with it.
 
         Parameters
         ----------
         dataset
             The table that the networks were learned from.
         networks
-            Networks learned without the mechanism.
+            Networks learned without indicators.
         how
-            Whether to learn the mechanism, and the pseudo-count of parameters.
+            Whether to learn the missingness graph, and the pseudo-count of parameters.
         """
         if how.missingness == "ignored" or not networks:
             return cls(networks)
-        mechanism = learned_mechanism(dataset, networks)
-        if not mechanism.causes:
+        learned = learned_missingness_graph(dataset, networks)
+        graph = learned.restricted([name for name, causes in learned.causes.items() if causes])
+        if not graph.causes:
             return cls(networks)
-        fitted = (mechanism.fitted(dataset, known.parents, how.alpha) for known in networks)
-        return cls(tuple(fitted), mechanism)
+        fitted = (
+            fitted_with_indicators(graph, dataset, known.parents, how.alpha) for known in networks
+        )
+        return cls(tuple(fitted), graph)
 
     @property
     def network(self) -> BayesianNetwork | None:
         """The first network without its missingness indicators, which are its last variables."""
-        if not self.networks or not self.mechanism.causes:
+        if not self.networks or not self.missingness.causes:
             return self.networks[0] if self.networks else None
         first = self.networks[0]
-        end = first.n_variables - len(self.mechanism.causes)
+        end = first.n_variables - len(self.missingness.causes)
         return BayesianNetwork(
             first.names[:end], first.states[:end], first.parents[:end], first.tables[:end]
         )
 
     def posterior(self, table: Dataset) -> NDArray[np.float64]:
         """Return the mean distribution of each missing cell, as `averaged_posterior`."""
-        return averaged_posterior(self.networks, self.mechanism.extended(table))
+        return averaged_posterior(self.networks, self.missingness.extended(table))
 
     def most_probable(self, table: Dataset) -> NDArray[np.int64]:
         """Return the jointly most probable states of each row's missing cells."""
-        return most_probable_completion(self.networks[0], self.mechanism.extended(table))
+        return most_probable_completion(self.networks[0], self.missingness.extended(table))
 
     def drawn(self, table: Dataset, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw completions from the joint posterior of each row, shape (draws, cells)."""
-        return draw_completions(self.networks[0], self.mechanism.extended(table), draws, rng)
+        return draw_completions(self.networks[0], self.missingness.extended(table), draws, rng)
 
 
 @dataclass(eq=False)

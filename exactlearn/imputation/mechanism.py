@@ -20,8 +20,8 @@ The gains are computed with networks learned without the indicators: of two vari
 strongly dependent and both incomplete, one may be taken for the other.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.imputation.imputed import first_states, one_hot
 from exactlearn.imputation.learning import averaged_posterior
 
@@ -43,61 +44,34 @@ TOLERANCE = 1e-8
 PRIOR_ROUNDS = 100
 """Rounds of EM for the prior of the causes."""
 
-INDICATOR = "\0missing "
-"""What the names of the indicators begin with: no column of a file has such a name."""
-
 NEITHER, ITSELF, OTHERS = 0, 1, 2
 """Columns of the causes: none, the variable itself, and from here on each variable."""
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """What the missing cells of some variables depend on.
+def fitted_with_indicators(
+    graph: MissingnessGraph, dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
+) -> BayesianNetwork:
+    """Fit a network with the indicators of a missingness graph as its last variables by EM.
 
     Parameters
     ----------
-    causes
-        Name of a variable to that of what its missing cells depend on: itself or another one.
+    graph
+        What the missing cells depend on.
+    dataset
+        Table with missing cells.
+    parents
+        Parents of each of its variables.
+    alpha
+        Pseudo-count of every parameter.
     """
-
-    causes: Mapping[str, str]
-
-    def extended(self, dataset: Dataset) -> Dataset:
-        """Add a column to a table for each of the variables: whether its cell is missing."""
-        if not self.causes:
-            return dataset
-        missing = dataset.codes[:, [dataset.names.index(v) for v in self.causes]] == MISSING
-        return replace(
-            dataset,
-            codes=np.concatenate([dataset.codes, missing.astype(dataset.codes.dtype)], axis=1),
-            names=(*dataset.names, *[f"{INDICATOR}{v}" for v in self.causes]),
-            states=(*dataset.states, *[("no", "yes")] * len(self.causes)),
-        )
-
-    def fitted(
-        self, dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
-    ) -> BayesianNetwork:
-        """Fit a network with the indicators by EM.
-
-        Parameters
-        ----------
-        dataset
-            Table with missing cells.
-        parents
-            Parents of each of its variables.
-        alpha
-            Pseudo-count of every parameter.
-        """
-        whole = [*parents, *[(dataset.names.index(u),) for u in self.causes.values()]]
-        return fit_em(self.extended(dataset), whole, alpha=alpha).model
+    whole = [*parents, *graph.parents(dataset.names)]
+    return fit_em(graph.extended(dataset), whole, alpha=alpha).model
 
 
-IGNORABLE = Mechanism({})
-"""Missing cells that do not depend on their values: an ignorable mechanism."""
-
-
-def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> Mechanism:
-    """Choose what the missing cells of each variable depend on.
+def learned_missingness_graph(
+    dataset: Dataset, networks: Sequence[BayesianNetwork]
+) -> MissingnessGraph:
+    """Choose what the missing cells of each variable depend on: nothing, itself or another one.
 
     Parameters
     ----------
@@ -117,11 +91,13 @@ def learned_mechanism(dataset: Dataset, networks: Sequence[BayesianNetwork]) -> 
         missing.any(axis=0) & ~missing.all(axis=0) & (dataset.cardinalities > 1)
     )
     if not len(partly):
-        return IGNORABLE
+        return MissingnessGraph({})
     causes_of = _likeliest_causes(_gains(dataset, networks, partly))
     chosen = zip(partly.tolist(), causes_of, strict=True)
-    causes = {v: v if why == ITSELF else why - OTHERS for v, why in chosen if why != NEITHER}
-    return Mechanism({dataset.names[v]: dataset.names[u] for v, u in causes.items()})
+    causes = {v: {NEITHER: (), ITSELF: (v,)}.get(why, (why - OTHERS,)) for v, why in chosen}
+    return MissingnessGraph(
+        {dataset.names[v]: tuple(dataset.names[u] for u in us) for v, us in causes.items()}
+    )
 
 
 def _gains(

@@ -80,7 +80,7 @@ class Domain(NamedTuple):
 
     @classmethod
     def of(cls, cardinalities: NDArray[np.int64], weights: NDArray[np.float64]) -> "Domain":
-        """Return the domain of variables with these numbers of states, and rows so heavy."""
+        """Return the domain of variables with some numbers of states and rows with some weights."""
         is_whole = bool((weights == np.round(weights)).all())
         return cls(tuple(np.unique(cardinalities).tolist()), float(weights.sum()), is_whole)
 

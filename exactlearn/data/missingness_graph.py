@@ -1,0 +1,307 @@
+"""The missingness graph: which variables have missing cells, and what these depend on.
+
+A variable v with missing cells has an indicator R_v, which every row observes: ``no`` where the
+cell of v is observed, ``yes`` where it is missing. The parents of R_v are its causes: variables,
+v itself among them (self-masking), and indicators of other variables. Indicators are no parents of
+variables. Together with the DAG of the variables this is the missingness graph of Mohan, Pearl and
+Tian 2013, "Graphical models for inference with missing data", without latent variables.
+
+As text it is one statement for each variable with missing cells, separated by semicolons or lines::
+
+    income <- age, income; children <- missing(income); smoke <-
+
+Here cells of income are missing depending on age and on the income itself, those of children
+depending on whether the income is missing, and those of smoke depending on nothing. A name with one
+of the signs ``, ; < # " ( )`` or spaces at its ends stands between double quotes; a comment
+begins with ``#``.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+import numpy as np
+
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
+from exactlearn.graphs.dag import topological_order
+
+MissingnessKind = Literal["MCAR", "MAR", "MNAR"]
+
+INDICATOR = "\0missing "
+"""What the names of the indicators of a table begin with: no column of a file has such a name."""
+
+_SIGNS = r',;<#"()\n'
+_TOKEN = re.compile(
+    rf'[^\S\n]*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<name>[^{_SIGNS}\s][^{_SIGNS}]*)'
+    r"|(?P<sign><-|[,;()\n])|\#[^\n]*)"
+)
+
+
+@dataclass(frozen=True)
+class MissingnessGraph:
+    """Which variables have missing cells, and what their indicators depend on.
+
+    Parameters
+    ----------
+    causes
+        For each variable with missing cells, by name, the variables that its indicator depends on:
+        none, others, or itself.
+    indicator_causes
+        For a variable with missing cells, the variables whose indicators its own depends on;
+        variables without such causes may be left out.
+
+    Raises
+    ------
+    OptionError
+        When a cause is named twice, an indicator is that of a variable without missing cells, or
+        indicators depend on each other in a circle.
+
+    Examples
+    --------
+    >>> graph = MissingnessGraph.parse("income <- age; children <- missing(income)")
+    >>> graph.kind
+    'MAR'
+    >>> str(graph)
+    'income <- age; children <- missing(income)'
+    """
+
+    causes: Mapping[str, tuple[str, ...]]
+    indicator_causes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the graph."""
+        incomplete = self.variables
+        for name, others in self.indicator_causes.items():
+            for other in (name, *others):
+                if other not in self.causes:
+                    raise OptionError(
+                        f"missingness graph: missing({other}) is a cause or has one, but {other!r} "
+                        f"has no missing cells; add the statement '{other} <-', or remove it"
+                    )
+        for causes in (self.causes, self.indicator_causes):
+            for name, others in causes.items():
+                if len({*others}) < len(others):
+                    raise OptionError(
+                        f"missingness graph: {name!r} has a cause twice among {', '.join(others)}; "
+                        "name each once"
+                    )
+        parents = [
+            [incomplete.index(other) for other in self.indicator_causes.get(name, ())]
+            for name in incomplete
+        ]
+        try:
+            topological_order(parents, [f"missing({name})" for name in incomplete])
+        except OptionError as error:
+            raise OptionError(f"missingness graph: {error}") from None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables with missing cells."""
+        return tuple(self.causes)
+
+    @property
+    def kind(self) -> MissingnessKind:
+        """Missing completely at random, at random, or not at random.
+
+        MCAR: no indicator depends on a variable. MAR: they depend on variables without missing
+        cells only. MNAR: one depends on a variable that has missing cells, perhaps its own.
+        Indicators as causes change nothing: they are observed.
+        """
+        all_causes = {cause for causes in self.causes.values() for cause in causes}
+        if not all_causes:
+            return "MCAR"
+        return "MNAR" if all_causes & self.causes.keys() else "MAR"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the graph that a text writes, in the grammar of this module.
+
+        Raises
+        ------
+        FormatError
+            When the text does not follow the grammar; says where.
+        OptionError
+            As the class does.
+        """
+        causes: dict[str, tuple[str, ...]] = {}
+        indicator_causes: dict[str, tuple[str, ...]] = {}
+        for name, variables, indicators in _statements(text):
+            if name in causes:
+                raise FormatError(
+                    f"missingness graph: two statements for {name!r}; put all its causes into one"
+                )
+            causes[name] = variables
+            if indicators:
+                indicator_causes[name] = indicators
+        return cls(causes, indicator_causes)
+
+    def __str__(self) -> str:
+        """Return the text of the graph, as :meth:`parse` takes it."""
+        statements = []
+        for name, causes in self.causes.items():
+            indicators = (f"missing({_quoted(v)})" for v in self.indicator_causes.get(name, ()))
+            statements.append(
+                f"{_quoted(name)} <- {', '.join([*map(_quoted, causes), *indicators])}".rstrip(" ")
+            )
+        return "; ".join(statements)
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise an `OptionError` if a variable of the graph is not among some names."""
+        for name, causes in self.causes.items():
+            for variable in (name, *causes):
+                if variable not in names:
+                    raise OptionError(
+                        f"missingness graph: {variable!r} is no variable of the table"
+                        f"{did_you_mean(variable, names)}; the variables are {', '.join(names)}"
+                    )
+
+    def check_table(self, dataset: Dataset) -> None:
+        """Raise an error if a graph does not fit a table.
+
+        Raises
+        ------
+        OptionError
+            When a variable of the graph is no column of the table.
+        DataError
+            When a column has missing cells and the graph has no indicator for it.
+        """
+        self.check(dataset.names)
+        for name, column in zip(dataset.names, dataset.codes.T, strict=True):
+            if name not in self.causes and (column == MISSING).any():
+                raise DataError(
+                    f"column {name!r}, row {int(np.argmax(column == MISSING))}: a missing cell, "
+                    "but the missingness graph says that this variable has none; add the "
+                    f"statement '{_quoted(name)} <- ...' with what its missing cells depend on"
+                )
+
+    def restricted(self, variables: Collection[str]) -> Self:
+        """Return the graph with the indicators of some variables only."""
+        return type(self)(
+            {name: causes for name, causes in self.causes.items() if name in variables},
+            {
+                name: kept
+                for name, others in self.indicator_causes.items()
+                if name in variables
+                and (kept := tuple(other for other in others if other in variables))
+            },
+        )
+
+    def parents(self, names: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the parents of each indicator, by index.
+
+        Parameters
+        ----------
+        names
+            Names of all variables; the indicators follow them in the order of :attr:`variables`,
+            as in :meth:`extended`.
+        """
+        self.check(names)
+        place = {name: v for v, name in enumerate(names)}
+        indicator = {name: len(names) + k for k, name in enumerate(self.causes)}
+        return [
+            (
+                *(place[cause] for cause in causes),
+                *(indicator[other] for other in self.indicator_causes.get(name, ())),
+            )
+            for name, causes in self.causes.items()
+        ]
+
+    def extended(self, dataset: Dataset) -> Dataset:
+        """Return a table with the indicators as its last columns, states ``no`` and ``yes``."""
+        if not self.causes:
+            return dataset
+        columns = [dataset.names.index(name) for name in self.causes]
+        missing = dataset.codes[:, columns] == MISSING
+        return replace(
+            dataset,
+            codes=np.concatenate([dataset.codes, missing.astype(dataset.codes.dtype)], axis=1),
+            names=(*dataset.names, *[f"{INDICATOR}{name}" for name in self.causes]),
+            states=(*dataset.states, *[("no", "yes")] * len(self.causes)),
+        )
+
+    def to_dict(self) -> dict[str, dict[str, list[str]]]:
+        """Return the graph for JSON: the causes of each variable with missing cells."""
+        return {
+            name: {
+                "variables": list(causes),
+                "indicators": list(self.indicator_causes.get(name, ())),
+            }
+            for name, causes in self.causes.items()
+        }
+
+
+IGNORABLE = MissingnessGraph({})
+"""No indicators: missing cells that do not depend on their values are left out of the model."""
+
+
+def _statements(text: str) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Yield the variable of each statement with its causes, variables and indicators."""
+    statement: list[tuple[str, int, bool]] = []
+    for token in [*_tokens(text), (";", len(text), True)]:
+        if token[2] and token[0] in (";", "\n"):
+            if statement:
+                yield _statement(text, [*statement, token])
+            statement = []
+        else:
+            statement.append(token)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int, bool]]:
+    """Yield names and signs: the text, where it begins, whether it is a sign."""
+    end = len(text.rstrip())
+    at = 0
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at += len(text[at:]) - len(text[at:].lstrip())
+            fault = "a name in double quotes has no end" if text[at] == '"' else "expected a name"
+            raise _wrong(text, at, fault)
+        kind, at = match.lastgroup, match.end()
+        if kind is not None:
+            word = match[kind]
+            word = word.replace('""', '"') if kind == "quoted" else word
+            yield (word.rstrip() if kind == "name" else word), match.start(kind), kind == "sign"
+
+
+def _statement(
+    text: str, tokens: Sequence[tuple[str, int, bool]]
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return the variable, the variables among its causes and the indicators among them."""
+    words = [(sign, word, at) for word, at, sign in tokens]
+    if words[0][0] or words[1][:2] != (True, "<-"):
+        wrong = words[1] if not words[0][0] else words[0]
+        raise _wrong(text, wrong[2], "expected a statement such as 'income <- age, income'")
+    variables: list[str] = []
+    indicators: list[str] = []
+    rest, shape = words[2:], [word if sign else "name" for sign, word, _ in words[2:]]
+    k = 0
+    while k < len(rest) - 1:
+        if shape[k : k + 4] == ["name", "(", "name", ")"] and rest[k][1] == "missing":
+            indicators.append(rest[k + 2][1])
+            k += 4
+        elif shape[k] == "name":
+            variables.append(rest[k][1])
+            k += 1
+        else:
+            raise _wrong(text, rest[k][2], "expected the name of a cause, or missing(NAME)")
+        if shape[k] == "," and k < len(rest) - 2:
+            k += 1
+        elif k < len(rest) - 1:
+            raise _wrong(text, rest[k][2], "expected a comma between the causes, or a semicolon")
+    return words[0][1], tuple(variables), tuple(indicators)
+
+
+def _wrong(text: str, at: int, fault: str) -> FormatError:
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    found = repr(text[at : at + 20].strip() or "the end").strip("'")
+    return FormatError(f"missingness graph, line {line}, column {column}: {fault}; found {found}")
+
+
+def _quoted(name: str) -> str:
+    """Return a name as it stands in the text, between double quotes where that is needed."""
+    if name and name == name.strip() and not re.search(rf"[{_SIGNS}]", name):
+        return name
+    return '"' + name.replace('"', '""') + '"'

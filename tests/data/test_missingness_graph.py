@@ -1,0 +1,103 @@
+"""Missingness graphs: text and back, the kind of missingness, and graphs that are none."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
+from exactlearn.errors import DataError, FormatError, OptionError
+
+NAMES = st.text(
+    st.sampled_from(list('ab,;<#"()- .missing')), min_size=1, max_size=6
+) | st.sampled_from(["missing", "income", "<-", " "])
+
+
+@st.composite
+def graphs(draw):
+    variables = draw(st.lists(NAMES, unique=True, max_size=4))
+    names = st.lists(NAMES, unique=True, max_size=3)
+    causes = {name: tuple(draw(names)) for name in variables}
+    indicators = {
+        name: chosen
+        for k, name in enumerate(variables)
+        if (chosen := tuple(v for v in variables[:k] if draw(st.booleans())))
+    }
+    return MissingnessGraph(causes, indicators)
+
+
+@given(graphs())
+def test_text_reads_back(graph):
+    assert MissingnessGraph.parse(str(graph)) == graph
+
+
+def test_statements_stand_on_lines_with_comments():
+    text = """
+    # who does not say what they earn
+    income <- age, income   # the rich
+    smoke <-
+    "a, b" <- missing(income), age
+    """
+    graph = MissingnessGraph.parse(text)
+    assert graph.causes == {"income": ("age", "income"), "smoke": (), "a, b": ("age",)}
+    assert graph.indicator_causes == {"a, b": ("income",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "MCAR"),
+        ("a <-; b <-", "MCAR"),
+        ("a <-; b <- missing(a)", "MCAR"),
+        ("a <- c; b <-", "MAR"),
+        ("a <- c; b <- missing(a)", "MAR"),
+        ("a <- a", "MNAR"),
+        ("a <- b; b <-", "MNAR"),
+    ],
+)
+def test_kind(text, kind):
+    assert MissingnessGraph.parse(text).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("income", FormatError, "line 1, column 7: expected a statement"),
+        ("<- age", FormatError, "line 1, column 1: expected a statement"),
+        ("a <- b c", None, None),
+        ("a <- b <- c", FormatError, "line 1, column 8: expected a comma"),
+        ("a <- b,, c", FormatError, "line 1, column 8: expected the name of a cause"),
+        ("a <- b,", FormatError, "line 1, column 7: expected a comma"),
+        ('a <-\nb <- "c', FormatError, "line 2, column 6: a name in double quotes has no end"),
+        ("a <- b; a <- c", FormatError, "two statements for 'a'"),
+        ("a <- b, b", OptionError, "'a' has a cause twice"),
+        ("a <- missing(b)", OptionError, "'b' has no missing cells"),
+        ("a <- missing(b); b <- missing(a)", OptionError, "directed cycle"),
+        ("a <- missing(a)", OptionError, "directed cycle"),
+    ],
+)
+def test_what_is_no_graph_is_refused(text, error, words):
+    if error is None:
+        assert MissingnessGraph.parse(text).causes == {"a": ("b c",)}
+        return
+    with pytest.raises(error, match=words.replace("(", r"\(")):
+        MissingnessGraph.parse(text)
+
+
+def test_a_graph_is_checked_against_a_table():
+    table = Dataset(np.array([[0, -1], [-1, 1]]), ("a", "b"), (("x", "y"),) * 2)
+    MissingnessGraph.parse("a <- b; b <- a").check_table(table)
+    with pytest.raises(OptionError, match="'c' is no variable of the table"):
+        MissingnessGraph.parse("a <- c; b <-").check_table(table)
+    with pytest.raises(DataError, match="column 'b', row 0: a missing cell"):
+        MissingnessGraph.parse("a <- b").check_table(table)
+
+
+def test_indicators_are_the_last_columns():
+    table = Dataset(np.array([[0, -1], [-1, 1]]), ("a", "b"), (("x", "y"),) * 2)
+    graph = MissingnessGraph.parse("b <- a; a <- missing(b)")
+    assert graph.extended(table).codes.tolist() == [[0, -1, 1, 0], [-1, 1, 0, 1]]
+    assert graph.parents(table.names) == [(0,), (2,)]
+    assert IGNORABLE.extended(table) is table
+    assert graph.restricted(["a"]) == MissingnessGraph({"a": ()})
