@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from exactlearn.errors import ExactlearnError
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
+    from exactlearn.formats.missingness_file import read_missingness, write_missingness
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
     from exactlearn.formats.scores import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
@@ -115,6 +116,7 @@ _HOME = {
     "read_bif": "exactlearn.formats.bif",
     "read_dataset": "exactlearn.formats.table",
     "read_jkl": "exactlearn.formats.jkl",
+    "read_missingness": "exactlearn.formats.missingness_file",
     "read_pdg": "exactlearn.formats.pdg_json",
     "read_scores": "exactlearn.formats.scores",
     "refine": "exactlearn.pdg.learn.refine",
@@ -130,6 +132,7 @@ _HOME = {
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
+    "write_missingness": "exactlearn.formats.missingness_file",
     "write_pdg": "exactlearn.formats.pdg_json",
     "write_scores": "exactlearn.formats.scores",
 }

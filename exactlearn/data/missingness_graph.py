@@ -138,15 +138,20 @@ class MissingnessGraph:
                 indicator_causes[name] = indicators
         return cls(causes, indicator_causes)
 
-    def __str__(self) -> str:
-        """Return the text of the graph, as :meth:`parse` takes it."""
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The statement of each variable with missing cells, in the grammar of this module."""
         statements = []
         for name, causes in self.causes.items():
             indicators = (f"missing({_quoted(v)})" for v in self.indicator_causes.get(name, ()))
             statements.append(
                 f"{_quoted(name)} <- {', '.join([*map(_quoted, causes), *indicators])}".rstrip(" ")
             )
-        return "; ".join(statements)
+        return tuple(statements)
+
+    def __str__(self) -> str:
+        """Return the text of the graph, as :meth:`parse` takes it."""
+        return "; ".join(self.statements)
 
     def check(self, names: Sequence[str]) -> None:
         """Raise an `OptionError` if a variable of the graph is not among some names."""

@@ -7,6 +7,7 @@ network                    :mod:`~.models` ``NETWORKS``    :mod:`~.bif`
 decision graph             :mod:`~.models` ``GRAPHS``      :mod:`~.pdg_json`
 table                      :mod:`~.table` ``FORMATS``      :mod:`~.delimited`, :mod:`~.parquet`
 local scores               :mod:`~.scores` ``FORMATS``     :mod:`~.jkl`, :mod:`~.parquet_scores`
+missingness graph          (text or JSON)                  :mod:`~.missingness_file`
 parents, certificate       (one format: JSON)              :mod:`~.models`, :mod:`~.json_file`
 run file                   (one format: TOML)              :mod:`~.run_file`
 =========================  ==============================  =======================================

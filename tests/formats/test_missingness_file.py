@@ -1,0 +1,64 @@
+"""Missingness graphs in files, as text and as JSON."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats.missingness_file import read_missingness, write_missingness
+from tests.data.test_missingness_graph import graphs
+
+TEXT = "income <- age, income; children <- missing(income); smoke <-"
+
+
+@settings(deadline=None, max_examples=50)
+@given(graph=graphs())
+@pytest.mark.parametrize("name", ["graph.missingness", "graph.json", "graph.txt.gz"])
+def test_a_written_graph_reads_back(tmp_path_factory, name, graph):
+    path = tmp_path_factory.getbasetemp() / name
+    write_missingness(graph, path)
+    assert read_missingness(path) == graph
+    assert read_missingness(str(path)) == graph
+
+
+def test_a_text_is_its_own_source(tmp_path):
+    graph = read_missingness(TEXT)
+    assert str(graph) == TEXT
+    path = tmp_path / "graph.missingness"
+    write_missingness(graph, path)
+    assert path.read_text().splitlines() == TEXT.split("; ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("g.missingness", "income <- age\nsmoke", "g.missingness: missingness graph, line 2"),
+        ("g.missingness", "a <- missing(b); b <- missing(a)", "g.missingness: .*cycle"),
+        ("g.json", "[]", "g.json: expected an object such as"),
+        ("g.json", '{"a": ["b"]}', "g.json: key 'a': expected an object"),
+        ("g.json", '{"a": {"variables": ["b"], "indicator": []}}', "key 'a'"),
+        ("g.json", '{"a": {"variables": [1]}}', "key 'a'"),
+        ("g.json", '{"a": {"variables": "b"}}', "key 'a'"),
+        ("g.json", '{"a": {"variables": ["b", "b"]}}', "g.json: .*twice"),
+        ("g.json", '{"a": ', "not JSON"),
+    ],
+)
+def test_what_is_no_graph_is_refused_with_the_file(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises((FormatError, OptionError), match=message):
+        read_missingness(path)
+
+
+def test_indicators_may_be_left_out_of_json(tmp_path):
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"a": {"variables": ["b"]}}))
+    assert read_missingness(path) == read_missingness("a <- b")
+
+
+def test_no_source_is_refused(tmp_path):
+    with pytest.raises(OptionError, match="expected a file or a text"):
+        read_missingness("")
+    with pytest.raises(OptionError, match="there is no file"):
+        read_missingness(str(tmp_path / "nowhere.missingness"))
