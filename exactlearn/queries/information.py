@@ -7,8 +7,7 @@ forests the nodes that a row reaches in two graphs form, with its states, a Baye
 which the expected log-probability of the second graph is computed by elimination (theorem
 *Divergence of two graphs*, docs/theory/decision_graphs.md): one further variable a node, whose
 probability of a "yes" is the share that the logarithm of the reached parameter has of the smallest
-one. Two networks need no graphs: each of their families gets such a variable beside those of the
-first network.
+one. A network needs no graph for that: its own variables stand in place of nodes.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, normalised
 from exactlearn.errors import TooLargeError
@@ -96,11 +94,10 @@ def kl_divergence(p: Model, q: Model) -> float:
     Variables and states are matched by name. Rows of tables that sum to one only nearly are
     normalised.
 
-    Two networks are compared by eliminating the variables of the first one, with the families of
-    the second among its cliques. Where that takes too large tables, and for a network and a graph,
-    networks are compiled, each once. Over the same forest any two graphs can be compared, at the
-    cost of the pairs of nodes that rows reach together. Over different forests the nodes that a row
-    reaches in both are followed by elimination: exact, where the tables are not too large.
+    Over the same forest any two graphs can be compared, at the cost of the pairs of nodes that
+    rows reach together. Otherwise the families of a network, or the nodes that a row reaches in a
+    graph, are followed by elimination: exact, where the tables are not too large. Where they are,
+    networks are compiled, each once, and their graphs compared.
 
     Raises
     ------
@@ -111,25 +108,15 @@ def kl_divergence(p: Model, q: Model) -> float:
         network's decision graph would be too large.
     """
     q = q.reordered(p)
-    if isinstance(p, BayesianNetwork) and isinstance(q, BayesianNetwork):
-        found = _between_networks(p, q)
-        if found is not None:
-            return max(0.0, found)
-    ours, others = as_graph(p), as_graph(q)
-    if np.array_equal(ours.forest, others.forest):
-        return max(0.0, _along_forest(ours, others))
-    return max(0.0, -entropy(ours) - _expected_log_probability(ours, others))
-
-
-def _between_networks(p: BayesianNetwork, q: BayesianNetwork) -> float | None:
-    """Return the divergence by elimination, ``None`` where its tables are too large."""
-    p, q = normalised(p), normalised(q)
-    families = [(*own, v) for n in (p, q) for v, own in enumerate(n.parents)]
-    extended, lowest = _with_shares(p, families, [*p.tables, *q.tables])
-    if elimination_cells(extended, _nothing(extended)) > min(MAX_CELLS, LARGEST_ROW):
-        return None
-    lowest[: p.n_variables] *= -1  # log q - log p, in place of their sum
-    return -_expected_log(extended, lowest)
+    if isinstance(p, DecisionGraph) and isinstance(q, DecisionGraph):
+        if np.array_equal(p.forest, q.forest):
+            return max(0.0, _along_forest(p, q))
+        return max(0.0, -entropy(p) - _expected_log_probability(p, q))
+    try:
+        own = _expected_log_probability(p, p) if isinstance(p, BayesianNetwork) else -entropy(p)
+        return max(0.0, own - _expected_log_probability(p, q))
+    except TooLargeError:
+        return kl_divergence(as_graph(p), as_graph(q))
 
 
 def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
@@ -157,7 +144,7 @@ def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
     return total
 
 
-def _expected_log_probability(p: DecisionGraph, q: DecisionGraph) -> float:
+def _expected_log_probability(p: Model, q: Model) -> float:
     """Return the expectation under ``p`` of the natural log-probability under ``q``.
 
     ``-inf`` where ``p`` allows what ``q`` does not.
@@ -165,78 +152,93 @@ def _expected_log_probability(p: DecisionGraph, q: DecisionGraph) -> float:
     Parameters
     ----------
     p, q
-        Graphs of the same variables and states, over any forests.
+        Models of the same variables and states; graphs over any forests.
 
     Raises
     ------
     TooLargeError
-        If following both graphs together needs tables of more than a hundred million cells.
+        If following both models together needs tables of more than a hundred million cells.
     """
     _require_cells(_link_cells(p) + _link_cells(q), p, q)
     network, lowest = _together(p, q)
-    _require_cells(elimination_cells(network, _nothing(network)), p, q)
-    return _expected_log(network, lowest)
+    nothing = np.full((1, network.n_variables), -1, np.int16)
+    _require_cells(elimination_cells(network, nothing), p, q)
+    posterior, _ = eliminated(network, nothing)
+    shares = posterior[0, -3 * p.n_variables :].reshape(-1, 3)
+    if (shares[:, 2] > 0).any():
+        return -np.inf
+    return float(shares[:, 1] @ lowest)
 
 
-def _nothing(network: BayesianNetwork) -> NDArray[np.int16]:
-    """Return the row without an observed cell."""
-    return np.full((1, network.n_variables), -1, np.int16)
-
-
-def _expected_log(network: BayesianNetwork, lowest: NDArray[np.float64]) -> float:
-    """Return the expected sum of the logarithms that the shares, the last variables, stand for."""
-    posterior, _ = eliminated(network, _nothing(network))
-    shares = posterior[0, -3 * len(lowest) :].reshape(-1, 3)
-    return -np.inf if (shares[:, 2] > 0).any() else float(shares[:, 1] @ lowest)
-
-
-def _require_cells(cells: float, p: DecisionGraph, q: DecisionGraph) -> None:
+def _require_cells(cells: float, *models: Model) -> None:
     if cells > MAX_CELLS:
+        p, q = (m.n_nodes if isinstance(m, DecisionGraph) else m.n_variables for m in models)
         raise TooLargeError(
-            f"the forests differ, and following both graphs together, of {p.n_nodes:,} and"
-            f" {q.n_nodes:,} nodes, needs tables of {cells:,.0f} cells; the limit is"
+            f"the forests differ, and following both graphs together, of {p:,} and"
+            f" {q:,} nodes, needs tables of {cells:,.0f} cells; the limit is"
             f" {MAX_CELLS:,}: compile both over the same forest, or estimate the divergence on"
             " sampled rows"
         )
 
 
-def _link_cells(graph: DecisionGraph) -> int:
-    """Return the cells of the tables of successors: the node after each node and state."""
-    counts, forest = graph.node_counts, graph.forest
+def _link_cells(model: Model) -> int:
+    """Return the cells of a graph's tables of successors: the node after each node and state."""
+    if isinstance(model, BayesianNetwork):
+        return 0
+    counts, forest = model.node_counts, model.forest
     inner = np.flatnonzero(forest >= 0)
     above = forest[inner]
-    cells = (counts[above] * graph.cardinalities[above] * counts[inner]).astype(np.float64)
+    cells = (counts[above] * model.cardinalities[above] * counts[inner]).astype(np.float64)
     return int(min(cells.sum(), float(LARGEST_TABLE) * 2**20))
 
 
-def _together(p: DecisionGraph, q: DecisionGraph) -> tuple[BayesianNetwork, NDArray[np.float64]]:
-    """Return the network of states, nodes of p, nodes of q and shares, and the lowest logs."""
+def _together(p: Model, q: Model) -> tuple[BayesianNetwork, NDArray[np.float64]]:
+    """Return the network of states, nodes of p, nodes of q and shares, and the lowest logs.
+
+    A network has no nodes: its families are followed instead.
+    """
     n = p.n_variables
-    parents: list[tuple[int, ...]] = [(n + v,) for v in range(n)]
-    tables = [np.array(p.parameters_of(v)) for v in range(n)]
-    for place, graph in ((n, p), (2 * n, q)):
-        for v in range(n):
-            above = int(graph.forest[v])
-            parents.append((place + above, above) if above >= 0 else ())
-            tables.append(_link(graph, above, v))
-    names = tuple(f"{kind}{v}" for kind in ("state", "p", "q") for v in range(n))
-    reached = BayesianNetwork(names, _numbered(tables), tuple(parents), tuple(tables))
-    families = [(2 * n + v, v) for v in range(n)]
-    return _with_shares(reached, families, [q.parameters_of(v) for v in range(n)])
+    if isinstance(p, BayesianNetwork):
+        parents, tables = list(p.parents), list(normalised(p).tables)
+    else:
+        nodes, links = _nodes(p, n)
+        parents = [(n + v,) for v in range(n)] + nodes
+        tables = [np.array(p.parameters_of(v)) for v in range(n)] + links
+    if isinstance(q, BayesianNetwork):
+        families = [(*family, v) for v, family in enumerate(q.parents)]
+        own = list(normalised(q).tables)
+    else:
+        place = len(tables)
+        nodes, links = _nodes(q, place)
+        parents, tables = parents + nodes, tables + links
+        families = [(place + v, v) for v in range(n)]
+        own = [q.parameters_of(v) for v in range(n)]
+    shares, lowest = _shares(own)
+    every = (*tables, *shares)
+    names = tuple(map(str, range(len(every))))
+    states = tuple(tuple(map(str, range(table.shape[-1]))) for table in every)
+    return BayesianNetwork(names, states, (*parents, *families), every), lowest
 
 
-def _with_shares(
-    network: BayesianNetwork,
-    families: Sequence[tuple[int, ...]],
-    tables: Sequence[NDArray[np.float64]],
-) -> tuple[BayesianNetwork, NDArray[np.float64]]:
-    """Return the network with a share for each of some tables, and their lowest logarithms.
+def _nodes(
+    graph: DecisionGraph, place: int
+) -> tuple[list[tuple[int, ...]], list[NDArray[np.float64]]]:
+    """Return parents and tables of the variables that hold the nodes a row reaches.
 
     Parameters
     ----------
-    families, tables
-        Variables of the network, and for each configuration of them a probability.
+    place
+        Number of the first of these variables; those of the states begin at 0.
     """
+    above = graph.forest.tolist()
+    parents: list[tuple[int, ...]] = [(place + u, u) if u >= 0 else () for u in above]
+    return parents, [_link(graph, u, v) for v, u in enumerate(above)]
+
+
+def _shares(
+    tables: Sequence[NDArray[np.float64]],
+) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+    """Return the distribution of the share of each table's logarithms, and the lowest of these."""
     shares, lowest = [], np.empty(len(tables))
     for k, table in enumerate(tables):
         logs = _log(table)
@@ -244,15 +246,7 @@ def _with_shares(
         share = logs / lowest[k] if lowest[k] < 0 else logs
         impossible = (table <= 0).astype(np.float64)
         shares.append(np.stack((1 - share - impossible, share, impossible), axis=-1))
-    every = (*network.tables, *shares)
-    names = tuple(map(str, range(len(every))))
-    parents = (*network.parents, *families)
-    return BayesianNetwork(names, _numbered(every), parents, every), lowest
-
-
-def _numbered(tables: Sequence[NDArray[np.float64]]) -> tuple[tuple[str, ...], ...]:
-    """Return the states of variables with some tables."""
-    return tuple(tuple(map(str, range(table.shape[-1]))) for table in tables)
+    return shares, lowest
 
 
 def _link(graph: DecisionGraph, above: int, v: int) -> NDArray[np.float64]:

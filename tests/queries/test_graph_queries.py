@@ -191,7 +191,21 @@ def test_divergence_of_networks_agrees_with_the_full_joints(seed, n, p_zeros, q_
         expected = (one[possible] * np.log(one[possible] / other[possible])).sum()
     again = shuffled(q, rng)[0]
     for model in (q, again, compile_network(again, steps=0)):
-        assert kl_divergence(p, model) == pytest.approx(max(0, expected), rel=1e-9, abs=1e-12)
+        for reference in (p, compile_network(p, steps=0)):
+            found = kl_divergence(reference, model)
+            assert found == pytest.approx(max(0, expected), rel=1e-9, abs=1e-12)
+
+
+def test_divergence_between_network_and_graph_compiles_neither(monkeypatch):
+    p = random_network(np.random.default_rng(3), 5)
+    graph = compile_network(random_network(np.random.default_rng(3), 5), steps=0)
+
+    def refuse(model):
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(information, "as_graph", refuse)
+    assert kl_divergence(p, graph) == pytest.approx(0, abs=1e-12)
+    assert kl_divergence(graph, p) == pytest.approx(0, abs=1e-12)
 
 
 def with_zeros(network):
