@@ -1,5 +1,7 @@
 """Tables of integer rows with an index of them, by open addressing."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,7 +10,7 @@ from exactlearn._runtime.kernel import in_place_kernel, kernel
 
 @kernel
 def index_rows(
-    keys: NDArray[np.int32],
+    keys: NDArray[np.integer[Any]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Give each different row of a table a number.
 
@@ -44,7 +46,10 @@ def index_rows(
 
 @in_place_kernel
 def find_row(
-    slots: NDArray[np.int32], table: NDArray[np.int32], keys: NDArray[np.int32], i: int
+    slots: NDArray[np.int32],
+    table: NDArray[np.integer[Any]],
+    keys: NDArray[np.integer[Any]],
+    i: int,
 ) -> np.int64:
     """Return where in a table of different rows the i-th of some rows stands, -1 if nowhere."""
     size = len(slots)
@@ -56,14 +61,14 @@ def find_row(
     return np.int64(-1)
 
 
-def group_rows(keys: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def group_rows(keys: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Group equal rows: the group of each row, by first appearance, and each group's first row."""
     labels, first, _ = index_rows(keys)
     return labels, first
 
 
 @in_place_kernel
-def _slot(keys: NDArray[np.int32], row: int, size: int) -> np.int64:
+def _slot(keys: NDArray[np.integer[Any]], row: int, size: int) -> np.int64:
     mixed = np.uint64(1469598103934665603)
     for j in range(keys.shape[1]):
         mixed = (mixed ^ np.uint64(np.uint32(keys[row, j]))) * np.uint64(1099511628211)
@@ -72,7 +77,7 @@ def _slot(keys: NDArray[np.int32], row: int, size: int) -> np.int64:
 
 
 @in_place_kernel
-def _equal(a: NDArray[np.int32], i: int, b: NDArray[np.int32], k: int) -> bool:
+def _equal(a: NDArray[np.integer[Any]], i: int, b: NDArray[np.integer[Any]], k: int) -> bool:
     width: int = a.shape[1]
     j = 0
     while j < width and a[i, j] == b[k, j]:

@@ -204,14 +204,9 @@ class _Families:
         self.weights = dataset.row_weights
 
     @cached_property
-    def observed(self) -> NDArray[np.bool_]:
-        """Whether each cell is observed."""
-        return self.dataset.codes >= 0
-
-    @cached_property
     def is_full(self) -> NDArray[np.bool_]:
         """Whether every row observes each variable."""
-        return np.asarray(self.observed.all(axis=0))
+        return np.asarray(self.dataset.codes.min(axis=0, initial=0) >= 0)
 
     @cached_property
     def complete(self) -> Dataset:
@@ -224,7 +219,7 @@ class _Families:
 
         With the first row of each configuration.
         """
-        return group_rows(np.ascontiguousarray(self.dataset.codes[:, self.is_full], np.int32))
+        return group_rows(np.ascontiguousarray(self.dataset.codes[:, self.is_full]))
 
     def estimate(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         """Return the counts of a family, axes as in its table, and how they were estimated."""
@@ -273,13 +268,17 @@ class _Families:
 
     def _observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
-        return float(self.weights[self.observed[:, variables].all(axis=1)].sum())
+        return float(self.weights @ self._observes(variables).all(axis=1))
+
+    def _observes(self, variables: Sequence[int]) -> NDArray[np.bool_]:
+        """Return whether each row observes each of some variables."""
+        return self.dataset.codes[:, variables] >= 0
 
     def _groups(self, family: Sequence[int], rest: Sequence[int]) -> Groups:
         """Group rows by all fully observed variables; for F-MCAR those that it uses are one."""
         n_rest = prod(self.dataset.cardinalities[rest].tolist())
         if self.method == "f-mcar":
-            useful = self.weights[self.observed[:, family].any(axis=1)].sum(keepdims=True)
+            useful = np.array([self.weights @ self._observes(family).any(axis=1)])
             return Groups(self._configurations(rest), np.zeros(1, np.int64), useful, 1)
         labels, first = self.contexts
         weights = weight_by(labels, self.weights, len(first))

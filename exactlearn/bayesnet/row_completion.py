@@ -254,7 +254,7 @@ def missing_parts(
     row_of_part, part_of_cell = np.empty(n_cells, np.int64), np.empty(n_cells, np.int64)
     parts = np.zeros((n_cells, codes.shape[1]), np.int16)
     n = _split(layout, codes, parts, row_of_part, part_of_cell)
-    labels, first = group_rows(parts[:n].astype(np.int32))
+    labels, first = group_rows(parts[:n])
     totals = np.bincount(labels, weights[row_of_part[:n]], len(first)).astype(np.float64)
     return MissingParts(parts[first], totals, labels.astype(np.int64)[part_of_cell])
 

@@ -198,7 +198,7 @@ class Dataset:
     @property
     def is_complete(self) -> bool:
         """Whether no cell is missing."""
-        return len(self.missing_cells) == 0
+        return bool(self.codes.min(initial=0) >= 0)
 
     def complete(self, values: Sequence[int] | NDArray[np.integer]) -> "Dataset":
         """Return the table with its missing cells filled.
@@ -234,7 +234,7 @@ class Dataset:
     @property
     def complete_rows(self) -> NDArray[np.bool_]:
         """Whether each row has no missing cell, shape (rows,)."""
-        return np.asarray((self.codes != MISSING).all(axis=1))
+        return np.asarray(self.codes.min(axis=1, initial=0) >= 0)
 
     def part(self, chosen: NDArray[np.bool_]) -> "Dataset":
         """Return the table of some rows with their weights.
