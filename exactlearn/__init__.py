@@ -193,6 +193,7 @@ __all__ = [
     "read_bif",
     "read_dataset",
     "read_jkl",
+    "read_missingness",
     "read_pdg",
     "read_scores",
     "refine",
@@ -208,6 +209,7 @@ __all__ = [
     "write_bif",
     "write_dataset",
     "write_jkl",
+    "write_missingness",
     "write_pdg",
     "write_scores",
 ]

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_simulation import leave_one
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 Mechanism = Literal["mcar", "mar", "mnar"]
@@ -289,8 +290,8 @@ def _leave_one(
     observed: NDArray[np.bool_], hidden: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Uncover one random cell of each column that would lose all."""
-    for variable in np.flatnonzero(observed.any(axis=0) & (hidden == observed).all(axis=0)):
-        hidden[rng.choice(np.flatnonzero(observed[:, variable])), variable] = False
+    for variable in range(observed.shape[1]):
+        leave_one(observed[:, variable], hidden[:, variable], rng)
     return hidden
 
 
