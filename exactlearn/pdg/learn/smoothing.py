@@ -1,8 +1,7 @@
 """Smoothing of a decision graph's parameters, tuned by cross-validation.
 
-THESIS, Algorithms 4.1 and 4.2: the pseudo-count ``alpha`` of every parameter (4.15) is the one
-whose parameters, estimated without each fold in turn, make the fold most probable. That is taken to
-have one maximum in ``alpha``; Brent's method searches for it over log ``alpha``.
+The counts of a graph's nodes take the place of a network's families
+(:mod:`exactlearn.bayesnet.smoothing_choice`; THESIS, Algorithms 4.1 and 4.2).
 """
 
 from typing import NamedTuple
@@ -11,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.smoothing_choice import (
+    DEFAULTS,
+    SmoothingParameters,
+    divided,
+    maximised,
+    validation_terms,
+)
 from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.inference.flows import expect_counts, log_likelihood_rows
+from exactlearn.errors import DataError
+from exactlearn.pdg.inference.flows import expect_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-
-FOLDS = 5
-"""Folds of the cross-validation."""
-
-SMALLEST, LARGEST, TOLERANCE = 1e-4, 100.0, 1e-4
-"""Between which pseudo-counts to search, and relative error of the best one."""
 
 
 class Smoothed(NamedTuple):
@@ -47,8 +47,8 @@ def tuned_smoothing(
     dataset: Dataset,
     *,
     alpha: float | None = None,
-    folds: int = FOLDS,
     seed: int = 0,
+    parameters: SmoothingParameters = DEFAULTS,
 ) -> Smoothed:
     """Return a graph with smoothed relative counts of complete data.
 
@@ -59,11 +59,11 @@ def tuned_smoothing(
     dataset
         Complete data; matched to the graph by names.
     alpha
-        Pseudo-count of every parameter; left out, tuned.
-    folds
-        Parts that the rows are divided into, at random.
+        Pseudo-count of every parameter; left out, tuned, or 1 where there is one row only.
     seed
-        Of the division.
+        Of the division into folds.
+    parameters
+        Folds and tuning constants.
 
     Raises
     ------
@@ -73,35 +73,27 @@ def tuned_smoothing(
         If ``alpha`` is negative or infinite, or there are fewer than two folds.
     """
     check_alpha(alpha)
-    if folds < 2:
-        raise OptionError(f"{folds} folds: give 2 or more")
     codes = aligned_codes(dataset, graph.names, graph.states)
     if (codes < 0).any():
         raise DataError(
             "smoothing by counts needs complete data; refine the graph with `alpha` by EM instead"
         )
-    weights = np.ascontiguousarray(dataset.row_weights)
-    parts = np.random.default_rng(seed).permutation(len(codes)) % folds
-    counts = [_counts(graph, codes[parts == k], weights[parts == k]) for k in range(folds)]
-    total = np.sum(counts, axis=0)
-    if alpha is not None or len(codes) < folds:
+    weights = dataset.row_weights
+    if alpha is not None or weights.sum() < 2:
         chosen = 1.0 if alpha is None else alpha
-        return Smoothed(graph.with_counts(total + chosen), chosen, np.nan)
-
-    def validated(log_alpha: float) -> float:
-        value = 0.0
-        for k in range(folds):
-            model = graph.with_counts(total - counts[k] + np.exp(log_alpha))
-            rows = log_likelihood_rows(model, codes[parts == k])
-            value += float(rows @ weights[parts == k])
-        return value
-
-    from scipy.optimize import minimize_scalar  # takes long to import
-
-    bounds = np.log(SMALLEST), np.log(LARGEST)
-    best = minimize_scalar(lambda x: -validated(x), bounds=bounds, options={"xatol": TOLERANCE})
-    chosen = float(np.exp(best.x))
-    return Smoothed(graph.with_counts(total + chosen), chosen, -float(best.fun))
+        return Smoothed(graph.with_counts(_counts(graph, codes, weights) + chosen), chosen, np.nan)
+    parts = divided(weights, parameters.folds, seed)
+    counts = np.array(
+        [
+            _counts(graph, codes[parts.rows[own]], parts.weights[own])
+            for own in (parts.fold == k for k in range(parts.n))
+        ]
+    )
+    nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
+    states = graph.cardinalities[graph.variable].astype(np.float64)
+    choice = maximised(validation_terms(counts, nodes, states).at, parts.n, parameters)
+    smoothed = graph.with_counts(counts.sum(axis=0) + choice.alpha)
+    return Smoothed(smoothed, choice.alpha, choice.log_likelihood)
 
 
 def _counts(

@@ -1,0 +1,290 @@
+r"""The pseudo-count alpha by cross-validation, for any model whose parameters are smoothed counts.
+
+The rows are divided into folds at random. The score of alpha is the log-likelihood of all rows,
+each under parameters smoothed by alpha (Nielsen, thesis, eq. 4.15) that were estimated without the
+row's fold (Algorithm 4.1, there divided by the number of folds).
+
+For counts of complete rows, models need no refitting. With :math:`c_k` the counts of fold k,
+:math:`t_k` those of all other folds, and r the number of states, the score is
+
+.. math:: \sum_k \sum_{u,x} c_k(u,x) \log(t_k(u,x) + \alpha)
+          - \sum_k \sum_u c_k(u) [\log r + \log(t_k(u) / r + \alpha)],
+
+a weighted sum of logarithms of alpha plus a number; cells that fold k lacks do not matter.
+
+Algorithm 4.2 assumes one maximum, and moves both ends of an interval inwards by small steps (line 7
+tests u - epsilon, printed u + epsilon); with several maxima it finds the better of the two
+outermost. Two are possible: a network with deterministic and with uniform families can have one at
+each end. So here a grid over log alpha finds the neighbourhood of the best one, and Brent's bounded
+method the maximum in it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.complete_data import checked_families, table_shape
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SmoothingParameters:
+    """Constants of the choice of alpha.
+
+    Parameters
+    ----------
+    folds
+        Parts that the rows are divided into.
+    smallest, largest
+        Between which pseudo-counts to search.
+    grid
+        Values of the first grid over log alpha for each factor of 10.
+    tolerance
+        Relative error of the best alpha.
+    """
+
+    folds: int = 5
+    smallest: float = 1e-4
+    largest: float = 1e4
+    grid: int = 8
+    tolerance: float = 1e-4
+
+
+DEFAULTS = SmoothingParameters()
+
+
+@dataclass(frozen=True)
+class SmoothingChoice:
+    """The best pseudo-count.
+
+    Parameters
+    ----------
+    alpha
+        The pseudo-count.
+    log_likelihood
+        Of all rows, total, natural logarithm, each under the parameters of the other folds; of
+        available cases in each family by itself.
+    folds
+        Parts that the rows were divided into.
+    """
+
+    alpha: float
+    log_likelihood: float
+    folds: int
+
+
+class Folds(NamedTuple):
+    """A division of weighted rows.
+
+    Attributes
+    ----------
+    rows, fold, weights
+        A row of the table, a fold that it is in, and its weight there; shape (entries,) each. A
+        row of whole weight may be in several folds.
+    n
+        Number of folds.
+    """
+
+    rows: NDArray[np.int64]
+    fold: NDArray[np.int64]
+    weights: Floats
+    n: int
+
+
+def divided(weights: Floats, folds: int, seed: int) -> Folds:
+    """Divide rows into folds of equal size, at random.
+
+    Where all weights are whole numbers, a row counts as that many rows, each in a fold drawn for
+    itself, so that sizes differ; otherwise a row is in one fold with its whole weight.
+
+    Raises
+    ------
+    OptionError
+        If there are fewer than two folds.
+    DataError
+        If there are fewer than two rows.
+    """
+    if folds < 2:
+        raise OptionError(f"{folds} folds: give 2 or more")
+    rng = np.random.default_rng(seed)
+    used = np.flatnonzero(weights > 0)
+    own, repeated = weights[used], (weights[used] == np.floor(weights[used])).all()
+    total = int(own.sum()) if repeated else len(used)
+    if total < 2:
+        raise DataError(
+            f"cross-validation needs two rows, found {total} of positive weight: give the "
+            "smoothing as a number"
+        )
+    rng, folds = np.random.default_rng(seed), min(folds, total)
+    if not repeated or total == len(used):
+        return Folds(used, rng.permutation(len(used)) % folds, own, folds)
+    shares = rng.multinomial(own.astype(np.int64), np.full(folds, 1 / folds))
+    row, fold = np.nonzero(shares)
+    return Folds(used[row], fold, shares[row, fold].astype(np.float64), folds)
+
+
+class LogTerms(NamedTuple):
+    r"""The function :math:`c + \sum_i w_i \log(x_i + \alpha)` of alpha.
+
+    Attributes
+    ----------
+    shifts, weights
+        The numbers x and w, shape (terms,) each.
+    constant
+        The number c.
+    """
+
+    shifts: Floats
+    weights: Floats
+    constant: float
+
+    def at(self, alphas: Floats) -> Floats:
+        """Return the values at some alphas, shape (alphas,)."""
+        return np.array([self.constant + self.weights @ np.log(self.shifts + a) for a in alphas])
+
+    @classmethod
+    def merged(cls, parts: Sequence["LogTerms"]) -> "LogTerms":
+        """Return the sum of several functions, terms of equal shift in one."""
+        shifts, of = np.unique(np.concatenate([p.shifts for p in parts]), return_inverse=True)
+        every = np.concatenate([p.weights for p in parts])
+        weights = np.bincount(of, every, len(shifts)).astype(np.float64)
+        return cls(shifts, weights, sum(p.constant for p in parts))
+
+
+def validation_terms(counts: Floats, distribution: NDArray[np.integer], states: Floats) -> LogTerms:
+    """Return the cross-validated log-likelihood as a function of alpha, from counts.
+
+    Parameters
+    ----------
+    counts
+        Of each fold, shape (folds, cells).
+    distribution
+        The distribution that each cell is in, shape (cells,).
+    states
+        Number of cells of each distribution, those without a count included, shape
+        (distributions,).
+    """
+    totals = np.array([np.bincount(distribution, own, len(states)) for own in counts])
+    weights, shifts = [], []
+    for own, scale in ((counts, np.ones(counts.shape[1])), (totals, states)):
+        fold, place = np.nonzero(own)
+        held_out = own[fold, place]
+        others = np.maximum(own.sum(axis=0)[place] - held_out, 0.0)
+        shifts.append(others / scale[place])
+        weights.append(held_out)
+    constant = -float(totals.sum(axis=0) @ np.log(states))
+    return LogTerms(np.concatenate(shifts), np.concatenate((weights[0], -weights[1])), constant)
+
+
+def maximised(
+    score: Callable[[Floats], Floats],
+    folds: int,
+    parameters: SmoothingParameters = DEFAULTS,
+) -> SmoothingChoice:
+    """Return the alpha of the largest score.
+
+    Parameters
+    ----------
+    score
+        Returns the cross-validated log-likelihoods of some alphas, shape (alphas,).
+    folds
+        Parts that the rows were divided into.
+    """
+    from scipy.optimize import minimize_scalar  # takes long to import
+
+    low, high = np.log(parameters.smallest), np.log(parameters.largest)
+    steps = max(1, round((high - low) / np.log(10) * parameters.grid))
+    grid = np.linspace(low, high, steps + 1)
+    values = score(np.exp(grid))
+    top = int(values.argmax())
+    around = grid[max(0, top - 1)], grid[min(steps, top + 1)]
+    found = minimize_scalar(
+        lambda x: -float(score(np.exp([x]))[0]),
+        bounds=around,
+        options={"xatol": parameters.tolerance},
+    )
+    if values[top] >= -found.fun:
+        return SmoothingChoice(float(np.exp(grid[top])), float(values[top]), folds)
+    return SmoothingChoice(float(np.exp(found.x)), -float(found.fun), folds)
+
+
+@checked_arguments()
+def choose_smoothing(
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    *,
+    seed: int = 0,
+    parameters: SmoothingParameters = DEFAULTS,
+) -> SmoothingChoice:
+    """Return the pseudo-count under which a network predicts held-out rows best.
+
+    Rows with missing cells count for the families that they observe (available cases), as if these
+    were all rows: for estimates by EM or by deletion that is an approximation.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells; rows count by their weights.
+    parents
+        Parents of each variable of the table, by index.
+    seed
+        Of the division into folds.
+    parameters
+        Folds and tuning constants.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two rows, or no row observes any family.
+    OptionError
+        If there are fewer than two folds, or not one parent set for each variable.
+    TooLargeError
+        If a table would be too large to estimate.
+
+    Examples
+    --------
+    >>> codes = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [30, 2, 3, 25], axis=0)
+    >>> data = Dataset(codes, ("a", "b"), (("no", "yes"),) * 2)
+    >>> choice = choose_smoothing(data, [(), (0,)])
+    >>> 0.1 < choice.alpha < 10
+    True
+    """
+    families = checked_families(dataset, parents, 0.0)
+    folds = divided(dataset.row_weights, parameters.folds, seed)
+    parts = [_family_terms(dataset, child, own, folds) for child, own in enumerate(families)]
+    score = LogTerms.merged(parts)
+    if not len(score.shifts):
+        raise DataError(
+            "no row observes a variable with all its parents, so there is nothing to validate "
+            "on: give the smoothing as a number"
+        )
+    return maximised(score.at, folds.n, parameters)
+
+
+def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: Folds) -> LogTerms:
+    """Return the score of one family; configurations that no row has do not matter."""
+    shape = table_shape(dataset, child, parents)
+    columns = [dataset.codes[:, v][folds.rows] for v in (*parents, child)]
+    observed = np.logical_and.reduce([column >= 0 for column in columns])
+    number = np.zeros(int(observed.sum()), np.int64)
+    for column, size in zip(columns, shape, strict=True):
+        number = number * size + column[observed]
+    seen, size = None, prod(shape)
+    if size > len(number):  # few of the cells have a count
+        seen, number = np.unique(number, return_inverse=True)
+        size = len(seen)
+    cells = folds.fold[observed] * size + number
+    counts = np.bincount(cells, folds.weights[observed], folds.n * size).reshape(folds.n, size)
+    distribution = (np.arange(size) if seen is None else seen) // shape[-1]
+    if seen is not None:
+        distribution = np.unique(distribution, return_inverse=True)[1]
+    states = np.full(int(distribution.max(initial=-1)) + 1, float(shape[-1]))
+    return validation_terms(counts.astype(np.float64), distribution, states)
