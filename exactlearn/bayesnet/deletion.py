@@ -14,6 +14,8 @@ Method     Estimate of P(Y)                                                     
 ``f-mcar`` all factorisations of P(Y), each factor in the rows that observe it   MCAR
 ``d-mar``  :math:`\sum P(Y_m \mid X_o, R_{Y_m} = ob)\, P(X_o)` over the others   MAR
 ``f-mar``  the same, with all factorisations of :math:`P(Y_m \mid X_o)`          MAR
+``id-mar`` as ``d-mar``, with :math:`Y_o` and separators in place of :math:`X_o` MAR
+``if-mar`` as ``f-mar``, with :math:`Y_o` and separators in place of :math:`X_o` MAR
 ========== ===================================================================== ===============
 
 MCAR: which cells are missing depends on no variable. MAR: it depends on variables without missing
@@ -21,11 +23,11 @@ cells only. Source: Van den Broeck, Mohan, Choi, Darwiche and Pearl, "Efficient 
 Bayesian network parameter learning from incomplete data", section 3 and appendix A
 (whose sums run over :math:`X_o \setminus Y_o`, printed :math:`X_m \setminus Y_m`).
 
-The paper has no rule for what no row supports. Here a configuration of :math:`X_o` without a row
-that observes :math:`Y_m` has the distribution of :math:`Y_m` given :math:`Y_o`, by the same
-estimator without the other variables (``d-mcar``, ``f-mcar``); without any complete row ``cca``
-takes the available cases. What is still unsupported is left to the prior. The weight of the rows
-that each of these stands for is part of the result.
+The paper has no rule for what no row supports. Here a configuration of :math:`X_o`, or of the
+separators, without a row that observes :math:`Y_m` has the distribution of :math:`Y_m` given
+:math:`Y_o`, by the same estimator without the other variables (``d-mcar``, ``f-mcar``); without any
+complete row ``cca`` takes the available cases. What is still unsupported is left to the prior. The
+weight of the rows that each of these stands for is part of the result.
 
 Pseudo-counts are added to :math:`n P(Y)`, with n the weight of the rows that observe the family:
 without missing cells that is eq. 4.15 of Nielsen's thesis.
@@ -33,7 +35,7 @@ without missing cells that is eq. 4.15 of Nielsen's thesis.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 from typing import Literal, get_args
 
@@ -46,15 +48,21 @@ from exactlearn.bayesnet.complete_data import checked_families, full_counts, smo
 from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.row_mixtures import Groups, configurations, mixture, weight_by
+from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
 
 Floats = NDArray[np.float64]
 
-DeletionMethod = Literal["cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar"]
+DeletionMethod = Literal["cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
 DELETION_METHODS: tuple[DeletionMethod, ...] = get_args(DeletionMethod)
 
-_WEAKER = {"d-mar": ("d-mcar",), "f-mar": ("f-mcar",)}
+_WEAKER = {
+    "d-mar": ("d-mcar",),
+    "f-mar": ("f-mcar",),
+    "id-mar": ("d-mcar",),
+    "if-mar": ("f-mcar",),
+}
 """The estimator that follows where no row supports one."""
 
 
@@ -66,8 +74,8 @@ class FamilyEstimate:
     ----------
     rows
         Weight of the rows used: ``cca`` those without missing cells, ``aca`` and ``d-mcar`` those
-        that observe the family, ``f-mcar`` those that observe a member of it, ``d-mar`` and
-        ``f-mar`` all of them.
+        that observe the family, ``f-mcar`` those that observe a member of it, those for MAR all of
+        them.
     observed
         Weight of the rows that observe the whole family.
     weights
@@ -76,12 +84,16 @@ class FamilyEstimate:
     defect
         Weighted mean of how far factored distributions summed from one before they were
         normalised.
+    separators
+        Of informed deletion: what the indicators of the family's variables with missing cells
+        depend on.
     """
 
     rows: float
     observed: float
     weights: Mapping[str, float]
     defect: float = 0.0
+    separators: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +132,7 @@ def fit_deletion(
     method: DeletionMethod = "d-mar",
     alpha: float = 1.0,
     aggregation: Aggregation = "inverse-variance",
+    separators: Separators = None,
 ) -> DeletionFit:
     """Estimate the tables of a network with given parents from incomplete rows by deletion.
 
@@ -131,12 +144,16 @@ def fit_deletion(
         Parents of each variable of the table, by index; their order is that of the table's axes.
     method
         The estimator. ``cca``, ``aca``, ``d-mcar`` and ``f-mcar`` are consistent where cells are
-        missing completely at random, ``d-mar`` and ``f-mar`` also where which cells are missing
-        depends on the variables without missing cells.
+        missing completely at random, the others also where which cells are missing depends on the
+        variables without missing cells; ``id-mar`` and ``if-mar``, on the separators.
     alpha
         Smoothing added to every count, finite, at least zero.
     aggregation
-        How ``f-mcar`` and ``f-mar`` combine the factorisations.
+        How ``f-mcar``, ``f-mar`` and ``if-mar`` combine the factorisations.
+    separators
+        Of ``id-mar`` and ``if-mar``: names or indices of variables that every row observes, for all
+        families; or a missingness graph, of which each family takes the causes of its indicators;
+        or ``None`` to learn them for each indicator by BIC.
 
     Returns
     -------
@@ -150,7 +167,7 @@ def fit_deletion(
     OptionError
         When the method or the aggregation is unknown, ``alpha`` is negative or not finite, there
         is not one parent set of column indices for each variable, or the parents hold a directed
-        cycle.
+        cycle; when a separator is no variable or has missing cells, or the method takes none.
     TooLargeError
         When a table would have more than :data:`~exactlearn.bayesnet.network.LARGEST_TABLE`
         entries, or the lattice of a family would.
@@ -170,7 +187,9 @@ def fit_deletion(
     _check_choice("method", method, DELETION_METHODS)
     _check_choice("aggregation", aggregation, get_args(Aggregation))
     families = checked_families(dataset, parents, alpha)
-    estimator = _Families(_counting_rows(dataset), method, aggregation)
+    if separators is not None and not method.startswith("i"):
+        raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
+    estimator = _Families(_counting_rows(dataset), method, aggregation, separators)
     counts, estimates = [], []
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
@@ -198,10 +217,22 @@ def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 class _Families:
     """Estimates the families of a network from the rows of positive weight."""
 
-    def __init__(self, dataset: Dataset, method: DeletionMethod, aggregation: Aggregation) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        method: DeletionMethod,
+        aggregation: Aggregation,
+        separators: Separators,
+    ) -> None:
         self.dataset, self.method = dataset, method
-        self.aggregation = aggregation if method.startswith("f-") else None
+        self.aggregation = aggregation if "f-" in method else None
         self.weights = dataset.row_weights
+        self.separators = (
+            separators_of_indicators(dataset, self.is_full, separators)
+            if method.startswith("i")
+            else None
+        )
+        self.contexts = cache(self._contexts)
 
     @cached_property
     def is_full(self) -> NDArray[np.bool_]:
@@ -213,13 +244,12 @@ class _Families:
         """The rows without missing cells."""
         return self.dataset.part(self.dataset.complete_rows)
 
-    @cached_property
-    def contexts(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The number of each row's configuration of all fully observed variables.
+    def _contexts(self, variables: tuple[int, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the number of each row's configuration of some fully observed variables.
 
         With the first row of each configuration.
         """
-        return group_rows(np.ascontiguousarray(self.dataset.codes[:, self.is_full]))
+        return group_rows(np.ascontiguousarray(self.dataset.codes[:, variables]))
 
     def estimate(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         """Return the counts of a family, axes as in its table, and how they were estimated."""
@@ -247,7 +277,8 @@ class _Families:
         shape, family = table_shape(self.dataset, child, parents), [*parents, child]
         rest = [] if self.method == "f-mcar" else [v for v in family if self.is_full[v]]
         members = [v for v in family if v not in rest]
-        groups = self._groups(family, rest)
+        separators = self._separators(members)
+        groups = self._groups(family, rest, separators)
         used, observed = float(groups.weights.sum()), self._observing(family)
         table = np.zeros((groups.n_rest, prod(shape) // groups.n_rest))
         defect, weights = 0.0, {}
@@ -264,7 +295,16 @@ class _Families:
         counts = counts.reshape(self.dataset.cardinalities[order])
         counts = counts.transpose([order.index(v) for v in family]).reshape(shape)
         weights = {name: weight for name, weight in weights.items() if weight}
-        return counts, FamilyEstimate(used, observed, weights, defect / max(used, 1e-300))
+        names = None
+        if separators is not None:
+            names = tuple(self.dataset.names[v] for v in separators)
+        return counts, FamilyEstimate(used, observed, weights, defect / max(used, 1e-300), names)
+
+    def _separators(self, members: Sequence[int]) -> tuple[int, ...] | None:
+        """Return the separators of the indicators of some variables, if these are informed."""
+        if self.separators is None:
+            return None
+        return tuple(sorted(frozenset().union(*(self.separators[v] for v in members))))
 
     def _observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
@@ -274,18 +314,28 @@ class _Families:
         """Return whether each row observes each of some variables."""
         return self.dataset.codes[:, variables] >= 0
 
-    def _groups(self, family: Sequence[int], rest: Sequence[int]) -> Groups:
-        """Group rows by all fully observed variables; for F-MCAR those that it uses are one."""
+    def _groups(
+        self, family: Sequence[int], rest: Sequence[int], separators: Sequence[int] | None
+    ) -> Groups:
+        """Group rows by their context, the fully observed variables or separators of a family.
+
+        For F-MCAR the rows that it uses are one group.
+        """
         n_rest = prod(self.dataset.cardinalities[rest].tolist())
         if self.method == "f-mcar":
             useful = np.array([self.weights @ self._observes(family).any(axis=1)])
             return Groups(self._configurations(rest), np.zeros(1, np.int64), useful, 1)
-        labels, first = self.contexts
-        weights = weight_by(labels, self.weights, len(first))
-        return Groups(labels, self._configurations(rest)[first], weights, n_rest)
-
-    def _configurations(self, variables: Sequence[int]) -> NDArray[np.int64]:
-        """Return the number of each row's configuration of some fully observed variables."""
-        return configurations(
-            self.dataset.codes[:, variables], self.dataset.cardinalities[list(variables)]
+        context = (
+            np.flatnonzero(self.is_full).tolist() if separators is None else {*separators, *rest}
         )
+        labels, first = self.contexts(tuple(sorted(context)))
+        weights = weight_by(labels, self.weights, len(first))
+        return Groups(labels, self._configurations(rest, first), weights, n_rest)
+
+    def _configurations(
+        self, variables: Sequence[int], rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the number of the configuration of some fully observed variables in rows."""
+        codes = self.dataset.codes[:, variables] if rows is None else self.dataset.codes[rows]
+        codes = codes if rows is None else codes[:, variables]
+        return configurations(codes, self.dataset.cardinalities[list(variables)])

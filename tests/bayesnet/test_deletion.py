@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import xlogy
 
 from exactlearn.bayesnet.complete_data import fit_available_cases, fit_complete
 from exactlearn.bayesnet.deletion import DELETION_METHODS, fit_deletion
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from tests.network_oracle import random_network
 
@@ -181,7 +184,7 @@ def loop_factored(rows, variables, data, aggregation):
     return {key: p / total for key, p in estimate.items()} if total else None
 
 
-def loop_table(data, child, parents, method, alpha, aggregation):
+def loop_table(data, child, parents, method, alpha, aggregation, separators=None):
     rows = [(c, w) for c, w in zip(data.codes.tolist(), data.row_weights, strict=True) if w > 0]
     family = [*parents, child]
     joint = np.zeros([len(data.states[v]) for v in family])
@@ -191,7 +194,7 @@ def loop_table(data, child, parents, method, alpha, aggregation):
         complete = [(c, w) for c, w in rows if min(c) >= 0]
         rows = complete or rows
         available = sum(loop_weights(rows, family).values())
-    distribution = loop_factored if method.startswith("f-") else loop_direct
+    distribution = loop_factored if "f-" in method else loop_direct
     if all(v in full for v in family):
         distribution = loop_direct
     if not method.endswith("-mar"):
@@ -200,9 +203,10 @@ def loop_table(data, child, parents, method, alpha, aggregation):
     else:
         members = [v for v in family if v not in full]
         own = [v for v in family if v in full]
+        conditions = full if separators is None else sorted({*separators, *own})
         contexts = {}
         for codes, w in rows:
-            contexts.setdefault(tuple(codes[v] for v in full), []).append((codes, w))
+            contexts.setdefault(tuple(codes[v] for v in conditions), []).append((codes, w))
         for context in contexts.values():
             mass = sum(w for _, w in context)
             alike = [r for r in rows if all(r[0][v] == context[0][0][v] for v in own)]
@@ -239,13 +243,31 @@ def incomplete(seed: int, rows: int, share: float = 0.3, n: int = 4):
 @settings(max_examples=250, deadline=None)
 def test_tables_are_those_of_plain_loops(seed, method, aggregation, rows, share, alpha):
     network, data = incomplete(seed, rows, share)
-    fit = fit_deletion(data, network.parents, method=method, alpha=alpha, aggregation=aggregation)
+    separators = None
+    if method.startswith("i"):
+        full = np.flatnonzero((data.codes[data.row_weights > 0] >= 0).all(axis=0))
+        separators = [int(v) for v in full if (seed + v) % 3]
+    fit = fit_deletion(
+        data, network.parents, method=method, alpha=alpha, aggregation=aggregation,
+        separators=separators,
+    )  # fmt: skip
     for child, parents in enumerate(network.parents):
-        expected = loop_table(data, child, parents, method, alpha, aggregation)
+        expected = loop_table(data, child, parents, method, alpha, aggregation, separators)
         np.testing.assert_allclose(fit.model.tables[child], expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["d-mar", "f-mar", "f-mcar"])
+@given(SEEDS, st.sampled_from(["d-mar", "f-mar"]))
+@settings(max_examples=40, deadline=None)
+def test_informed_by_all_observed_variables_is_not_informed(seed, method):
+    network, data = incomplete(seed, 40)
+    full = np.flatnonzero((data.codes[data.row_weights > 0] >= 0).all(axis=0))
+    uninformed = fit_deletion(data, network.parents, method=method)
+    names = [data.names[v] for v in full]
+    informed = fit_deletion(data, network.parents, method=f"i{method}", separators=names)
+    assert_alike(informed.model, uninformed.model)
+
+
+@pytest.mark.parametrize("method", ["d-mar", "f-mar", "f-mcar", "if-mar"])
 def test_blocks_of_groups_change_nothing(monkeypatch, method):
     network, data = incomplete(5, 300, n=6)
     whole = fit_deletion(data, network.parents, method=method)
@@ -306,7 +328,7 @@ def chain() -> BayesianNetwork:
     return BayesianNetwork(("a", "b", "c"), (("n", "y"),) * 3, ((1,), (), (1,)), tables)
 
 
-def largest_error(method: str, mechanism: str) -> float:
+def largest_error(method: str, mechanism: str, **options) -> float:
     """Return the largest error of a parameter of the chain in 200,000 rows."""
     rng = np.random.default_rng(0)
     data = chain().sample(200_000, rng)
@@ -314,7 +336,8 @@ def largest_error(method: str, mechanism: str) -> float:
     rate = 0.3 if mechanism == "mcar" else np.where(data.codes[:, 0] == 0, 0.8, 0.2)
     for v in (1, 2):
         codes[rng.random(data.n_rows) < rate, v] = -1
-    fit = fit_deletion(replace(data, codes=codes), chain().parents, method=method, alpha=0.0)
+    data = replace(data, codes=codes)
+    fit = fit_deletion(data, chain().parents, method=method, alpha=0.0, **options)
     pairs = zip(fit.model.tables, chain().tables, strict=True)
     return max(float(np.abs(a - b).max()) for a, b in pairs)
 
@@ -327,7 +350,101 @@ def test_all_are_consistent_under_mcar(method):
 @pytest.mark.parametrize("method", DELETION_METHODS)
 def test_those_for_mar_alone_are_consistent_under_mar(method):
     error = largest_error(method, "mar")
-    assert error < 0.008 if method in ("d-mar", "f-mar") else error > 0.03
+    assert error < 0.008 if method.endswith("-mar") else error > 0.03
+
+
+def test_table_11_informed_deletion_sums_over_w_alone():
+    """Rows 1-16 by W, weighted by all rows with that W."""
+    joint = np.zeros((2, 2))
+    for w in (0, 1):
+        rows = [[[places(2 * x + y, 2 * w + z) for z in (0, 1)] for y in (0, 1)] for x in (0, 1)]
+        cells = np.array([[weight(*zs) for zs in ys] for ys in rows])
+        joint += (
+            cells / cells.sum() * weight(*(places(b, 2 * w + z) for b in range(9) for z in (0, 1)))
+        )
+    graph = MissingnessGraph({"X": ("W",), "Y": ("W",)})
+    for separators in (["W"], [2], graph):
+        fit = fit_deletion(
+            PAPER, [(), (0,), (), ()], method="id-mar", alpha=0.0, separators=separators
+        )
+        np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-13)
+        assert fit.families[1].rows == weight(*range(1, 37))
+        assert fit.families[1].separators == ("W",)
+
+
+@pytest.mark.parametrize("method", ["id-mar", "if-mar"])
+def test_a_set_that_does_not_separate_is_inconsistent(method):
+    """In the chain under MAR the cells of b and c depend on a, which {} leaves out."""
+    assert largest_error(method, "mar", separators=[]) > 0.03
+
+
+def test_learned_separators_are_the_causes():
+    rng = np.random.default_rng(3)
+    network = random_network(rng, 7)
+    data = network.sample(20_000, rng)
+    codes = data.codes.copy()
+    driven = {5: (0, 2), 6: ()}
+    for v, causes in driven.items():
+        rate = 0.2 + sum(0.3 * (data.codes[:, c] == 0) for c in causes)
+        codes[rng.random(data.n_rows) < rate, v] = -1
+    data = replace(data, codes=codes)
+    for v, causes in driven.items():
+        assert learned_separators(data, v, np.arange(5)) == frozenset(causes)
+
+
+@given(SEEDS, st.integers(0, 40))
+@settings(max_examples=60, deadline=None)
+def test_learned_separators_are_those_of_plain_loops(seed, rows):
+    _, data = incomplete(seed, rows, n=5)
+    data = data.part(data.row_weights > 0)
+    full = [v for v in range(5) if (data.codes[:, v] >= 0).all()]
+    n = max(float(data.row_weights.sum()), 1.0)
+
+    def score(v, chosen):
+        counts: dict[tuple[int, ...], np.ndarray] = {}
+        for codes, w in zip(data.codes.tolist(), data.row_weights, strict=True):
+            cell = counts.setdefault(tuple(codes[u] for u in chosen), np.zeros(2))
+            cell[int(codes[v] < 0)] += w
+        fit = sum(float(xlogy(c, c / c.sum()).sum()) for c in counts.values())
+        return fit - 0.5 * np.log(n) * len(counts)
+
+    for v in set(range(5)) - set(full):
+        chosen: list[int] = []
+        while True:
+            scores = {u: score(v, [*chosen, u]) for u in full if u not in chosen}
+            best = max(scores, key=lambda u: scores[u], default=-1)
+            if best < 0 or scores[best] <= score(v, chosen) + 1e-9:
+                break
+            chosen.append(best)
+        found = learned_separators(data, v, np.array(full, int))
+        assert score(v, sorted(found)) == pytest.approx(score(v, chosen), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("method", "separators", "kind", "message"),
+    [
+        ("d-mar", ["a"], OptionError, "'d-mar' takes none; use 'id-mar'"),
+        ("id-mar", ["aa"], OptionError, "separator 'aa' is no variable.*did you mean 'a'"),
+        ("id-mar", [7], OptionError, "separator 7: .* from 0 to 2"),
+        ("if-mar", ["b"], OptionError, "separator 'b' has 2 missing cells, the first in row 1"),
+        ("id-mar", MissingnessGraph({"b": ("c",), "c": ()}), OptionError,
+         "whether 'b' is missing depends on 'c', which has 1 missing cells"),
+        ("id-mar", MissingnessGraph({"b": ("a",)}), DataError, "'c', row 2: a missing cell"),
+        ("id-mar", MissingnessGraph({"b": (), "c": (), "x": ()}), OptionError,
+         "'x' is no variable"),
+    ],
+)  # fmt: skip
+def test_unusable_separators_are_refused(method, separators, kind, message):
+    data = table([[0, 0, 0], [0, -1, 0], [1, -1, -1]])
+    with pytest.raises(kind, match=message):
+        fit_deletion(data, [(), (), ()], method=method, separators=separators)
+
+
+def test_causes_through_other_indicators_separate():
+    graph = MissingnessGraph({"b": ("a",), "c": ()}, {"c": ("b",)})
+    data = table([[0, 0, 0], [1, -1, -1], [0, 0, 0], [1, 1, 1]])
+    fit = fit_deletion(data, [(), (), ()], method="id-mar", separators=graph)
+    assert [f.separators for f in fit.families] == [None, ("a",), ("a",)]
 
 
 def test_factored_deletion_uses_what_direct_deletion_drops():
@@ -350,7 +467,7 @@ def table(codes) -> Dataset:
     return Dataset(codes, tuple("abc"[: codes.shape[1]]), (("n", "y"),) * codes.shape[1])
 
 
-@pytest.mark.parametrize("method", ["aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "cca"])
+@pytest.mark.parametrize("method", DELETION_METHODS)
 def test_a_family_that_no_row_observes_is_named_and_left_to_the_prior(method):
     data = table([[0, -1], [1, -1], [-1, 0], [-1, 0]])
     fit = fit_deletion(data, [(), (0,)], method=method, alpha=0.0)
@@ -360,10 +477,14 @@ def test_a_family_that_no_row_observes_is_named_and_left_to_the_prior(method):
     assert fit.families[1].observed == 0.0
 
 
-@pytest.mark.parametrize(("method", "weaker"), [("d-mar", "d-mcar"), ("f-mar", "f-mcar")])
+@pytest.mark.parametrize(
+    ("method", "weaker"),
+    [("d-mar", "d-mcar"), ("f-mar", "f-mcar"), ("id-mar", "d-mcar"), ("if-mar", "f-mcar")],
+)
 def test_unsupported_contexts_take_the_next_weaker_estimator(method, weaker):
     data = table([[0, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, -1]])  # no row has b = 1 and observes c
-    fit = fit_deletion(data, [(), (), (0,)], method=method, alpha=0.0)
+    options = {"separators": ["b"]} if method.startswith("i") else {}
+    fit = fit_deletion(data, [(), (), (0,)], method=method, alpha=0.0, **options)
     assert fit.families[2].weights == {method: 3.0, weaker: 1.0}
     assert fit.unsupported == ("c",)
     np.testing.assert_allclose(fit.model.tables[2][0], [2 / 3, 1 / 3], rtol=1e-14)
