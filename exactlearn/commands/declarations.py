@@ -35,7 +35,10 @@ MODES = ("augmentation", "posterior", "mpe", "averaged", "multiple", "mode")
 """Modes of an imputer, as in :mod:`exactlearn.imputation.imputer`."""
 
 SizeName = Literal["effective", "representational"]
-FitMethod = Literal["complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar"]
+FitMethod = Literal[
+    "complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
+]
+Aggregation = Literal["mean", "median", "inverse-variance"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
 DEFAULT_METHODS = ("branching", "t-local", "mode")
@@ -339,8 +342,22 @@ class Fit(Reading):
         "each factor in the rows that observe it; these need that which cells are missing depends "
         "on nothing (MCAR). d-mar, f-mar: the same as d-mcar and f-mcar in the rows that agree on "
         "all columns without missing cells, weighted; they also allow that which cells are missing "
-        "depends on these columns (MAR).  [default: complete for a network and a table without "
+        "depends on these columns (MAR). id-mar, if-mar: the same as d-mar and f-mar in the rows "
+        "that agree on the separators only.  [default: complete for a network and a table without "
         "missing cells, else em]",
+    )
+    separators: tuple[str, ...] | None = option(
+        None,
+        metavar="A,B,...",
+        read=names_by_commas,
+        once=True,
+        help="id-mar, if-mar: columns without missing cells on which it depends which cells are "
+        "missing.  [default: learned for each column with missing cells, by BIC]",
+    )
+    aggregation: Aggregation | None = option(
+        None,
+        help="f-mcar, f-mar, if-mar: how the factorisations are combined.  "
+        "[default: inverse-variance]",
     )
     iterations: int | None = option(
         None,

@@ -43,6 +43,7 @@ def run(options: Fit, output: Output) -> None:
     require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
     dataset = load_for(locate(options.table, ".csv"), options, model)
     method = options.method or ("complete" if is_network and dataset.is_complete else "em")
+    _check_takes(options, method)
     keys = ("iterations", "tolerance", "smoothing", "time_limit")
     chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
@@ -56,10 +57,11 @@ def run(options: Fit, output: Output) -> None:
         fitted, result, ended = _by_em(model, dataset, given, output)
         log_likelihoods, how = result.log_likelihoods, {"starts": result.starts}
     elif isinstance(model, BayesianNetwork):
-        fit = _by_deletion(model, dataset, method, given)
+        fit = _by_deletion(model, dataset, method, given, options)
         fitted = fit.model
         if not dataset.is_complete:
             used, replaced = _rows_used(fit), _replaced(fit)
+            how = _separators(fit)
             _note_unsupported(fit, output)
         log_likelihoods = (nan, _log_likelihood(fitted, dataset, output))
     else:
@@ -84,8 +86,19 @@ def run(options: Fit, output: Output) -> None:
         iterations=str(record["iterations"]),
         seconds=number(record["seconds"], 2),
     )
-    output.answer(record, summary, *_rows_table(used, replaced))
+    output.answer(record, summary, *_rows_table(used, replaced, how.get("separators", {})))
     leave(ended)
+
+
+def _check_takes(options: Fit, method: str) -> None:
+    """Raise an `OptionError` if an option of a deletion estimator is given to another method."""
+    takers = {"separators": ("id-mar", "if-mar"), "aggregation": ("f-mcar", "f-mar", "if-mar")}
+    for name, methods in takers.items():
+        if getattr(options, name) is not None and method not in methods:
+            raise OptionError(
+                f"--{name}: method {method!r} takes none; leave it out, or add --method "
+                f"{' or '.join(methods)}"
+            )
 
 
 def _by_em(
@@ -102,7 +115,7 @@ def _by_em(
 
 
 def _by_deletion(
-    network: BayesianNetwork, data: Dataset, method: str, given: Mapping[str, Any]
+    network: BayesianNetwork, data: Dataset, method: str, given: Mapping[str, Any], options: Fit
 ) -> DeletionFit:
     """Return the network estimated in closed form; ``complete`` counts available cases."""
     for name in ("iterations", "tolerance"):
@@ -110,7 +123,9 @@ def _by_deletion(
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
     alpha = given.get("smoothing", NetworkParameters.smoothing)
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
-    return fit_deletion(data, network.parents, method=estimator, alpha=alpha)
+    how = {"separators": options.separators, "aggregation": options.aggregation}
+    chosen: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
+    return fit_deletion(data, network.parents, method=estimator, alpha=alpha, **chosen)
 
 
 def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> float | None:
@@ -150,6 +165,16 @@ def _replaced(fit: DeletionFit) -> dict[str, dict[str, float]]:
     }
 
 
+def _separators(fit: DeletionFit) -> dict[str, dict[str, list[str]]]:
+    """Return what the indicators of each family depend on, where the estimator is informed."""
+    found = {
+        name: list(family.separators)
+        for name, family in zip(fit.model.names, fit.families, strict=True)
+        if family.separators is not None
+    }
+    return {"separators": found} if found else {}
+
+
 def _note_unsupported(fit: DeletionFit, output: Output) -> None:
     """Say which families no row observes, and how many needed a weaker estimator in part."""
     network, unsupported, partly = fit.model, {*fit.unsupported}, 0
@@ -170,17 +195,20 @@ def _note_unsupported(fit: DeletionFit, output: Output) -> None:
 
 
 def _rows_table(
-    used: Mapping[str, float], replaced: Mapping[str, Mapping[str, float]]
+    used: Mapping[str, float],
+    replaced: Mapping[str, Mapping[str, float]],
+    separators: Mapping[str, Sequence[str]],
 ) -> "list[Table]":
     """Return a table of the rows of each family, none where these are all rows."""
     if not used:
         return []
-    columns = ("family of", "rows", *(("replaced",) if replaced else ()))
-    lines = (
-        (name, str(rows), ", ".join(f"{k}: {n}" for k, n in replaced.get(name, {}).items()))
-        for name, rows in used.items()
-    )
-    return [plain_table(columns, (line[: len(columns)] for line in lines), right=("rows",))]
+    columns: dict[str, Sequence[str]] = {"family of": [*used], "rows": [*map(str, used.values())]}
+    if separators:
+        columns["separators"] = [", ".join(separators.get(name, ())) for name in used]
+    if replaced:
+        others = [replaced.get(name, {}) for name in used]
+        columns["replaced"] = [", ".join(f"{k}: {n}" for k, n in one.items()) for one in others]
+    return [plain_table([*columns], zip(*columns.values(), strict=True), right=("rows",))]
 
 
 def fitted_network(

@@ -358,6 +358,21 @@ def test_fit_by_deletion(wind, method, mean, rows):
     assert fitted.tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(mean)
 
 
+def test_fit_by_informed_deletion(wind):
+    words = ("fit", wind / "net.bif", wind / "wind.csv", "--smoothing", 0, "-o", wind / "out.bif")
+    for options in (("id-mar",), ("if-mar", "--aggregation", "mean")):
+        record = run_json(*words, "--separators", "h", "--method", *options)
+        assert record["separators"] == {"v": ["h"]}
+        assert read_bif(wind / "out.bif").tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(68 / 22)
+    assert run_json(*words, "--method", "id-mar")["separators"] == {"v": []}  # too few rows for BIC
+    assert "separators" in run(*words, "--method", "id-mar")
+    assert "did you mean 'h'" in fails(*words, "--method", "id-mar", "--separators", "hh")
+    assert "--separators: method 'em' takes none" in fails(*words, "--separators", "h")
+    assert "method 'd-mar' takes none" in fails(
+        *words, "--method", "d-mar", "--aggregation", "mean"
+    )
+
+
 def test_fit_by_deletion_shows_what_other_estimators_did(wind):
     text = (wind / "wind.csv").read_text().replace("v4,h1", "?,h1").replace("v3,h1", "?,h1")
     (wind / "wind.csv").write_text(text)

@@ -8,6 +8,7 @@ import pytest
 from exactlearn import augmentation, imputation
 from exactlearn.bayesnet import em
 from exactlearn.bayesnet.deletion import DELETION_METHODS
+from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
 from exactlearn.errors import OptionError
@@ -27,6 +28,7 @@ def test_names():
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
     assert get_args(declarations.SizeName) == SIZES
+    assert get_args(declarations.Aggregation) == get_args(Aggregation)
     assert get_args(declarations.FitMethod) == ("complete", "em", *DELETION_METHODS)
 
 
