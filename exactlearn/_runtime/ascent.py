@@ -4,16 +4,16 @@ EM for the parameters of a model of given structure has one state, one result an
 the model.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl, is_interrupted
-from exactlearn.errors import CheckError
+from exactlearn.errors import CheckError, OptionError
 
 FALL = 1e-9
 """Largest relative fall of the objective that counts as rounding."""
@@ -49,7 +49,7 @@ def ascend(
     least_gain: float = -inf,
     on_iteration: Callable[[State], None] | None = None,
     control: SearchControl = UNLIMITED,
-) -> tuple[list[State], bool]:
+) -> tuple[State, bool]:
     """Step until a step gains too little, the steps run out, or the search is to end.
 
     Parameters
@@ -69,54 +69,26 @@ def ascend(
 
     Returns
     -------
-    states, converged
-        All states, and whether the last step gained too little or nothing.
+    state, converged
+        The last state, and whether the last step gained too little or nothing.
 
     Raises
     ------
     CheckError
         If the objective falls by more than rounding.
     """
-    states = [state]
     converged = False
     if on_iteration:
         on_iteration(state)
-    while not (converged or states[-1].iteration >= iterations or _is_over(control)):
-        following = step(states[-1])
+    while not (converged or state.iteration >= iterations or _is_over(control)):
+        following = step(state)
         if following is None:
-            return states, True
-        states.append(following)
-        converged = _gain(states[-2], following) <= least_gain
+            return state, True
+        converged = _gain(state, following) <= least_gain
+        state = following
         if on_iteration:
-            on_iteration(following)
-    return states, converged
-
-
-def best_ascent(
-    starts: Iterable[State],
-    step: Callable[[State], State],
-    *,
-    iterations: int,
-    least_gain: float,
-    on_iteration: Callable[[State], None] | None = None,
-    control: SearchControl = UNLIMITED,
-) -> tuple[list[State], bool]:
-    """Ascend from each start as :func:`ascend`; return the ascent of the best objective."""
-    ascents = []
-    for start in starts:
-        ascents.append(
-            ascend(
-                start,
-                step,
-                iterations=iterations,
-                least_gain=least_gain,
-                on_iteration=on_iteration,
-                control=control,
-            )
-        )
-        if _is_over(control):
-            break
-    return max(ascents, key=lambda ascent: ascent[0][-1].objective)
+            on_iteration(state)
+    return state, converged
 
 
 def _is_over(control: SearchControl) -> bool:
@@ -146,6 +118,25 @@ class EMState(NamedTuple):
     objective: float
 
 
+class EMStart(NamedTuple):
+    """How EM went from one start.
+
+    Attributes
+    ----------
+    objective, log_likelihood
+        Of its last parameters.
+    iterations
+        Number of its iterations.
+    converged
+        Whether the gain fell below the tolerance.
+    """
+
+    objective: float
+    log_likelihood: float
+    iterations: int
+    converged: bool
+
+
 @dataclass(frozen=True, eq=False)
 class EMResult(Generic[M]):
     """Fitted parameters and how EM got there.
@@ -158,9 +149,12 @@ class EMResult(Generic[M]):
         Before the first iteration and after each, of the best start: the total log-likelihood of
         the observed cells, and the objective of EM (the same without pseudo-counts).
     converged
-        Whether the gain fell below the tolerance before the iterations ran out.
+        Whether the gain of the best start fell below the tolerance before the iterations ran out.
     starts
-        Number of starts.
+        How EM went from each start, as far as it came.
+    is_complete
+        Whether each start went on until it converged or its iterations ran out: no limit and no
+        interrupt ended EM.
     symmetric
         Variables in whose states the first start is symmetric: from there EM cannot tell them
         apart.
@@ -170,22 +164,9 @@ class EMResult(Generic[M]):
     log_likelihoods: tuple[float, ...]
     objectives: tuple[float, ...]
     converged: bool
-    starts: int = 1
+    starts: tuple[EMStart, ...]
+    is_complete: bool
     symmetric: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        model: M,
-        states: Sequence[EMState],
-        converged: bool = False,
-        starts: int = 1,
-        symmetric: tuple[str, ...] = (),
-    ) -> Self:
-        """Return the result of an ascent."""
-        log_likelihoods = tuple(s.log_likelihood for s in states)
-        objectives = tuple(s.objective for s in states)
-        return cls(model, log_likelihoods, objectives, converged, starts, symmetric)
 
     @property
     def log_likelihood(self) -> float:
@@ -227,7 +208,7 @@ def fitted(
     on_iteration: Callable[[EMState], None] | None,
     time_limit: float | None,
 ) -> EMResult[M]:
-    """Return the best of the ascents from some parameters.
+    """Return the best of the ascents from some parameters, of those that a limit leaves time for.
 
     Parameters
     ----------
@@ -246,28 +227,69 @@ def fitted(
     time_limit
         Seconds after which no other iteration begins.
     """
-    states, converged = best_ascent(
-        map(problem.init, starts),
+    control = SearchControl(time_limit)
+    outcomes: list[EMStart] = []
+    best: _Ascent | None = None
+    for parameters in starts:
+        ascent = _ascended(
+            problem, parameters, iterations, tolerance * problem.total_weight, on_iteration, control
+        )
+        outcomes.append(ascent.outcome)
+        if best is None or ascent.last.objective > best.last.objective:
+            best = ascent
+        if _is_over(control):
+            break
+    if best is None:
+        raise OptionError("EM needs at least one start")
+    ended = outcomes[-1].converged or outcomes[-1].iterations >= iterations
+    return EMResult(
+        problem.model(best.last.parameters),
+        tuple(best.log_likelihoods),
+        tuple(best.objectives),
+        best.outcome.converged,
+        tuple(outcomes),
+        ended and len(outcomes) == len(starts),
+        symmetric,
+    )
+
+
+class _Ascent(NamedTuple):
+    """The ascent from one start: its last state alone is kept whole."""
+
+    last: EMState
+    log_likelihoods: list[float]
+    objectives: list[float]
+    outcome: EMStart
+
+
+def _ascended(
+    problem: EMProblem[M],
+    parameters: NDArray[np.float64],
+    iterations: int,
+    least_gain: float,
+    on_iteration: Callable[[EMState], None] | None,
+    control: SearchControl,
+) -> _Ascent:
+    """Return the ascent from some parameters."""
+    log_likelihoods: list[float] = []
+    objectives: list[float] = []
+
+    def record(state: EMState) -> None:
+        log_likelihoods.append(state.log_likelihood)
+        objectives.append(state.objective)
+        if on_iteration:
+            on_iteration(state)
+
+    last, converged = ascend(
+        problem.init(parameters),
         problem.step,
         iterations=iterations,
-        least_gain=tolerance * problem.total_weight,
-        on_iteration=on_iteration,
-        control=SearchControl(time_limit),
+        least_gain=least_gain,
+        on_iteration=record,
+        control=control,
     )
-    model = problem.model(states[-1].parameters)
-    return EMResult.of(model, states, converged, len(starts), symmetric)
-
-
-def best_so_far(states: Sequence[State]) -> Sequence[State]:
-    """Return the ascent of the best objective among the states of one or more, one after another.
-
-    Parameters
-    ----------
-    states
-        At least one; each ascent begins with iteration 0.
-    """
-    best = max(range(len(states)), key=lambda k: states[k].objective)
-    return states[best - states[best].iteration : best + 1]
+    outcome = EMStart(last.objective, last.log_likelihood, last.iteration, converged)
+    return _Ascent(last, log_likelihoods, objectives, outcome)
 
 
 def _gain(before: AscentState, after: AscentState) -> float:

@@ -16,6 +16,7 @@ each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.row_co
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,9 @@ from scipy.special import xlogy
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
-from exactlearn.bayesnet.buckets import buckets, flat_tables, space_for
+from exactlearn.bayesnet.buckets import buckets, space_for
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
+from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.bayesnet.row_completion import missing_parts
 from exactlearn.data.dataset import Dataset
@@ -170,7 +172,11 @@ MOST_ITERATIONS = 1000
 """Most iterations from each start."""
 
 
-@checked_arguments(start=as_network)
+def _as_start(value: Any, name: str) -> Any:
+    return value if value in DELETION_METHODS else as_network(value, name)
+
+
+@checked_arguments(start=_as_start)
 def fit_em(
     dataset: Dataset,
     parents: Sequence[Sequence[int]],
@@ -181,7 +187,7 @@ def fit_em(
     iterations: int = MOST_ITERATIONS,
     seed: int = 0,
     on_iteration: Callable[[EMState], None] | None = None,
-    start: BayesianNetwork | None = None,
+    start: BayesianNetwork | DeletionMethod | None = None,
     time_limit: float | None = None,
 ) -> EMResult[BayesianNetwork]:
     """Estimate the tables of a network with given parents from data with missing cells.
@@ -208,10 +214,12 @@ def fit_em(
     on_iteration
         Called with the first state of each start and after each iteration.
     start
-        Network with the same variables, states and parents whose parameters EM starts from.
-        Parameters that are zero stay so unless ``alpha`` > 0.
+        What EM starts from: a network with the same variables, states and parents, whose
+        parameters that are zero stay so unless ``alpha`` > 0; or the name of a deletion estimator
+        (:func:`~exactlearn.bayesnet.deletion.fit_deletion`), such as ``f-mar``, smoothed as the
+        frequencies are.
     time_limit
-        Seconds after which no other iteration begins.
+        Seconds after which no other iteration and no other start begins.
 
     Returns
     -------
@@ -244,6 +252,8 @@ def fit_em(
             f"seed {seed}"
         )
     problem = NetworkEM(dataset, parents, alpha)
+    if isinstance(start, str):
+        start = fit_deletion(dataset, parents, method=start, alpha=_least_smoothing(alpha)).model
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
@@ -269,17 +279,35 @@ def network_of(
     return BayesianNetwork(dataset.names, dataset.states, families, tables)
 
 
+def _least_smoothing(alpha: float) -> float:
+    """Return the pseudo-count of a first start: without one, parameters that are zero stay so."""
+    return max(1.0, alpha)
+
+
 def _first(problem: NetworkEM, start: BayesianNetwork | None) -> NDArray[np.float64]:
     """Return the parameters of the first start."""
+    frequencies = problem.maximise(problem.available, _least_smoothing(problem.alpha))
     if start is None:
-        return problem.maximise(problem.available, max(1.0, problem.alpha))
-    same = (start.names, start.states, start.parents)
-    if same != (problem.dataset.names, problem.dataset.states, problem.families):
-        raise OptionError(
-            "the network to start from must have the table's variables and states, in its "
-            "order, and the same parents in the same order: leave the start out, or change it"
-        )
-    return flat_tables(start)
+        return frequencies
+    like = problem.model(frequencies)
+    if sorted(start.names) == sorted(like.names):
+        start = start.reordered(like)
+        if all(map(_same_members, start.parents, like.parents)):
+            orders = (
+                (*(own.index(p) for p in family), -1)
+                for own, family in zip(start.parents, like.parents, strict=True)
+            )
+            return np.concatenate(
+                [t.transpose(o).ravel() for t, o in zip(start.tables, orders, strict=True)]
+            )
+    raise OptionError(
+        "the network to start from must have the table's variables and states, and the same "
+        "parents: leave the start out, or change it"
+    )
+
+
+def _same_members(first: Sequence[int], second: Sequence[int]) -> bool:
+    return sorted(first) == sorted(second)
 
 
 def _starts(

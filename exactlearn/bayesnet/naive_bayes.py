@@ -243,8 +243,8 @@ class _ComponentEM:
         """Return prior and parameters after EM."""
         gain = TOLERANCE * self._weights.sum()
         first = self._expect(0, prior, parameters)
-        states, _ = ascend(first, self._step, iterations=ITERATIONS, least_gain=gain)
-        return states[-1].prior, states[-1].parameters
+        last, _ = ascend(first, self._step, iterations=ITERATIONS, least_gain=gain)
+        return last.prior, last.parameters
 
     def _step(self, state: _State) -> _State:
         k = len(state.prior)

@@ -323,12 +323,17 @@ class Compare(Imputing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit(Reading):
+class Fit(Reading, Random):
     """Estimate the parameters of a model with a given structure.
 
     A network's own parameters do not count. -o writes the model with its new ones, in the format
-    that it had. Ctrl-C ends EM with the parameters of its last iteration (exit status 130), and
+    that it had. Ctrl-C ends EM with the best parameters of any start so far (exit status 130), and
     so does --time-limit (exit status 3).
+
+    With missing cells, EM uses every observed cell and needs them to be missing at random. Up to
+    about 100,000 rows and where inference is easy (small treewidth) it takes no longer than the
+    deletion estimators and is more accurate; they are for more rows, and for networks whose
+    inference is too large.
     """
 
     source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="network.bif")
@@ -379,8 +384,21 @@ class Fit(Reading):
         "the rows alone; rows of the graph as it was for a decision graph.  [default: "
         f"{NetworkParameters.smoothing:g}]",
     )
+    starts: int | None = option(
+        None,
+        least=1,
+        help="em: starts, of which that with the best objective is kept; the others than the first "
+        "are random.  [default: 1, or 5 where no row tells the states of a variable apart]",
+    )
+    start: str | None = option(
+        None,
+        reads=True,
+        metavar="MODEL.bif|METHOD",
+        help="em: the first start of a network, a network in a file or the result of another "
+        "method, such as f-mar.  [default: the frequencies in the rows that observe a family]",
+    )
     time_limit: float | None = option(
-        None, least=0, help="em: seconds after which no other iteration begins."
+        None, least=0, help="em: seconds after which no other iteration and no other start begins."
     )
 
     @property

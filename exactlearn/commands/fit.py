@@ -1,6 +1,7 @@
 """``exactlearn fit``: the parameters of a network or a decision graph with a given structure."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.ascent import EMResult, EMState, best_so_far
+from exactlearn._runtime.ascent import STARTS, EMResult, EMState
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.deletion import DeletionFit, DeletionMethod, fit_deletion
+from exactlearn.bayesnet.deletion import (
+    DELETION_METHODS,
+    DeletionFit,
+    DeletionMethod,
+    fit_deletion,
+)
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, fit_em, network_of
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
@@ -44,7 +50,7 @@ def run(options: Fit, output: Output) -> None:
     dataset = load_for(locate(options.table, ".csv"), options, model)
     method = options.method or ("complete" if is_network and dataset.is_complete else "em")
     _check_takes(options, method)
-    keys = ("iterations", "tolerance", "smoothing", "time_limit")
+    keys = ("iterations", "tolerance", "smoothing", "time_limit", "starts", "start")
     chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     begun, ended = monotonic(), "finished"
@@ -54,8 +60,8 @@ def run(options: Fit, output: Output) -> None:
     fitted: Model
     log_likelihoods: Sequence[float | None]
     if method == "em":
-        fitted, result, ended = _by_em(model, dataset, given, output)
-        log_likelihoods, how = result.log_likelihoods, {"starts": result.starts}
+        fitted, result, ended = _by_em(model, dataset, given, options.seed, output)
+        log_likelihoods, how = result.log_likelihoods, em_record(result)
     elif isinstance(model, BayesianNetwork):
         fit = _by_deletion(model, dataset, method, given, options)
         fitted = fit.model
@@ -102,23 +108,40 @@ def _check_takes(options: Fit, method: str) -> None:
 
 
 def _by_em(
-    model: Model, data: Dataset, given: Mapping[str, Any], output: Output
+    model: Model, data: Dataset, given: Mapping[str, Any], seed: int, output: Output
 ) -> tuple[Model, EMResult[Any], str]:
     """Return the model with its parameters by EM, how EM went, and its status at the end."""
+    if isinstance(model, BayesianNetwork):
+        how = {**given, "start": _start(given["start"])} if "start" in given else given
+        result, ended = fitted_network(data, model.parents, output, output.path, seed=seed, **how)
+        return result.model, result, ended
+    if "start" in given:
+        raise OptionError(
+            "--start: a decision graph starts from its own parameters; fit the graph that has "
+            "those to start from, or leave --start out"
+        )
+    own = {f.name for f in fields(GraphParameters)}
+    parameters = GraphParameters(**{k: v for k, v in given.items() if k in own})
+    limits = {k: v for k, v in given.items() if k not in own}
+    refinement, ended = refined(model, data, parameters, output, output.path, seed=seed, **limits)
+    return refinement.model, refinement, ended
+
+
+def _start(name: str) -> BayesianNetwork | DeletionMethod:
+    """Return the deletion estimator of a name, or the network in a file."""
+    if name in DELETION_METHODS:
+        return name
+    model = read_model(locate(name, ".bif"))
     if not isinstance(model, BayesianNetwork):
-        limit = {"time_limit": given.get("time_limit")}
-        parameters = GraphParameters(**{k: v for k, v in given.items() if k not in limit})
-        refinement, ended = refined(model, data, parameters, output, output.path, **limit)
-        return refinement.model, refinement, ended
-    result, ended = fitted_network(data, model.parents, output, output.path, **given)
-    return result.model, result, ended
+        raise OptionError(f"--start {name}: a network starts from a network, not a decision graph")
+    return model
 
 
 def _by_deletion(
     network: BayesianNetwork, data: Dataset, method: str, given: Mapping[str, Any], options: Fit
 ) -> DeletionFit:
     """Return the network estimated in closed form; ``complete`` counts available cases."""
-    for name in ("iterations", "tolerance"):
+    for name in ("iterations", "tolerance", "starts", "start"):
         if name in given:
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
     alpha = given.get("smoothing", NetworkParameters.smoothing)
@@ -220,14 +243,25 @@ def fitted_network(
     smoothing: float = NetworkParameters.smoothing,
     tolerance: float = TOLERANCE,
     iterations: int = MOST_ITERATIONS,
+    starts: int | None = None,
+    seed: int = 0,
+    start: BayesianNetwork | DeletionMethod | None = None,
     time_limit: float | None = None,
 ) -> tuple[EMResult[BayesianNetwork], str]:
     """Fit a network with given parents to a table with missing cells, as :func:`refined`."""
     run = partial(
-        fit_em, data, parents, alpha=smoothing, tolerance=tolerance, iterations=iterations
+        fit_em,
+        data,
+        parents,
+        alpha=smoothing,
+        tolerance=tolerance,
+        iterations=iterations,
+        starts=starts,
+        seed=seed,
+        start=start,
     )
     model = partial(network_of, data, parents)
-    return with_progress(run, model, path, output, time_limit)
+    return with_progress(run, model, path, output, starts, time_limit)
 
 
 def refined(
@@ -236,12 +270,14 @@ def refined(
     options: GraphParameters,
     output: Output,
     path: Path | None,
+    *,
+    starts: int | None = None,
+    seed: int = 0,
     time_limit: float | None = None,
 ) -> tuple[EMResult[DecisionGraph], str]:
     """Refine the parameters of a decision graph on a table with missing cells, as declared.
 
-    The graph of each iteration is written to a file as :func:`with_progress` writes, where there
-    is one.
+    The best graph so far is written to a file as :func:`with_progress` writes, where there is one.
 
     Returns
     -------
@@ -256,8 +292,10 @@ def refined(
         iterations=options.iterations,
         tolerance=options.tolerance,
         alpha=options.smoothing,
+        starts=starts,
+        seed=seed,
     )
-    return with_progress(run, graph.with_parameters, path, output, time_limit)
+    return with_progress(run, graph.with_parameters, path, output, starts, time_limit)
 
 
 def with_progress(
@@ -265,6 +303,7 @@ def with_progress(
     model: Callable[[NDArray[np.float64]], M],
     path: Path | None,
     output: Output,
+    starts: int | None = None,
     time_limit: float | None = None,
 ) -> tuple[EMResult[M], str]:
     """Run EM and report its progress; return its result, and how it ended.
@@ -280,36 +319,79 @@ def with_progress(
         Returns the model with some parameters.
     path
         Where the model is written, if anywhere.
+    starts
+        Number of starts, if given.
     """
-    states: list[EMState] = []
+    progress = _Progress(starts)
     with output.progress_display("EM") as display:
         checkpoint = Checkpoint(display.warn)
 
         def write() -> None:
-            if path is not None:
-                write_model(model(best_so_far(states)[-1].parameters), path)
+            if path is not None and progress.best is not None:
+                write_model(model(progress.best.parameters), path)
 
         def report(state: EMState) -> None:
-            states.append(state)
+            progress.add(state)
             checkpoint.keep(state.objective, write)
-            display.show(
-                f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
-            )
+            display.show(progress.text(state))
 
         with SearchControl(time_limit).running() as control:
             result = run(on_iteration=report, time_limit=time_limit)
-    if control.is_stopped or (control.is_over and not result.converged):
+    if not result.is_complete:
         cause = "Interrupted" if control.is_stopped else "Time limit reached"
-        output.note(f"{cause}: the parameters are those of iteration {result.iterations}")
+        where = f" in start {progress.start} of {progress.starts}" if progress.starts > 1 else ""
+        best = f"iteration {result.iterations}"
+        if where:
+            best += f" from start {_best(result) + 1}, the best so far"
+        output.note(f"{cause}{where}: the parameters are those of {best}")
         return result, control.status
-    if result.symmetric:
+    if result.symmetric and len(result.starts) > 1:
         output.note(
             f"No row tells the states of {', '.join(result.symmetric)} apart, so EM also started "
-            f"from random points: the best of {result.starts} starts was kept"
+            f"from random points: the best of {len(result.starts)} starts was kept"
         )
     if not result.converged:
         output.note(f"EM had not converged after {result.iterations} iterations")
     return result, "finished"
+
+
+class _Progress:
+    """The best state of EM so far, and which start it is at.
+
+    Parameters
+    ----------
+    starts
+        Number of starts; without it, as many as EM takes where one start is not enough.
+    """
+
+    def __init__(self, starts: int | None) -> None:
+        self.start, self._starts = 0, starts
+        self.best: EMState | None = None
+
+    @property
+    def starts(self) -> int:
+        """Number of starts."""
+        return self._starts or (STARTS if self.start > 1 else 1)
+
+    def add(self, state: EMState) -> None:
+        """Note the next state."""
+        self.start += state.iteration == 0
+        if self.best is None or state.objective > self.best.objective:
+            self.best = state
+
+    def text(self, state: EMState) -> str:
+        """Return what is displayed of a state."""
+        text = f"iteration {state.iteration}  log-likelihood {number(state.log_likelihood)}"
+        if self.best is None or self.starts == 1:
+            return text
+        best = number(self.best.log_likelihood)
+        return f"start {self.start} of {self.starts}  {text}  best {best}"
+
+
+def _best(result: EMResult[Any]) -> int:
+    """Return the number of the best start, from 0."""
+    objectives = [start.objective for start in result.starts]
+    return objectives.index(max(objectives))
 
 
 def em_record(result: EMResult[Any]) -> dict[str, Any]:
@@ -319,5 +401,5 @@ def em_record(result: EMResult[Any]) -> dict[str, Any]:
         "log_likelihood_before": result.log_likelihoods[0],
         "iterations": result.iterations,
         "converged": result.converged,
-        "starts": result.starts,
+        "starts": [start._asdict() for start in result.starts],
     }

@@ -242,7 +242,7 @@ def _em_table(record: Mapping[str, Any]) -> Table:
     return facts(
         log_likelihood_of_the_rows_fitted=f"{number(record['log_likelihood'])} ({gain:+.4f} by EM)",
         iterations=f"{record['iterations']}{'' if record['converged'] else ' (limit reached)'}",
-        starts=str(record["starts"]) if record["starts"] > 1 else "",
+        starts=str(starts) if (starts := len(record["starts"])) > 1 else "",
     )
 
 

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
-from exactlearn._runtime.ascent import ascend, best_ascent, best_so_far
+from exactlearn._runtime.ascent import EMState, ascend, fitted
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import CheckError
 from tests.interrupts import press_ctrl_c
@@ -29,34 +30,79 @@ def towards(limit):
 
 
 def test_it_ends_where_little_or_nothing_is_gained():
-    states, converged = ascend(Step(0, 0.0), towards(8.0), iterations=50, least_gain=1.0)
-    assert [s.objective for s in states] == [0, 4, 6, 7]
-    assert converged
-    states, converged = ascend(Step(0, 0.0), towards(1.0), iterations=99)
-    assert states[-1].objective == 1.0
-    assert converged
+    seen = []
+    last, converged = ascend(
+        Step(0, 0.0), towards(8.0), iterations=50, least_gain=1.0, on_iteration=seen.append
+    )
+    assert [s.objective for s in seen] == [0, 4, 6, 7]
+    assert (last, converged) == (seen[-1], True)
+    last, converged = ascend(Step(0, 0.0), towards(1.0), iterations=99)
+    assert (last.objective, converged) == (1.0, True)
 
 
 def test_it_ends_where_the_steps_the_time_or_the_wish_end():
     seen = []
-    states, converged = ascend(Step(0, 0.0), towards(8.0), iterations=2, on_iteration=seen.append)
-    assert (states, converged) == (seen, False)
-    assert len(states) == 3
+    last, converged = ascend(Step(0, 0.0), towards(8.0), iterations=2, on_iteration=seen.append)
+    assert (last, len(seen), converged) == (seen[-1], 3, False)
     never = ascend(Step(0, 0.0), towards(8.0), iterations=2, control=SearchControl(0.0))
-    assert never == ([Step(0, 0.0)], False)
+    assert never == (Step(0, 0.0), False)
     with SearchControl().running():
         stopped, _ = ascend(Step(0, 0.0), towards(8.0), iterations=9, on_iteration=press_ctrl_c)
-        assert stopped == [Step(0, 0.0)]
+        assert stopped == Step(0, 0.0)
 
 
-def test_the_best_start_counts_and_a_stop_begins_no_other():
-    starts = [Step(0, 0.0), Step(0, 5.0), Step(0, 1.0)]
-    states, _ = best_ascent(starts, towards(8.0), iterations=1, least_gain=0.0)
-    assert states == [Step(0, 5.0), Step(1, 6.5)]
-    over = SearchControl(0.0)
-    first, _ = best_ascent(starts, towards(8.0), iterations=1, least_gain=0.0, control=over)
-    assert first == starts[:1]
-    assert best_so_far([*starts[:1], *states, Step(0, 2.0)]) == states
+class Climb:
+    """An EM problem of one parameter, whose objective it is: a step halves the distance from 8."""
+
+    total_weight = 1.0
+
+    def __init__(self, stopped_by=None):
+        self.stopped_by = stopped_by
+
+    def model(self, parameters):
+        """Return the parameter."""
+        return float(parameters[0])
+
+    def init(self, parameters):
+        """Return the state at a parameter."""
+        return EMState(0, parameters, parameters, float(parameters[0]), float(parameters[0]))
+
+    def step(self, state):
+        """Return the next state."""
+        following = self.init((state.parameters + 8.0) / 2)._replace(iteration=state.iteration + 1)
+        if self.stopped_by is not None and following.objective == self.stopped_by:
+            press_ctrl_c()
+        return following
+
+
+def climbed(problem, starts, **options):
+    """Return the result of climbing from some numbers."""
+    given = {"iterations": 1, "tolerance": 0.0, "on_iteration": None, "time_limit": None, **options}
+    return fitted(problem, [np.array([float(s)]) for s in starts], (), **given)
+
+
+def test_the_best_start_counts():
+    found = climbed(Climb(), [0, 5, 1])
+    assert (found.model, found.objectives, found.iterations) == (6.5, (5.0, 6.5), 1)
+    assert [s.objective for s in found.starts] == [4.0, 6.5, 4.5]
+    assert found.is_complete
+    assert not found.converged
+    assert climbed(Climb(), [0, 7.9], tolerance=0.5, iterations=9).converged
+
+
+def test_a_limit_keeps_the_best_start_and_begins_no_other():
+    found = climbed(Climb(), [0, 5], time_limit=0.0)
+    assert (found.model, len(found.starts), found.is_complete) == (0.0, 1, False)
+
+
+@pytest.mark.parametrize("last", [6.5, 7.25, 2.5, 5.25])
+def test_an_interrupt_keeps_the_best_start_so_far(last):
+    # from 5: 6.5, 7.25, 7.625; from -3: 2.5, 5.25, 6.625
+    with SearchControl().running():
+        found = climbed(Climb(stopped_by=last), [5, -3, 7], iterations=3)
+    assert not found.is_complete
+    assert found.model == (last if last in (6.5, 7.25) else 7.625)
+    assert [s.objective for s in found.starts] == ([last] if found.model == last else [7.625, last])
 
 
 def test_a_fall_is_refused():

@@ -24,7 +24,7 @@ from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
-from exactlearn.instances import bundled, folder, path
+from exactlearn.instances import bundled, folder, locate, path
 from exactlearn.pdg.compile.forest_search import ForestSearch
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.refine import ParameterEM
@@ -295,7 +295,15 @@ def test_fit_complete_and_em(tables, tmp_path):
     run("compile", tmp_path / "net.bif", "-o", tmp_path / "model.pdg.json")
     em = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv", "--method", "em",
                   "-o", tmp_path / "refined.pdg.json")  # fmt: skip
-    assert list(em) == ["log_likelihood", "iterations", "seconds", "starts"]
+    wanted = [
+        "log_likelihood",
+        "iterations",
+        "seconds",
+        "log_likelihood_before",
+        "converged",
+        "starts",
+    ]
+    assert list(em) == wanted
     assert em["iterations"] > 0
     assert em["log_likelihood"] > complete["log_likelihood"]  # fewer cells, fitted to them
     assert read_pdg(tmp_path / "refined.pdg.json").n_variables == 5
@@ -440,7 +448,7 @@ def test_fit_says_that_no_row_observes_a_variable(tables, tmp_path):
     (tmp_path / "unobserved.csv").write_text("\n".join([lines[0], *rows]))
     words = ["fit", "cancer", str(tmp_path / "unobserved.csv"), "--json"]
     done = CliRunner().invoke(main, words)
-    assert json.loads(done.stdout)["starts"] == 5
+    assert len(json.loads(done.stdout)["starts"]) == 5
     assert "No row tells the states of Cancer apart" in done.stderr
     assert "the best of 5 starts was kept" in done.stderr
 
@@ -459,6 +467,48 @@ def test_fit_a_network_from_incomplete_data(tables, tmp_path):
     counted = run_json("fit", "cancer", tables / "full.csv")
     assert same["log_likelihood"] == pytest.approx(counted["log_likelihood"])
     assert "only 'em' iterates" in fails("fit", "cancer", tables / "full.csv", "--tolerance", 1)
+
+
+def test_em_from_several_starts(tables, tmp_path, monkeypatch):
+    shown = []
+
+    def press_in_the_third(display, state, *unused):
+        shown.append(state)
+        if state.startswith("start 3 of 4  iteration 1"):
+            press_ctrl_c()
+
+    words = ("fit", "cancer", tables / "holes.csv", "--method", "em", "--seed", 3)
+    paths = [tmp_path / f"{k}.bif" for k in range(3)]
+    whole = run_json(*words, "--starts", 2, "-o", paths[0])
+    monkeypatch.setattr("exactlearn.commands.progress.ProgressDisplay.show", press_in_the_third)
+    half = json.loads(run(*words, "--starts", 4, "-o", paths[1], "--json", status=130))
+    assert [s["objective"] for s in half["starts"][:2]] == [s["objective"] for s in whole["starts"]]
+    assert len(half["starts"]) == 3
+    best = max(half["starts"], key=lambda s: s["objective"])
+    assert half["log_likelihood"] == best["log_likelihood"]
+    if best != half["starts"][2]:
+        assert paths[1].read_text() == paths[0].read_text()
+    assert "best -" in shown[-1]
+
+    graph = tmp_path / "model.pdg.json"
+    run("compile", "cancer", "-o", graph)
+    assert len(run_json("fit", graph, tables / "holes.csv", "--starts", 2)["starts"]) == 2
+
+
+def test_em_from_a_named_start(tables, tmp_path):
+    graph, other = tmp_path / "model.pdg.json", tmp_path / "asia.bif"
+    words = ("fit", "cancer", tables / "holes.csv", "--iterations", 0, "--start")
+    found = {start: run_json(*words, start)["log_likelihood"] for start in ("cancer", "f-mar")}
+    data = load_for(tables / "holes.csv", Reading(), read_bif(locate("cancer", ".bif")))
+    parents = read_bif(locate("cancer", ".bif")).parents
+    assert found["f-mar"] == fit_em(data, parents, start="f-mar", iterations=0).log_likelihood
+    assert found["cancer"] != found["f-mar"]
+    run("compile", "cancer", "-o", graph)
+    run("convert", "asia", "-o", other)
+    assert "not a decision graph" in fails(*words, graph)
+    assert "the same parents" in fails(*words, other)
+    assert "its own parameters" in fails("fit", graph, tables / "holes.csv", "--start", "cancer")
+    assert "only 'em' iterates" in fails("fit", "cancer", tables / "full.csv", "--starts", 2)
 
 
 def test_compile_and_query(tmp_path):

@@ -207,15 +207,17 @@ def structural_em_graph(
     kind = _AvailableCases if cases == "available" else _ExpectedCases
     with SearchControl.within(time_limit).running() as control:
         counted = kind(merged, codes, weights, control)
+        states: list[StructuralEMState] = []
 
         def report(state: StructuralEMState) -> None:
+            states.append(state)
             if on_iteration is not None:
                 on_iteration(state)
             if on_graph is not None:
                 on_graph(state, score.lambda_, lambda: counted.smoothed(state.graph, alpha))
 
         problem = StructuralEM(counted, score)
-        states, converged = ascend(
+        found, converged = ascend(
             problem.init(start),
             problem.step,
             iterations=iterations,
@@ -223,7 +225,7 @@ def structural_em_graph(
             control=control,
         )
         finished = converged or not control.is_over
-        last = counted.smoothed(states[-1].graph, alpha, last=True)
+        last = counted.smoothed(found.graph, alpha, last=True)
     return StructuralEMGraph(last, score.lambda_, score.size, tuple(states), converged, finished)
 
 
