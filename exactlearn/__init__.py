@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from exactlearn.data.dataset import Dataset
     from exactlearn.data.discretisation import discretise
-    from exactlearn.data.missingness import hide
+    from exactlearn.data.missingness import hide, simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph
     from exactlearn.errors import ExactlearnError
     from exactlearn.formats.bif import read_bif, write_bif
@@ -123,6 +123,7 @@ _HOME = {
     "sample_rows": "exactlearn.pdg.inference.complete_rows",
     "score_family": "exactlearn.scoring.scores",
     "sensitivity": "exactlearn.queries.sensitivity",
+    "simulate_missingness": "exactlearn.data.missingness",
     "smallest_as_likely": "exactlearn.pdg.learn.hybrid",
     "solve": "exactlearn.solvers",
     "structural_em": "exactlearn.structure.structural_em",
@@ -200,6 +201,7 @@ __all__ = [
     "sample_rows",
     "score_family",
     "sensitivity",
+    "simulate_missingness",
     "smallest_as_likely",
     "solve",
     "structural_em",

@@ -15,7 +15,7 @@ from exactlearn.commands.pipeline import learning, load, load_truth
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
-from exactlearn.data.missingness import hide
+from exactlearn.data.missingness import simulate_missingness
 from exactlearn.errors import DataError, OptionError, did_you_mean
 from exactlearn.evaluation.metrics import Comparison, Mean, PairedTest
 from exactlearn.formats.models import read_network
@@ -51,9 +51,8 @@ def run(options: Compare, output: Output) -> None:
     if not repeated:
         plan.compare(_given(source or "", options, chosen))
         return
-    draw = _from_network(network, options.rows) if network else _from_table(source or "", options)
-    spec, of_class = hidden or "mnar:2", options.class_
-    plan.compare_again(lambda seed: _hidden(draw, spec, seed, of_class))
+    draw = _from_network(network, options) if network else _from_table(source or "", options)
+    plan.compare_again(lambda seed: draw(np.random.default_rng(seed)))
 
 
 def _methods(wanted: Sequence[str]) -> list[str]:
@@ -102,23 +101,25 @@ def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
     return data, load_truth(locate(truth, ".csv"), options) if truth else None
 
 
-def _from_network(name: str, rows: int) -> Callable[[np.random.Generator], Dataset]:
+def _from_network(name: str, options: Compare) -> Callable[[np.random.Generator], Pair]:
+    """Return what draws an incomplete table and its truth, as 'simulate' does."""
     network = read_network(locate(name, ".bif"))
-    return lambda rng: network.sample(rows, rng)
+    return lambda rng: _hidden(network.sample(options.rows, rng), options, rng, network.parents)
 
 
-def _from_table(source: str, options: Compare) -> Callable[[np.random.Generator], Dataset]:
+def _from_table(source: str, options: Compare) -> Callable[[np.random.Generator], Pair]:
     table = load(locate(source, ".csv"), options)
-    return lambda rng: table
+    return lambda rng: _hidden(table, options, rng)
 
 
 def _hidden(
-    draw: Callable[[np.random.Generator], Dataset], spec: str, seed: int, of_class: str | None
+    full: Dataset,
+    options: Compare,
+    rng: np.random.Generator,
+    parents: Sequence[Sequence[int]] | None = None,
 ) -> Pair:
-    """Return an incomplete table and its truth: of a network, what 'simulate' draws."""
-    rng = np.random.default_rng(seed)
-    full = draw(rng)
-    incomplete = hide(full, spec, rng)
+    spec, of_class = options.hide or "mnar:2", options.class_
+    incomplete = simulate_missingness(full, spec, rng, parents).dataset
     return (_only(incomplete, full, of_class, spec) if of_class else incomplete), full
 
 

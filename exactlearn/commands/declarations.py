@@ -13,6 +13,7 @@ from exactlearn.commands.declare import (
     RegistryNames,
     argument,
     names_by_commas,
+    numbers_by_commas,
     option,
     pairs,
     with_default,
@@ -622,11 +623,50 @@ class Simulate(Random):
         None,
         metavar="MECHANISM:AMOUNT",
         help="Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each "
-        "variable, all of one state.",
+        "variable, all of one state; 'mcar:0.7:0.3' that share of the cells of a share of the "
+        "variables; 'random-mar:0.9:2:0.5:0.5' cells of a share of the variables, depending on 2 "
+        "others each, with probabilities drawn from a Beta distribution (all causes among 3 "
+        "variables with another ':3'); 'self-masking:NAME:0.1,0.8' cells of one variable, a "
+        "probability for each state.",
+    )
+    missingness: str | None = option(
+        None,
+        reads=True,
+        metavar="GRAPH",
+        help="Hide cells by a missingness graph instead, a file or its text as in 'income <- age, "
+        "income', with probabilities drawn from a Beta distribution.",
+    )
+    beta: tuple[float, ...] = option(
+        (1.0, 1.0),
+        above=0,
+        once=True,
+        metavar="A,B",
+        read=numbers_by_commas,
+        help="With --missingness: shape parameters of that distribution, of mean A / (A + B).  "
+        "[default: 1,1]",
+    )
+    missingness_output: Path | None = option(
+        None,
+        writes=True,
+        metavar="FILE",
+        help="Also write the missingness graph that cells were hidden by (.json, or text).",
     )
     complete: Path | None = option(
         None, writes=True, help="Also write the table before cells were hidden."
     )
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        if self.hide is not None and self.missingness is not None:
+            raise OptionError("--hide and --missingness exclude each other; give one of them")
+        if self.missingness_output is not None and self.hide is self.missingness is None:
+            raise OptionError(
+                "--missingness-output writes the graph that cells are hidden by: say how with "
+                "--hide or --missingness"
+            )
+        if len(self.beta) != 2:
+            raise OptionError(f"--beta: expected two numbers as in 0.5,0.5, found {len(self.beta)}")
 
     @property
     def output_in_run(self) -> str:

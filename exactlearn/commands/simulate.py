@@ -1,12 +1,17 @@
 """``exactlearn simulate``: rows drawn from a network, with cells hidden by a mechanism."""
 
+from typing import Any
+
 import numpy as np
 
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn.commands.declarations import Simulate
-from exactlearn.commands.output import Output, require_suffix
-from exactlearn.data.missingness import hide
+from exactlearn.commands.output import Output, require_parent, require_suffix
+from exactlearn.data.missingness import simulate_missingness
+from exactlearn.data.missingness_graph import IGNORABLE
+from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import OptionError
+from exactlearn.formats.missingness_file import read_missingness, write_missingness
 from exactlearn.formats.models import read_network
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
@@ -21,17 +26,36 @@ def run(options: Simulate, output: Output) -> None:
         raise OptionError("simulate: expected the table to write, as in '-o data.csv'")
     for path in (output.path, options.complete):
         require_suffix(path, tuple(TABLES))
+    if options.missingness_output is not None:
+        require_parent(options.missingness_output, "--missingness-output")
     rng = np.random.default_rng(options.seed)
-    full = read_network(locate(options.source, ".bif")).sample(options.rows, rng)
-    data = hide(full, options.hide, rng) if options.hide else full
+    network = read_network(locate(options.source, ".bif"))
+    graph = read_missingness(options.missingness) if options.missingness is not None else None
+    if graph is not None:
+        graph.check(network.names)
+    full = network.sample(options.rows, rng)
+    if graph is not None:
+        found = simulate_graph(full, graph, rng, beta=(options.beta[0], options.beta[1]))
+    elif options.hide is not None:
+        found = simulate_missingness(full, options.hide, rng, network.parents)
+    else:
+        found = SimulatedMissingness(full, IGNORABLE, {})
+    data = found.dataset
+    if options.missingness_output is not None:
+        write_missingness(found.graph, options.missingness_output)
+        output.wrote(options.missingness_output)
     if options.complete is not None:
         write_dataset(full, options.complete)
         output.wrote(options.complete)
     write_dataset(data, output.path)
     output.wrote(output.path)
-    record = {
+    record: dict[str, Any] = {
         "rows": data.n_rows,
         "variables": data.n_variables,
         "missing_cells": len(data.missing_cells),
     }
-    output.answer(record, facts(**{key: str(value) for key, value in record.items()}))
+    shown = facts(**{key: str(value) for key, value in record.items()})
+    if found.graph.causes:
+        record["missingness"] = found.graph.to_dict()
+        record["probabilities"] = dict(found.tables)
+    output.answer(record, shown)

@@ -153,7 +153,9 @@ def _beside(beside: Path, written: Collection[str]) -> Callable[[str, About], st
     """Return what gives files that lie in a folder, and are not written by the run, their path."""
 
     def place(name: str, about: About) -> str:
-        is_there = about.reads and not is_written(name, written) and (beside / name).is_file()
+        is_file = "<-" not in name  # the text of a missingness graph
+        is_file = is_file and about.reads and not is_written(name, written)
+        is_there = is_file and (beside / name).is_file()
         return str(beside / name) if is_there else name
 
     return place

@@ -1,11 +1,19 @@
 """Missingness mechanisms, written in a line such as ``mcar:0.1``, ``mar:0.1`` or ``mnar:2``.
 
+Each has a missingness graph (:mod:`exactlearn.data.missingness_graph`), which
+:func:`simulate_missingness` returns; how cells are hidden by any graph, and what the generators of
+``mcar:P:M``, ``random-mar`` and ``self-masking`` are, says
+:mod:`exactlearn.data.missingness_simulation`.
+
 A cell's amount P is a share with a decimal point or exponent (``0.1``, ``1e-2``), strictly between
 0 and 1; an amount K is a whole number of cells. Cells missing before stay so, and a share counts
 observed cells only. States of hidden cells stay declared.
 
 ``mcar:P``
     Every cell is hidden with probability P, independently of everything.
+``mcar:P:M``
+    The same in a share M of the variables, drawn at random, alone: ``mcar:0.7:0.3`` is Table 3 of
+    the deletion paper.
 ``mcar:K``
     K cells of every variable, drawn without replacement. The augmentation paper's "MAR" data.
 ``mar:P`` or ``mar:P:NAME``
@@ -13,6 +21,15 @@ observed cells only. States of hidden cells stay declared.
     the other variables is hidden with a probability set by the driver's state in its row: linear
     in the state's index, three times as high for the last state as for the first, and P on the
     average over the rows.
+``random-mar:M:K:A:B`` or ``random-mar:M:K:A:B:S``
+    A share M of the variables, drawn at random, has missing cells; these depend on K variables
+    without missing cells, the neighbours in the network before all others, and the probability
+    for each of their configurations is drawn from the Beta distribution with shape parameters A
+    and B. With S, all causes come from S variables drawn before. ``random-mar:0.9:2:0.5:0.5`` is
+    the second setting of the deletion paper, ``random-mar:0.9:2:0.5:0.5:3`` that of its Table 2.
+``self-masking:NAME:P,P,...``
+    A cell of one variable is hidden with a probability that its own state sets, one for each of
+    its states.
 ``mnar:K:S``
     Adel & de Campos' protocol: K cells of every variable, all of them of state index S.
 ``mnar:K``
@@ -22,12 +39,12 @@ observed cells only. States of hidden cells stay declared.
 ``mnar:P``
     The same, with one state index for the whole table drawn among those that have enough cells.
 
-No mechanism hides a whole column. MNAR also leaves a cell of the hidden state in every variable
+No mechanism hides a whole column. ``mnar`` also leaves a cell of the hidden state in every variable
 that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides all but one.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
@@ -37,16 +54,27 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness_simulation import leave_one
+from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.data.missingness_simulation import (
+    SimulatedMissingness,
+    Tables,
+    leave_one,
+    simulate_mar,
+    simulate_mcar,
+    simulate_self_masking,
+)
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
-Mechanism = Literal["mcar", "mar", "mnar"]
+Mechanism = Literal["mcar", "mar", "mnar", "random-mar", "self-masking"]
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 
 GRAMMAR = (
     "expected mcar:P, mcar:K, mar:P, mar:P:NAME, mnar:K, mnar:K:S, mnar:P or mnar:P:S with a share "
-    "P as in 0.1, a number of cells per variable K as in 2, a state index S as in 0"
+    "P as in 0.1, a number of cells per variable K as in 2, a state index S as in 0; or "
+    "mcar:P:M, random-mar:M:K:A:B or random-mar:M:K:A:B:S with a share M of the variables, K "
+    "causes of each, shape parameters A and B of a Beta distribution and S variables that causes "
+    "are drawn from; or self-masking:NAME:P,P,... with a probability for each state"
 )
 
 
@@ -57,15 +85,26 @@ class Spec:
     Parameters
     ----------
     mechanism
-        ``"mcar"``, ``"mar"`` or ``"mnar"``.
+        ``"mcar"``, ``"mar"``, ``"mnar"``, ``"random-mar"`` or ``"self-masking"``.
     share
         Share of the observed cells, or ``None``.
     count
-        Cells per variable, or ``None``; one of the two is set.
+        Cells per variable, or ``None``; ``mcar`` and ``mnar`` have one of the two.
     driver
-        Variable that MAR depends on, or ``None`` for the first complete one.
+        Variable that ``mar`` depends on, or ``None`` for the first complete one; of
+        ``self-masking`` the variable with missing cells.
     state
-        State index that MNAR hides, or ``None`` for a drawn one.
+        State index that ``mnar`` hides, or ``None`` for a drawn one.
+    variables
+        Share of the variables that have missing cells, or ``None`` for all that can have.
+    causes
+        Of ``random-mar`` the number of causes of each mechanism.
+    beta
+        Of ``random-mar`` the shape parameters.
+    separators
+        Of ``random-mar`` the number of variables that causes come from, or ``None`` for all.
+    probabilities
+        Of ``self-masking`` that of a missing cell for each state.
     """
 
     mechanism: Mechanism
@@ -73,6 +112,11 @@ class Spec:
     count: int | None = None
     driver: str | None = None
     state: int | None = None
+    variables: float | None = None
+    causes: int | None = None
+    beta: tuple[float, float] | None = None
+    separators: int | None = None
+    probabilities: tuple[float, ...] | None = None
 
 
 def parse_spec(text: str) -> Spec:
@@ -85,10 +129,13 @@ def parse_spec(text: str) -> Spec:
 
     Examples
     --------
-    >>> parse_spec("mnar:2:1")
-    Spec(mechanism='mnar', share=None, count=2, driver=None, state=1)
+    >>> spec = parse_spec("mnar:2:1")
+    >>> spec.mechanism, spec.count, spec.state
+    ('mnar', 2, 1)
     """
     mechanism, amount, detail = [*text.split(":", 2), "", ""][:3]
+    if mechanism in _GENERATORS:
+        return _generator(text, cast(Mechanism, mechanism))
     fault = _fault(mechanism, amount, detail, text.count(":"))
     if fault:
         raise OptionError(f"missingness {text!r}: {fault}; {GRAMMAR}")
@@ -98,6 +145,35 @@ def parse_spec(text: str) -> Spec:
         count=int(amount) if amount.isdecimal() else None,
         driver=detail if mechanism == "mar" and detail else None,
         state=int(detail) if mechanism == "mnar" and detail else None,
+        variables=float(detail) if mechanism == "mcar" and detail else None,
+    )
+
+
+_NUMBER = r"(?:\d+|\d*\.\d+(?:e-?\d+)?|\d+e-\d+)"
+
+_GENERATORS = {
+    "random-mar": re.compile(
+        rf"(?P<m>{_NUMBER}):(?P<k>\d+):(?P<a>{_NUMBER}):(?P<b>{_NUMBER})(?::(?P<s>\d+))?"
+    ),
+    "self-masking": re.compile(rf"(?P<name>.+):(?P<p>{_NUMBER}(?:,{_NUMBER})*)"),
+}
+"""What follows the name and colon of the mechanisms that are drawn by a graph."""
+
+
+def _generator(text: str, mechanism: Mechanism) -> Spec:
+    """Return the specification of a mechanism that is drawn by a graph."""
+    found = _GENERATORS[mechanism].fullmatch(text.partition(":")[2])
+    if found is None:
+        raise OptionError(f"missingness {text!r}: not the form of {mechanism}; {GRAMMAR}")
+    if mechanism == "self-masking":
+        probabilities = tuple(float(p) for p in found["p"].split(","))
+        return Spec(mechanism, driver=found["name"], probabilities=probabilities)
+    return Spec(
+        mechanism,
+        variables=float(found["m"]),
+        causes=int(found["k"]),
+        beta=(float(found["a"]), float(found["b"])),
+        separators=int(found["s"]) if found["s"] else None,
     )
 
 
@@ -105,7 +181,7 @@ def _fault(mechanism: str, amount: str, detail: str, colons: int) -> str:
     """Return what is wrong with the parts of a specification, or nothing."""
     if mechanism not in MECHANISMS:
         return f"unknown mechanism {mechanism!r}{did_you_mean(mechanism, MECHANISMS)}"
-    if not re.fullmatch(r"\d+|\d*\.\d+(e-?\d+)?|\d+e-\d+", amount):
+    if not re.fullmatch(_NUMBER, amount):
         return f"the amount {amount!r} is no number"
     if amount.isdecimal() and (int(amount) < 1 or mechanism == "mar"):
         return f"the amount {amount} is no share" if mechanism == "mar" else "nothing to hide"
@@ -113,11 +189,15 @@ def _fault(mechanism: str, amount: str, detail: str, colons: int) -> str:
         return f"the share {amount} is not between 0 and 1"
     if colons > 1 and not detail:
         return "nothing follows the last colon"
-    if detail and mechanism == "mcar":
+    if detail and mechanism == "mcar" and (amount.isdecimal() or not _is_share(detail)):
         return f"mcar depends on nothing, but {detail!r} follows"
     if detail and mechanism == "mnar" and not detail.isdecimal():
         return f"{detail!r} is no state index"
     return ""
+
+
+def _is_share(text: str) -> bool:
+    return bool(re.fullmatch(_NUMBER, text)) and not text.isdecimal() and 0 < float(text) < 1
 
 
 _STEEPNESS = 3.0
@@ -152,11 +232,97 @@ def hide(dataset: Dataset, spec: str | Spec, rng: np.random.Generator) -> Datase
     >>> hide(table, "mnar:2:1", np.random.default_rng(0)).codes.ravel().tolist().count(-1)
     2
     """
+    return simulate_missingness(dataset, spec, rng).dataset
+
+
+@checked_arguments(
+    spec=instance_of((str, Spec), "a specification of missingness", "pass 'mcar:0.1', say")
+)
+def simulate_missingness(
+    dataset: Dataset,
+    spec: str | Spec,
+    rng: np.random.Generator,
+    parents: Sequence[Sequence[int]] | None = None,
+) -> SimulatedMissingness:
+    """Hide cells of a table, and return the missingness graph by which that was done.
+
+    Parameters
+    ----------
+    dataset, spec, rng
+        As for :func:`hide`, which hides the same cells.
+    parents
+        Parents of each variable in the network that the rows come from, for ``random-mar``, which
+        prefers neighbours; without them it prefers none.
+
+    Returns
+    -------
+    SimulatedMissingness
+        Table, graph, and the tables of the mechanisms; none where a given number of cells is
+        hidden, or all of one state.
+
+    Raises
+    ------
+    OptionError, DataError
+        As :func:`hide`.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [1], [1], [1]]), ("smoke",), (("no", "yes"),))
+    >>> str(simulate_missingness(table, "mnar:2:1", np.random.default_rng(0)).graph)
+    'smoke <- smoke'
+    """
     parsed = parse_spec(spec) if isinstance(spec, str) else spec
-    hidden = _MECHANISMS[parsed.mechanism](dataset, parsed, rng)
+    if parsed.mechanism == "random-mar":
+        return _random_mar(dataset, parsed, rng, parents or [()] * dataset.n_variables)
+    if parsed.mechanism == "self-masking":
+        masked = {cast(str, parsed.driver): cast(tuple[float, ...], parsed.probabilities)}
+        return simulate_self_masking(dataset, masked, rng)
+    if parsed.variables is not None:
+        probability = cast(float, parsed.share)
+        return simulate_mcar(dataset, rng, share=parsed.variables, probability=probability)
     codes = dataset.codes.copy()
-    codes[hidden] = MISSING
-    return replace(dataset, codes=codes)
+    codes[_MECHANISMS[parsed.mechanism](dataset, parsed, rng)] = MISSING
+    graph, tables = _stated(dataset, parsed)
+    return SimulatedMissingness(replace(dataset, codes=codes), graph, tables)
+
+
+def _random_mar(
+    dataset: Dataset, spec: Spec, rng: np.random.Generator, parents: Sequence[Sequence[int]]
+) -> SimulatedMissingness:
+    among = None
+    if spec.separators is not None:
+        if spec.separators > dataset.n_variables:
+            raise OptionError(
+                f"random-mar: {spec.separators} variables that causes are drawn from, but the "
+                f"table has {dataset.n_variables}"
+            )
+        among = [
+            dataset.names[v]
+            for v in sorted(rng.choice(dataset.n_variables, spec.separators, replace=False))
+        ]
+    return simulate_mar(
+        dataset,
+        parents,
+        rng,
+        share=cast(float, spec.variables),
+        n_causes=cast(int, spec.causes),
+        beta=cast(tuple[float, float], spec.beta),
+        among=among,
+    )
+
+
+def _stated(dataset: Dataset, spec: Spec) -> tuple[MissingnessGraph, Tables]:
+    """Return the graph that a specification of one mechanism for all variables means."""
+    names = dataset.names
+    if spec.mechanism == "mnar":
+        return MissingnessGraph({name: (name,) for name in names}), {}
+    if spec.mechanism == "mcar":
+        graph = MissingnessGraph(dict.fromkeys(names, ()))
+        return graph, {} if spec.share is None else dict.fromkeys(names, np.array(spec.share))
+    driver = _driver(dataset, spec, _observed(dataset))
+    others = [name for v, name in enumerate(names) if v != driver]
+    table = _state_probabilities(dataset, driver, cast(float, spec.share))
+    return MissingnessGraph(dict.fromkeys(others, (names[driver],))), dict.fromkeys(others, table)
 
 
 def _mcar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -179,7 +345,8 @@ def _mcar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.
 def _mar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
     observed = _observed(dataset)
     driver = _driver(dataset, spec, observed)
-    probability = _row_probabilities(dataset, driver, cast(float, spec.share))
+    table = _state_probabilities(dataset, driver, cast(float, spec.share))
+    probability = table[dataset.codes[:, driver]]
     hidden = observed & (rng.random(observed.shape) < probability[:, np.newaxis])
     hidden[:, driver] = False
     return _leave_one(observed, hidden, rng)
@@ -206,18 +373,19 @@ def _driver(dataset: Dataset, spec: Spec, observed: NDArray[np.bool_]) -> int:
     return driver
 
 
-def _row_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray[np.float64]:
-    """Return the probability of hiding in each row, ``share`` on the average, shape (rows,)."""
-    last = max(1, int(dataset.cardinalities[driver]) - 1)
-    odds = 1 + (_STEEPNESS - 1) * dataset.codes[:, driver] / last
-    probability: NDArray[np.float64] = share * odds / odds.mean()
-    if probability.max() > 1:
-        most = odds.mean() / odds.max()
+def _state_probabilities(dataset: Dataset, driver: int, share: float) -> NDArray[np.float64]:
+    """Return the probability of hiding for each state of the driver, ``share`` over the rows."""
+    states = int(dataset.cardinalities[driver])
+    odds = 1 + (_STEEPNESS - 1) * np.arange(states) / max(1, states - 1)
+    codes = dataset.codes[:, driver]
+    probability: NDArray[np.float64] = share * odds / odds[codes].mean()
+    if (probability[np.unique(codes)] > 1).any():
+        most = odds[codes].mean() / odds[codes].max()
         raise OptionError(
             f"mar:{share:g} driven by {dataset.names[driver]!r} would hide some cells with a "
             f"probability above 1; hide a share of at most {most:.3g}"
         )
-    return probability
+    return np.minimum(probability, 1.0)
 
 
 def _mnar(dataset: Dataset, spec: Spec, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -295,7 +463,7 @@ def _leave_one(
     return hidden
 
 
-_MECHANISMS: dict[Mechanism, Callable[[Dataset, Spec, np.random.Generator], NDArray[np.bool_]]] = {
+_MECHANISMS: dict[str, Callable[[Dataset, Spec, np.random.Generator], NDArray[np.bool_]]] = {
     "mcar": _mcar,
     "mar": _mar,
     "mnar": _mnar,

@@ -6,12 +6,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness import hide, parse_spec
+from exactlearn.data.missingness import hide, parse_spec, simulate_missingness
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats.table import read_dataset
 from tests.strategies import datasets
 
-ALL_SPECS = ["mcar:0.3", "mcar:1", "mar:0.2", "mnar:2", "mnar:1:1", "mnar:0.1", "mnar:0.1:0"]
+ALL_SPECS = [
+    "mcar:0.3",
+    "mcar:0.5:0.5",
+    "random-mar:0.3:1:1:0.5",
+    "mcar:1",
+    "mar:0.2",
+    "mnar:2",
+    "mnar:1:1",
+    "mnar:0.1",
+    "mnar:0.1:0",
+]
 seeds = st.integers(0, 2**32)
 
 
@@ -146,6 +156,13 @@ def test_mar_takes_the_first_complete_variable():
         ("mcar:1.0", "not between 0 and 1"),
         ("mcar:0.0", "not between 0 and 1"),
         ("mcar:0.1:2", "depends on nothing"),
+        ("mcar:2:0.1", "depends on nothing"),
+        ("mcar:0.1:1.5", "depends on nothing"),
+        ("random-mar:0.5:2", "not the form of random-mar"),
+        ("random-mar:0.5:0.5:1:1", "not the form of random-mar"),
+        ("random-mar:0.5:2:1:1:", "not the form of random-mar"),
+        ("self-masking:0.5", "not the form of self-masking"),
+        ("self-masking:X0:0.5,", "not the form of self-masking"),
         ("mar:2", "no share"),
         ("mar:0.1:", "nothing follows"),
         ("mnar:2:yes", "no state index"),
@@ -168,11 +185,61 @@ def test_bad_specs_tell_the_grammar(spec, message):
         ("mnar:2:2", "'X0' has only the indices 0 to 1"),
         ("mnar:0.9:1", "only .* can be hidden"),
         ("mnar:0.9", "only .* can be hidden"),
+        ("random-mar:0.5:3:1:1", "only 2 variables without"),
+        ("random-mar:0.5:3:1:1:5", "5 variables that causes are drawn from"),
+        ("random-mar:0.9:1:1:1:1", "1 are to stay fully observed"),
+        ("random-mar:1.5:1:1:1", "share of partially observed"),
+        ("random-mar:0.5:1:1:0", "shape parameters above 0"),
+        ("self-masking:X1:0.5", r"shape \(2,\)"),
     ],
 )
 def test_too_much_is_refused(spec, message):
     with pytest.raises(OptionError, match=message):
         hide(table(rows=20), spec, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("spec", "graph"),
+    [
+        ("mcar:0.3", "X0 <-; X1 <-; X2 <-; X3 <-"),
+        ("mcar:3", "X0 <-; X1 <-; X2 <-; X3 <-"),
+        ("mar:0.2", "X1 <- X0; X2 <- X0; X3 <- X0"),
+        ("mar:0.2:X2", "X0 <- X2; X1 <- X2; X3 <- X2"),
+        ("mnar:2", "X0 <- X0; X1 <- X1; X2 <- X2; X3 <- X3"),
+        ("mnar:0.1:1", "X0 <- X0; X1 <- X1; X2 <- X2; X3 <- X3"),
+        ("self-masking:X1:0.1,0.5,1", "X1 <- X1"),
+    ],
+)
+def test_a_specification_states_its_graph(spec, graph):
+    before = table(rows=5000, states=3)
+    found = simulate_missingness(before, spec, np.random.default_rng(8))
+    assert str(found.graph) == graph
+    assert (found.dataset.codes == hide(before, spec, np.random.default_rng(8)).codes).all()
+    for name, probabilities in found.tables.items():
+        missing = found.dataset.codes[:, before.names.index(name)] == -1
+        (cause,) = found.graph.causes[name] or (None,)
+        values = 0 if cause is None else before.codes[:, before.names.index(cause)]
+        for state, probability in enumerate(probabilities.ravel()):
+            assert missing[values == state].mean() == pytest.approx(probability, abs=0.05)
+
+
+def test_random_mar_draws_its_causes_from_separators_and_neighbours():
+    before = table(rows=50, variables=20)
+    found = simulate_missingness(before, "random-mar:0.8:2:0.5:0.5:3", np.random.default_rng(0))
+    assert len(found.graph.causes) == 16
+    assert len({u for causes in found.graph.causes.values() for u in causes}) == 3
+    chain = [(), *((v - 1,) for v in range(1, 20))]
+    found = simulate_missingness(before, "random-mar:0.2:1:1:1", np.random.default_rng(0), chain)
+    for name, (cause,) in found.graph.causes.items():
+        near = {f"X{int(name[1:]) + step}" for step in (-1, 1)}
+        assert cause in near or near - {"X-1", "X20"} <= {*found.graph.causes}
+
+
+def test_a_share_of_cells_of_a_share_of_the_variables():
+    before = table(rows=5000, variables=20)
+    rates = (hide(before, "mcar:0.7:0.3", np.random.default_rng(0)).codes == -1).mean(axis=0)
+    assert (rates > 0).sum() == 6
+    assert rates[rates > 0] == pytest.approx([0.7] * 6, abs=0.03)
 
 
 def test_spect_protocol(data_dir):
