@@ -33,7 +33,7 @@ Pseudo-counts are added to :math:`n P(Y)`, with n the weight of the rows that ob
 without missing cells that is eq. 4.15 of Nielsen's thesis.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
@@ -199,6 +199,37 @@ def fit_deletion(
     tables = tuple(smoothed(table, alpha) for table in counts)
     model = BayesianNetwork(dataset.names, dataset.states, families, tables)
     return DeletionFit(model, method, tuple(estimates))
+
+
+def family_estimator(
+    dataset: Dataset,
+    method: DeletionMethod,
+    aggregation: Aggregation = "inverse-variance",
+    separators: Separators = None,
+) -> Callable[[int, Sequence[int]], tuple[Floats, FamilyEstimate]]:
+    """Return a function that estimates the counts of one family of a table by deletion.
+
+    Parameters
+    ----------
+    dataset, method, aggregation, separators
+        As for :func:`fit_deletion`.
+
+    Returns
+    -------
+    estimate
+        From the child and its parents, by index, the counts of the family, and how they were
+        estimated. The counts have one axis per parent and the child's last; they sum to the
+        weight of the rows that observe the family.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0], [0, 0], [1, 1], [1, -1]])
+    >>> data = Dataset(codes, ("a", "b"), (("no", "yes"),) * 2)
+    >>> family_estimator(data, "d-mar")(1, [0])[0]
+    array([[1.5, 0. ],
+           [0. , 1.5]])
+    """
+    return _Families(_counting_rows(dataset), method, aggregation, separators).estimate
 
 
 def _counting_rows(dataset: Dataset) -> Dataset:

@@ -7,6 +7,7 @@ from typing import Any
 
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.deletion import DeletionMethod, fit_deletion
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
@@ -41,6 +42,8 @@ class Artifacts:
         Returns the local scores behind the selection; ``None`` when they are not to be written.
     smoothing
         Pseudo-count of the network's parameters, where they are estimated from the table.
+    counts
+        The estimator of parameters from missing cells, where the table has some.
     fitted
         The network, where its parameters are estimated otherwise.
     drawn
@@ -53,6 +56,7 @@ class Artifacts:
     data: Dataset | None
     problem: Callable[[], Problem] | None
     smoothing: float
+    counts: DeletionMethod | None = None
     fitted: BayesianNetwork | None = None
     drawn: Sequence[Dataset] = ()
 
@@ -67,6 +71,9 @@ class Artifacts:
         if self.fitted is not None:
             return self.fitted
         assert self.data is not None  # refused by writable()
+        if self.counts is not None:
+            fit = fit_deletion(self.data, self.parents, method=self.counts, alpha=self.smoothing)
+            return fit.model
         return fit_complete(self.data, self.parents, alpha=self.smoothing)
 
     @property

@@ -40,6 +40,7 @@ FitMethod = Literal[
     "complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
 ]
 Aggregation = Literal["mean", "median", "inverse-variance"]
+CountsName = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
 DEFAULT_METHODS = ("branching", "t-local", "mode")
@@ -98,7 +99,9 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
     .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
     .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace.
-    With --best, --best-classes or --within more than one network is listed, with their arcs.
+    With --counts cells may be missing: the score is that of counts which deletion estimates for
+    each family in closed form, and no cell is completed. With --best, --best-classes or --within
+    more than one network is listed, with their arcs.
 
     Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
     limits (3).
@@ -110,6 +113,13 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         reads=True,
         metavar="NETWORK.bif|RESULT.json",
         help="Begin with this network, or with that of an earlier result.",
+    )
+    counts: CountsName | None = option(
+        None,
+        help="Estimate the counts of families with missing cells: d-mcar and f-mcar where cells "
+        "are missing completely at random, d-mar and f-mar where that depends on variables "
+        "without missing cells, id-mar and if-mar where it depends on few of these, which are "
+        "learned.",
     )
     gap: float = option(0.0, least=0, metavar="REL", help="Stop at this relative gap, as in 0.001.")
     memory_limit: str | None = option(

@@ -28,6 +28,7 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
@@ -221,7 +222,13 @@ class Scored:
         return lambda event: on_event(event._replace(bound=inf))
 
 
-def scored_problem(dataset: Dataset, options: CompleteLearning, *, every: bool = False) -> Scored:
+def scored_problem(
+    dataset: Dataset,
+    options: CompleteLearning,
+    *,
+    every: bool = False,
+    counts: CountsMethod | None = None,
+) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
     begun, limit = monotonic(), options.time_limit
     with SearchControl().running() as control:
@@ -229,6 +236,7 @@ def scored_problem(dataset: Dataset, options: CompleteLearning, *, every: bool =
             dataset,
             options,
             every=every,
+            counts=counts,
             scoring_limit=None if limit is None else max(LEAST_SCORING, SCORING_SHARE * limit),
             control=control,
         )
@@ -244,10 +252,11 @@ def learning_problem(
     options: CompleteLearning,
     *,
     every: bool = False,
+    counts: CountsMethod | None = None,
     scoring_limit: float | None = None,
     control: SearchControl = UNLIMITED,
 ) -> Problem:
-    """Return the candidate parent sets of complete data with the declared constraints.
+    """Return the candidate parent sets of a table with the declared constraints.
 
     Parameters
     ----------
@@ -255,6 +264,8 @@ def learning_problem(
         What is declared.
     every
         Keep parent sets that are never part of a best network, for other networks than that.
+    counts
+        How the counts of families with missing cells are estimated; without it there are none.
     scoring_limit, control
         What stops the scoring, as in :func:`candidate_parent_sets`.
 
@@ -283,6 +294,7 @@ def learning_problem(
         score_of(options),
         max_parents=options.most_parents,
         budget=Budget(seconds=seconds) if seconds else None,
+        counts=DeletionCounts(counts) if counts else None,
         required=() if declared else required,
         forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
         prune=prune,

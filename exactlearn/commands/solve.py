@@ -1,4 +1,4 @@
-"""``exactlearn solve``: the optimal network of complete data, or of given local scores."""
+"""``exactlearn solve``: the optimal network of a table, or of given local scores."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -67,12 +67,20 @@ def run(options: Solve, output: Output) -> None:
         def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
             record = learning_record(problem.names, learned)
+            if options.counts is not None:
+                record["counts"] = options.counts
             if options.certificate is not None and isinstance(learned, Result):
                 record["certificate"] = learned.certificate and str(options.certificate)
             for found in listed:
                 record |= k_best_record(options, problem, found, from_data=data is not None)
             return Artifacts(
-                problem.names, learned.parents, record, data, lambda: problem, options.smoothing
+                problem.names,
+                learned.parents,
+                record,
+                data,
+                lambda: problem,
+                options.smoothing,
+                options.counts,
             )
 
         display.stage("solving")
@@ -111,12 +119,16 @@ def _read(
 ) -> tuple[Dataset | None, Scored]:
     """Return the data, unless only their scores are given, and the problem."""
     if is_score_file(path):
+        if options.counts is not None:
+            raise OptionError("--counts is for a table, but scores were given; leave it out")
         problem = read_scores(path)
         problem = replace(problem, **constraints(options, problem.names))
         return None, Scored(problem=problem, search=options)
-    data = _complete(load(path, options), options.source)
+    data = load(path, options)
+    if options.counts is None:
+        _require_complete(data, options.source)
     stage(f"scoring {data.n_variables} variables")
-    return data, scored_problem(data, options, every=options.lists)
+    return data, scored_problem(data, options, every=options.lists, counts=options.counts)
 
 
 def _also(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:
@@ -138,14 +150,15 @@ def _write_certificate(result: Result, path: Path, output: Output) -> None:
     output.wrote(path)
 
 
-def _complete(data: Dataset, source: str) -> Dataset:
+def _require_complete(data: Dataset, source: str) -> None:
     if data.is_complete:
-        return data
+        return
     row, variable = data.missing_cells[0]
     raise DataError(
         f"{source}: {len(data.missing_cells)} cells are missing (the first: row {row}, column "
         f"{data.names[variable]!r}), but 'solve' needs complete data; learn network and missing "
-        f"cells together with 'exactlearn augment {source}'"
+        f"cells together with 'exactlearn augment {source}', or have the counts estimated with "
+        "--counts f-mar"
     )
 
 

@@ -98,6 +98,7 @@ class Enumeration:
         self.tables_counted = 0
         self.reached = 0, 0.0
         """Size of the parent sets being scored, and the share of them that is scored."""
+        self.exhausted = True
 
     def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
         """Yield the candidates of each size until no family can have a better superset."""

@@ -1,15 +1,17 @@
-"""Candidate parent sets of complete data: every set up to a size, less the dominated ones.
+"""Candidate parent sets of a table: every set up to a size, less the dominated ones.
 
 All sets of variables of one size after another are tabulated; each table yields the score of every
 variable in it given the others (:mod:`exactlearn.scoring.set_scores`). Parent sets that a subset
 dominates are dropped, and branches that bounds close are skipped
-(:mod:`exactlearn.scoring.set_scores`).
+(:mod:`exactlearn.scoring.set_scores`). Of incomplete data the counts of each family are estimated
+by itself (:mod:`exactlearn.scoring.deletion_enumeration`).
 """
 
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import NamedTuple, TypeVar
@@ -23,6 +25,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.scoring.candidate_identification import Budget, Identification
+from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionEnumeration, as_counts
 from exactlearn.scoring.scores import Score, score_family
 from exactlearn.solvers.problem import Arc, Problem
 
@@ -32,9 +35,11 @@ FAMILY_LIMIT = 2**30
 """Most families that may have to be looked at when dominated ones are dropped."""
 LISTED_LIMIT = 2**25
 """Most families that may be returned when none is dropped."""
+ESTIMATED_LIMIT = 2**23
+"""Most families whose counts may be estimated by deletion."""
 
 
-@checked_arguments()
+@checked_arguments(counts=as_counts)
 def candidate_parent_sets(
     dataset: Dataset,
     score: Score,
@@ -44,6 +49,7 @@ def candidate_parent_sets(
     forbidden: Iterable[Arc] = (),
     prune: bool = True,
     budget: Budget | None = None,
+    counts: DeletionCounts | None = None,
     threads: int | None = None,
     on_progress: Progress | None = None,
     time_limit: float | None = None,
@@ -54,7 +60,7 @@ def candidate_parent_sets(
     Parameters
     ----------
     dataset
-        Complete data; row weights count as repetitions.
+        Complete data, but for ``counts``; row weights count as repetitions.
     score
         The score.
     max_parents
@@ -67,6 +73,10 @@ def candidate_parent_sets(
     budget
         Search best first for each variable, so long, instead of enumerating: for many variables,
         or large parent sets. The problem then says whether it is still complete.
+    counts
+        How the counts of families with missing cells are estimated: an estimator by its name, such
+        as ``"f-mar"``, or :class:`DeletionCounts`. The problem is not ``complete`` where no row
+        supports some family. Complete data are counted whatever this says.
     threads
         Number of threads, on which the outcome does not depend; all cores when not given.
     on_progress
@@ -86,9 +96,11 @@ def candidate_parent_sets(
     Raises
     ------
     DataError
-        When a cell is missing, or the score cannot be had from so few rows.
+        When a cell is missing without ``counts``, no row supports the smallest family of a
+        variable, or the score cannot be had from so few rows.
     OptionError
-        When ``max_parents`` or an arc is none, or a budget is given with ``prune=False``.
+        When ``max_parents`` or an arc is none, or a budget is given with ``prune=False`` or for
+        estimated counts.
     InfeasibleError
         When an arc is both required and forbidden, or more are required than ``max_parents``.
     TooLargeError
@@ -105,7 +117,13 @@ def candidate_parent_sets(
     """
     constraints = frozenset(required), frozenset(forbidden)
     stop = _Stop(inf if time_limit is None else monotonic() + time_limit, control)
+    estimated = None if dataset.is_complete else counts
     if budget is not None:
+        if estimated is not None:
+            raise OptionError(
+                "deletion estimates the counts of all families, without a search within a budget; "
+                "leave the budget (scoring_time) out, and lower max_parents if that takes too long"
+            )
         if not prune:
             raise OptionError(
                 "dominated parent sets were to be kept, but a search within a budget drops them; "
@@ -114,17 +132,26 @@ def candidate_parent_sets(
         return _identified(
             dataset, score, max_parents, *constraints, budget, threads, on_progress, stop
         )
-    k = _checked_size(dataset, max_parents, prune)
+    limit = FAMILY_LIMIT if prune else LISTED_LIMIT
+    k = _checked_size(dataset, max_parents, prune, limit if estimated is None else ESTIMATED_LIMIT)
     _check_arcs(dataset, *constraints, k)
-    enumeration = Enumeration(dataset, score, k, *constraints, prune, n_threads(threads))
+    enumeration: Enumeration | DeletionEnumeration
+    family: Callable[[int, Sequence[int]], float]
+    if estimated is None:
+        enumeration = Enumeration(dataset, score, k, *constraints, prune, n_threads(threads))
+        family = partial(score_family, dataset, score=score)
+    else:
+        enumeration = DeletionEnumeration(dataset, score, k, *constraints, prune, estimated)
+        family = enumeration.family
     tables, finished = stop.collect(
         enumeration.run(on_progress), lambda: enumeration.reached >= (0, 1.0)
     )
     if finished:
-        return _problem(dataset.names, tables, *constraints)
+        problem = _problem(dataset.names, tables, *constraints)
+        return replace(problem, complete=enumeration.exhausted)
     size, share = enumeration.reached
     told = f"{100 * share:.0f} % of the parent sets of size {size} were scored"
-    return _stopped(dataset, score, tables, *constraints, told)
+    return _stopped(dataset, family, tables, *constraints, told)
 
 
 class _Stop(NamedTuple):
@@ -152,7 +179,7 @@ class _Stop(NamedTuple):
 
 def _stopped(
     dataset: Dataset,
-    score: Score,
+    family: Callable[[int, Sequence[int]], float],
     tables: list[SizedCandidates],
     required: frozenset[Arc],
     forbidden: frozenset[Arc],
@@ -163,7 +190,7 @@ def _stopped(
     least = []
     for child in np.setdiff1d(np.arange(dataset.n_variables), known).tolist():
         own = sorted(p for p, c in required if c == child)
-        value = score_family(dataset, child, own, score)
+        value = family(child, own)
         parents = np.array([own], np.int32).reshape(1, len(own))
         least.append(SizedCandidates(np.array([child], np.int32), parents, np.array([value])))
     problem = _problem(dataset.names, [*tables, *least], required, forbidden)
@@ -188,8 +215,9 @@ def _identified(
     found, finished = stop.collect(search.run(on_progress), lambda: True)
     tables = [f.candidates for f in found]
     if not finished:
+        family = partial(score_family, dataset, score=score)
         told = f"the parent sets of {len(found)} of {dataset.n_variables} variables were searched"
-        return _stopped(dataset, score, tables, required, forbidden, told)
+        return _stopped(dataset, family, tables, required, forbidden, told)
     problem = _problem(dataset.names, tables, required, forbidden)
     return replace(problem, complete=all(f.exhausted for f in found))
 
@@ -201,11 +229,10 @@ def _largest_size(n: int, max_parents: int | None) -> int:
     return max(0, n - 1) if max_parents is None else min(max_parents, max(0, n - 1))
 
 
-def _checked_size(dataset: Dataset, max_parents: int | None, prune: bool) -> int:
+def _checked_size(dataset: Dataset, max_parents: int | None, prune: bool, limit: int) -> int:
     """Return the largest size of a parent set, or refuse what could not be enumerated."""
     n = dataset.n_variables
     k = _largest_size(n, max_parents)
-    limit = FAMILY_LIMIT if prune else LISTED_LIMIT
     families = n_families(n, k)
     if families > limit and (max_parents is not None or not prune):
         fitting = max(m for m in range(k + 1) if n_families(n, m) <= limit or m == 0)

@@ -16,12 +16,16 @@ from click.testing import CliRunner
 
 from exactlearn.__main__ import main
 from exactlearn._runtime import files
+from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.commands import pipeline, solve
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.output import require_records
 from exactlearn.errors import MissingExtraError, OptionError
 from exactlearn.formats.jkl import read_jkl
+from exactlearn.formats.models import read_network
 from exactlearn.formats.scores import read_scores
+from exactlearn.formats.table import read_dataset
+from exactlearn.instances import locate
 from exactlearn.scoring import candidate_enumeration
 from exactlearn.solvers import Result
 from exactlearn.solvers.certificates.checker import verify
@@ -425,3 +429,19 @@ def test_a_folder_that_vanishes_costs_the_file_not_the_answer(hard_scores, tmp_p
     assert "Traceback" not in printed
     assert json.loads(out)["status"] == "interrupted"
     assert "does not exist" in printed
+
+
+def test_counts_of_missing_cells_are_estimated(tmp_path):
+    assert "--counts f-mar" in fails("solve", "lucas-mcar")
+    found = run_json("solve", "lucas-mcar", "--counts", "f-mar", "-o", str(tmp_path / "n.bif"))
+    assert found["status"] == "optimal"
+    assert found["counts"] == "f-mar"
+    assert found["parents"]["Yellow_Fingers"] == ["Smoking"]
+    network, data = read_network(tmp_path / "n.bif"), read_dataset(locate("lucas-mcar", ".csv"))
+    expected = fit_deletion(data, network.parents, method="f-mar").model
+    for table, other in zip(network.tables, expected.tables, strict=True):
+        assert table == pytest.approx(other, abs=1e-9)
+
+
+def test_counts_are_for_tables(scores):
+    assert "--counts is for a table" in fails("solve", str(scores), "--counts", "d-mar")

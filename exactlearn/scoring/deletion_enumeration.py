@@ -1,0 +1,217 @@
+r"""Candidate parent sets of incomplete data, from family counts that deletion estimates.
+
+A family Y counts :math:`N \hat P(Y)`, with N the weight of all rows and :math:`\hat P(Y)` by one
+of the estimators of :mod:`exactlearn.bayesnet.deletion`: all families describe the same number of
+rows, so that their scores can be compared. Van den Broeck et al. name this use in their section 5.
+
+Families with missing cells are estimated from other rows than their parts. The maximal
+log-likelihoods of a family, per row, differ by :math:`O(1 / \sqrt N)` from one set of rows to
+another, where a needless parent of complete data gains :math:`O(1 / N)` only. The penalty of BIC,
+or the prior of BDeu, does not make up for it (Balov 2013, "Consistent model selection of discrete
+Bayesian networks from incomplete data"; Bodewes and Scutari 2021, "Learning Bayesian networks
+from incomplete data with the node-average likelihood": the penalty must grow faster than
+:math:`\sqrt N`). A family that rows of weight m observe therefore loses, for each parent,
+
+.. math:: s \sqrt{N (N - m) / m} ,
+
+about :math:`s` standard errors of what its log-likelihood gains by the choice of the rows, if the
+logarithm of a probability has standard deviation one. Families without missing cells lose nothing.
+
+Counts of a part of a family are not sums of the family's counts, so that no bound on a superset
+holds: all families are scored, and dominated ones are dropped afterwards. A family that no row
+supports is no candidate.
+"""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+
+from exactlearn._runtime.arguments import refusal
+from exactlearn.bayesnet.deletion import family_estimator
+from exactlearn.data.counts import total_weight
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
+from exactlearn.scoring.scores import Score, family_score
+from exactlearn.solvers.problem import Arc
+
+CountsMethod = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
+COUNTS_METHODS: tuple[CountsMethod, ...] = get_args(CountsMethod)
+
+
+@dataclass(frozen=True)
+class DeletionCounts:
+    """How the counts of families with missing cells are estimated.
+
+    Parameters
+    ----------
+    method
+        The estimator, as in :func:`~exactlearn.bayesnet.deletion.fit_deletion`.
+    standard_errors
+        What each parent costs in families with missing cells, s above; at least zero.
+
+    Raises
+    ------
+    OptionError
+        When there is no such estimator, or the number is negative or not finite.
+    """
+
+    method: CountsMethod = "f-mar"
+    standard_errors: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        if self.method not in COUNTS_METHODS:
+            known = ", ".join(COUNTS_METHODS)
+            raise OptionError(
+                f"counts {self.method!r}: give one of {known}"
+                f"{did_you_mean(str(self.method), COUNTS_METHODS)}"
+            )
+        if not 0 <= self.standard_errors < math.inf:
+            raise OptionError(
+                f"standard_errors is {self.standard_errors}: give a finite number, 0 or more"
+            )
+
+
+def as_counts(value: Any, name: str = "counts") -> Any:
+    """Return how counts are estimated, also by the name of the estimator.
+
+    Raises
+    ------
+    OptionError
+        When there is no such estimator.
+    ArgumentError
+        When it is neither.
+    """
+    if value is None or isinstance(value, DeletionCounts):
+        return value
+    if isinstance(value, str):
+        return DeletionCounts(cast(CountsMethod, value))
+    raise refusal(name, "a name or DeletionCounts", value, "pass 'f-mar', say")
+
+
+_BLOCK = 64
+"""Sets of variables that are scored between two looks at the clock."""
+
+
+class DeletionEnumeration:
+    """The enumeration of all families whose counts deletion estimates, by size."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        score: Score,
+        max_parents: int,
+        required: frozenset[Arc],
+        forbidden: frozenset[Arc],
+        prune: bool,
+        counts: DeletionCounts,
+    ) -> None:
+        self.dataset, self.score, self.k, self.prune = dataset, score, max_parents, prune
+        self.required = [{p for p, c in required if c == v} for v in range(dataset.n_variables)]
+        self.forbidden = [{p for p, c in forbidden if c == v} for v in range(dataset.n_variables)]
+        self.estimate = family_estimator(dataset, counts.method)
+        self.standard_errors = counts.standard_errors
+        self.total = total_weight(dataset)
+        self.reached = 0, 0.0
+        """Size of the parent sets being scored, and the share of them that is scored."""
+        self.exhausted = True
+        """Whether all families could be scored."""
+        self._best: dict[tuple[int, tuple[int, ...]], float] = {}
+
+    def run(self, on_progress: Progress | None) -> Generator[SizedCandidates, None, None]:
+        """Yield the candidates, a block of sets of variables at a time.
+
+        Raises
+        ------
+        DataError
+            When no row supports the smallest allowed family of a variable.
+        """
+        n = self.dataset.n_variables
+        total = sum(math.comb(n, size + 1) for size in range(self.k + 1))
+        done = 0
+        for size in range(self.k + 1):
+            n_sets, before = math.comb(n, size + 1), done
+            block: list[tuple[int, tuple[int, ...], float]] = []
+            for members in combinations(range(n), size + 1):
+                block += self._scored(members)
+                done += 1
+                if done % _BLOCK == 0 or done == before + n_sets:
+                    self.reached = size, (done - before) / n_sets
+                    yield _table(block, size)
+                    block = []
+                    if on_progress is not None:
+                        on_progress(done, total)
+
+    def family(self, child: int, parents: Sequence[int]) -> float:
+        """Return the score of one family.
+
+        Raises
+        ------
+        DataError
+            When no row supports it.
+        """
+        members = tuple(sorted((child, *parents)))
+        found = self._family_scores(members, [child])
+        if not found:
+            raise self._unsupported_error(child, sorted(parents))
+        return found[0]
+
+    def _scored(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...], float]]:
+        """Return the candidates among the families of some variables: child, parents, score."""
+        allowed = [c for c in members if self._allows(c, members)]
+        scores = self._family_scores(members, allowed)
+        if allowed and not scores:
+            for child in allowed:
+                if len(members) == len(self.required[child]) + 1:
+                    raise self._unsupported_error(child, sorted(self.required[child]))
+            self.exhausted = False
+            return []
+        found = []
+        for child, score in zip(allowed, scores, strict=True):
+            parents = tuple(v for v in members if v != child)
+            parts = (parents[:i] + parents[i + 1 :] for i in range(len(parents)))
+            best = max((self._best.get((child, part), -math.inf) for part in parts), default=score)
+            if not self.prune or score > best or not parents:
+                found.append((child, parents, score))
+            self._best[child, parents] = max(best, score)
+        return found
+
+    def _allows(self, child: int, members: tuple[int, ...]) -> bool:
+        return self.required[child] <= set(members) and not self.forbidden[child] & set(members)
+
+    def _family_scores(self, members: tuple[int, ...], children: Sequence[int]) -> list[float]:
+        """Return the scores of some variables given the other members; none without any row."""
+        counts, estimate = self.estimate(members[-1], members[:-1])
+        weight = float(counts.sum())
+        if not (weight > 0 and estimate.observed > 0):
+            return []
+        counts = counts * (self.total / weight)
+        spread = self.total * (self.total - estimate.observed) / estimate.observed
+        loss = self.standard_errors * (len(members) - 1) * math.sqrt(max(0.0, spread))
+        scores = []
+        for child in children:
+            table = np.moveaxis(counts, members.index(child), -1)
+            table = table.reshape(-1, table.shape[-1])
+            scores.append(family_score(table, len(table), self.score, self.total) - loss)
+        return scores
+
+    def _unsupported_error(self, child: int, parents: Sequence[int]) -> DataError:
+        names = self.dataset.names
+        given = f" together with {', '.join(map(repr, (names[p] for p in parents)))}"
+        return DataError(
+            f"no row observes {names[child]!r}{given if parents else ''}: such a family cannot be "
+            "scored; " + ("require fewer arcs" if parents else "drop the column")
+        )
+
+
+def _table(found: Sequence[tuple[int, tuple[int, ...], float]], size: int) -> SizedCandidates:
+    return SizedCandidates(
+        np.array([child for child, _, _ in found], np.int32),
+        np.array([parents for _, parents, _ in found], np.int32).reshape(len(found), size),
+        np.array([score for _, _, score in found], np.float64),
+    )
