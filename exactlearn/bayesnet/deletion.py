@@ -47,6 +47,7 @@ from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed, table_shape
 from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
+from exactlearn.bayesnet.recoverability import Recovery
 from exactlearn.bayesnet.row_mixtures import Groups, configurations, mixture, weight_by
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.dataset import Dataset
@@ -87,6 +88,8 @@ class FamilyEstimate:
     separators
         Of informed deletion: what the indicators of the family's variables with missing cells
         depend on.
+    recovery
+        Of the estimates by a missingness graph: the family's formula, or why there is none.
     """
 
     rows: float
@@ -94,6 +97,7 @@ class FamilyEstimate:
     weights: Mapping[str, float]
     defect: float = 0.0
     separators: tuple[str, ...] | None = None
+    recovery: Recovery | None = None
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,13 @@ class DeletionFit:
     model
         The network.
     method
-        The estimator.
+        The estimator; ``graph`` for the formulas of a missingness graph.
     families
         How each family was estimated, in the order of the variables.
     """
 
     model: BayesianNetwork
-    method: DeletionMethod
+    method: DeletionMethod | Literal["graph"]
     families: tuple[FamilyEstimate, ...]
 
     @property
@@ -189,7 +193,7 @@ def fit_deletion(
     families = checked_families(dataset, parents, alpha)
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
-    estimator = _Families(_counting_rows(dataset), method, aggregation, separators)
+    estimator = _Families(counting_rows(dataset), method, aggregation, separators)
     counts, estimates = [], []
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
@@ -229,10 +233,10 @@ def family_estimator(
     array([[1.5, 0. ],
            [0. , 1.5]])
     """
-    return _Families(_counting_rows(dataset), method, aggregation, separators).estimate
+    return _Families(counting_rows(dataset), method, aggregation, separators).estimate
 
 
-def _counting_rows(dataset: Dataset) -> Dataset:
+def counting_rows(dataset: Dataset) -> Dataset:
     """Return the rows of positive weight."""
     counting = dataset.row_weights > 0
     return dataset if counting.all() else dataset.part(counting)

@@ -124,8 +124,8 @@ class Conditioned:
 
     def formula(self) -> str:
         """Return the formula as text."""
-        joint = _factor(self.joint)
-        return f"{joint} / [sum over {', '.join(self.variables)} of {joint}]"
+        joint = self.joint.formula()
+        return f"[{joint}] / [sum over {', '.join(self.variables)} of {joint}]"
 
 
 Tree = Available | Summed | Chained | Conditioned
@@ -283,6 +283,6 @@ def _sum_over(names: Names) -> str:
 
 
 def _factor(tree: Tree) -> str:
-    """Return a formula in brackets where it is no single probability."""
+    """Return a formula, in brackets where it is no product."""
     text = tree.formula()
-    return text if isinstance(tree, Available) else f"[{text}]"
+    return text if isinstance(tree, Available | Chained) else f"[{text}]"

@@ -339,11 +339,15 @@ class _Criteria:
                 propensities += map(self._propensity, sorted(component & weighed))
                 divided |= component & weighed
                 continue
-            dependent = component - self._ancestral(component - weighed)
-            if (obstacle := self._obstacle(dependent)) is not None:
+            kept = component - self._ancestral(component - weighed)
+            while last := self._last_simple(kept, weighed):
+                kept -= last
+                propensities += map(self._propensity, last & weighed)
+                divided |= last & weighed
+            if (obstacle := self._obstacle(kept)) is not None:
                 return obstacle
-            patterns.append(self._odds(dependent, needed))
-            divided |= dependent
+            patterns.append(self._odds(kept))
+            divided |= kept
         over = needed.union(*(self.causes[v] for v in divided)) - family
         return Weighted(
             self.names[child],
@@ -390,6 +394,15 @@ class _Criteria:
         indicators = {self.indicator[u] for u in self._incomplete(self.causes[v])} - {*parents}
         return self._are_separated({self.indicator[v]}, indicators, parents)
 
+    def _last_simple(self, kept: Indices, weighed: Indices) -> Indices:
+        """Return an indicator whose factor is known alone, and on which no other one depends."""
+        for v in sorted(kept):
+            others = kept - {v}
+            is_last = all(v not in self.before[u] | self.causes[u] for u in others)
+            if others and is_last and (v not in weighed or self._is_simple(v)):
+                return frozenset({v})
+        return frozenset()
+
     def _propensity(self, v: int) -> Propensity:
         causes = self.causes[v]
         observed = self._incomplete(causes) | self.before[v]
@@ -419,17 +432,19 @@ class _Criteria:
             )
         return None
 
-    def _odds(self, variables: Indices, needed: Indices) -> PatternOdds:
+    def _odds(self, variables: Indices) -> PatternOdds:
         scopes = {v: variables & {v, *self.before[v]} for v in sorted(variables)}
         factors: dict[tuple[int, ...], Indices] = {}
         for v, scope in scopes.items():
             for size in range(1, len(scope) + 1):
                 for members in combinations(sorted(scope), size):
                     factors[members] = factors.get(members, frozenset()) | self.causes[v]
+        others = self._incomplete(frozenset().union(*factors.values()))
+        others = others.union(*(self.before[v] for v in variables)) - variables
         ordered = sorted(factors, key=lambda members: (len(members), members))
         return PatternOdds(
             self._sorted(variables),
-            self._sorted(needed - variables),
+            self._sorted(others),
             tuple((self._texts(m), self._sorted(factors[m])) for m in ordered),
         )
 

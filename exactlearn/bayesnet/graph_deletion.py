@@ -1,0 +1,331 @@
+r"""Deletion by a missingness graph: each family by the formula that recovers it.
+
+:mod:`exactlearn.bayesnet.recoverability` chooses an estimand for each family; here it is computed
+from the rows. Formulas with weights, by strata or by inverse probability, weight the rows that
+observe all they need; ordered factorisations multiply tables of available cases and sum over them.
+A family without a formula is estimated in its available cases, and says so.
+
+Strata that no row observes take the distribution without the separators, as in informed deletion
+(:mod:`exactlearn.bayesnet.deletion`); what is still unsupported is left to the prior.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import prod
+from string import ascii_letters
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.row_table import group_rows
+from exactlearn.bayesnet.complete_data import checked_families, smoothed, table_shape
+from exactlearn.bayesnet.deletion import DeletionFit, FamilyEstimate, counting_rows
+from exactlearn.bayesnet.estimands import (
+    Available,
+    Chained,
+    Conditioned,
+    Names,
+    PatternOdds,
+    Propensity,
+    Stratified,
+    Summed,
+    Tree,
+    Weighted,
+)
+from exactlearn.bayesnet.network import BayesianNetwork, check_parents
+from exactlearn.bayesnet.recoverability import Recovery, recoverability
+from exactlearn.bayesnet.row_mixtures import configurations, weight_by
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_graph import MissingnessGraph
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.bool_]
+
+_DENSE = 2**20
+"""Most configurations that are numbered without looking at the rows."""
+
+
+@checked_arguments()
+def fit_by_missingness_graph(
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    graph: MissingnessGraph,
+    *,
+    alpha: float = 1.0,
+) -> DeletionFit:
+    """Estimate the tables of a network from incomplete rows, given what their missing cells mean.
+
+    Each family is estimated by the formula that the missingness graph gives for it, which is
+    consistent when the graph and the network's DAG are right, also not at random. A family without
+    a formula is estimated from its available cases: its ``recovery`` in the result says why.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells; rows count by their weights.
+    parents
+        Parents of each variable of the table, by index; their order is that of the table's axes.
+    graph
+        What the missing cells of each variable depend on.
+    alpha
+        Smoothing added to every count, finite, at least zero.
+
+    Returns
+    -------
+    fit
+        The network, and for each family its formula and the rows used.
+
+    Raises
+    ------
+    DataError
+        When a column has missing cells and the graph no indicator for it, or a variable stands
+        among its own parents or a parent twice.
+    OptionError
+        When the graph has a variable that the table lacks, ``alpha`` is negative or not finite,
+        there is not one parent set of column indices for each variable, or the parents hold a
+        directed cycle.
+    TooLargeError
+        When a table would have more than :data:`~exactlearn.bayesnet.network.LARGEST_TABLE`
+        entries.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
+    >>> data = Dataset(codes, ("age", "income"), (("young", "old"), ("low", "high")))
+    >>> graph = MissingnessGraph.parse("income <- age")
+    >>> fit = fit_by_missingness_graph(data, [(1,), ()], graph, alpha=0.0)
+    >>> fit.model.tables[1]
+    array([0.25, 0.75])
+    >>> fit.families[1].recovery.formula()
+    'P(income) = sum over age of P(income | age, R_income = ob) P(age)'
+    """
+    families = checked_families(dataset, parents, alpha)
+    for child, family in enumerate(families):
+        check_parents(dataset.names, child, family)
+    graph.check_table(dataset)
+    rows = _Rows(counting_rows(dataset))
+    counts, estimates = [], []
+    for recovery in recoverability(families, dataset.names, graph):
+        table, estimate = rows.estimate(recovery)
+        counts.append(table)
+        estimates.append(estimate)
+    tables = tuple(smoothed(table, alpha) for table in counts)
+    model = BayesianNetwork(dataset.names, dataset.states, families, tables)
+    return DeletionFit(model, "graph", tuple(estimates))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Numbers for the configurations of some variables, one axis each."""
+
+    names: Names
+    values: Floats
+
+    def __mul__(self, other: "_Table") -> "_Table":
+        names = tuple(dict.fromkeys((*self.names, *other.names)))
+        return _Table(names, _product(names, self, other))
+
+    def over(self, names: Sequence[str]) -> "_Table":
+        """Return the sums over some variables."""
+        kept = tuple(name for name in self.names if name not in names)
+        return _Table(kept, _product(kept, self))
+
+    def given(self, names: Sequence[str]) -> "_Table":
+        """Return the distributions given some variables; zero where these have no weight."""
+        behind = self.over([name for name in self.names if name not in names])
+        return self * _Table(behind.names, _inverse(behind.values))
+
+
+class _Rows:
+    """Rows of positive weight, from which families are estimated."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset, self.weights = dataset, dataset.row_weights
+        self.place = {name: v for v, name in enumerate(dataset.names)}
+        self.codes = np.asfortranarray(dataset.codes)
+        self.all = np.ones(len(self.codes), np.bool_)
+
+    @cached_property
+    def observed(self) -> NDArray[np.bool_]:
+        """Whether each cell is observed."""
+        return np.asfortranarray(self.codes != MISSING)
+
+    def estimate(self, recovery: Recovery) -> tuple[Floats, FamilyEstimate]:
+        """Return the counts of a family, axes as in its table, and how they were estimated."""
+        child, parents, estimand = recovery.child, recovery.parents, recovery.estimand
+        table_shape(self.dataset, self.place[child], [self.place[p] for p in parents])
+        family, total = (*parents, child), float(self.weights.sum())
+        observed = self.observing(family)
+        n = float(self.weights[observed].sum())
+        match estimand:
+            case None | Available():
+                counts, used = self.counts(family), observed
+                how = {"aca" if estimand is None else "graph": n}
+            case Stratified():
+                counts, how, used = self._stratified(family, estimand)
+            case Weighted():
+                counts, used = self._weighted(family, estimand)
+                how = {"graph": total * bool(counts.any())}
+            case _:
+                counts, used = self._factorised(family, estimand)
+                how = {"graph": float(counts.sum())}
+        if isinstance(estimand, Stratified | Weighted | Summed | Chained | Conditioned):
+            counts = counts * (n / max(float(counts.sum()), 1e-300))
+            how["prior"] = total - sum(how.values())
+        how = {name: weight for name, weight in how.items() if weight > 1e-9 * total}
+        how = how or {"prior": total}
+        used_weight = float(self.weights[used].sum())
+        return counts, FamilyEstimate(used_weight, n, how, recovery=recovery)
+
+    def observing(self, names: Sequence[str]) -> Rows:
+        """Return which rows observe some variables."""
+        columns = (self.observed[:, self.place[name]] for name in names)
+        return reduce(np.logical_and, columns, self.all)
+
+    def counts(
+        self, names: Names, rows: Rows | None = None, weights: Floats | None = None
+    ) -> Floats:
+        """Return the weight of rows of each configuration; those observing it, left out."""
+        rows = self.observing(names) if rows is None else rows
+        sizes = [len(self.dataset.states[self.place[name]]) for name in names]
+        where = np.flatnonzero(rows)
+        labels = configurations(self._codes(names, where), sizes)
+        weights = self.weights[where] if weights is None else weights
+        return weight_by(labels, weights, prod(sizes)).reshape(sizes)
+
+    def _codes(self, names: Sequence[str], where: NDArray[np.int64]) -> NDArray[np.integer]:
+        columns = [self.codes[:, self.place[name]][where] for name in names]
+        return np.stack(columns, axis=1) if columns else np.empty((len(where), 0), np.int8)
+
+    def labels(self, names: Sequence[str], where: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for the configuration of each of some rows, which observe it."""
+        sizes = [len(self.dataset.states[self.place[name]]) for name in names]
+        codes = self._codes(names, where)
+        if prod(sizes) <= _DENSE:
+            return configurations(codes, sizes)
+        return group_rows(np.ascontiguousarray(codes, np.int32))[0].astype(np.int64)
+
+    def _stratified(
+        self, family: Names, estimand: Stratified
+    ) -> tuple[Floats, dict[str, float], Rows]:
+        """Weight the rows of each stratum that observe the family for all its rows."""
+        every, weights = np.flatnonzero(self.all), self.weights
+        ob = self.observing(estimand.incomplete)
+        strata = self.labels((*estimand.complete, *estimand.separators), every)
+        coarse = self.labels(estimand.complete, every)
+        total, seen = np.bincount(strata, weights), _bincount(strata[ob], weights[ob], strata)
+        lost = (seen == 0)[strata]
+        unseen = _bincount(coarse[lost], weights[lost], coarse)
+        seen_coarse = _bincount(coarse[ob], weights[ob], coarse)
+        ratio = (total * _inverse(seen))[strata] + (unseen * _inverse(seen_coarse))[coarse]
+        counts = self.counts(family, ob, (weights * ratio)[ob])
+        instead = float(unseen[seen_coarse > 0].sum())
+        how = {"graph": float(total[seen > 0].sum()), "d-mcar": instead}
+        return counts, how, self.all
+
+    def _weighted(self, family: Names, estimand: Weighted) -> tuple[Floats, Rows]:
+        """Weight the rows that observe all that the formula needs by inverse probability."""
+        rows = self.observing(estimand.observed)
+        where = np.flatnonzero(rows)
+        weights, used = self.weights[where], rows
+        for propensity in estimand.propensities:
+            counted = self.observing(propensity.observed)
+            weights = weights * self._inverse_propensity(propensity, counted)[rows[counted]]
+            used = used | counted
+        for pattern in estimand.patterns:
+            counted = self.observing((*pattern.variables, *pattern.others))
+            weights = weights * self._inverse_of_pattern(pattern, counted)[rows[counted]]
+            used = used | self.observing(pattern.others)
+        return self.counts(family, rows, weights), used
+
+    def _inverse_propensity(self, propensity: Propensity, counted: Rows) -> Floats:
+        """Return the inverse probability that a cell is observed in each row counted."""
+        where = np.flatnonzero(counted)
+        labels, weights = self.labels(propensity.causes, where), self.weights[where]
+        ob = self.observed[:, self.place[propensity.variable]][where]
+        seen = _bincount(labels[ob], weights[ob], labels)
+        inverse: Floats = (np.bincount(labels, weights) * _inverse(seen))[labels]
+        return inverse
+
+    def _inverse_of_pattern(self, odds: PatternOdds, counted: Rows) -> Floats:
+        """Return one plus the odds of all patterns in each of the complete rows."""
+        where = np.flatnonzero(counted)
+        complete, factors = self.weights[where], list[Floats]()
+        for k, (members, scope) in enumerate(odds.factors):
+            rest = [v for v in (*odds.variables, *odds.others) if v not in members]
+            lacking = self.observing(rest)
+            for v in members:
+                lacking = lacking & ~self.observed[:, self.place[v]]
+            both = np.concatenate([where, np.flatnonzero(lacking)])
+            labels = self.labels(scope, both)
+            inner, outer = labels[: len(where)], labels[len(where) :]
+            below = _times(complete, [factors[j] for j in odds.smaller(k)])
+            above = _bincount(outer, self.weights[lacking], labels)
+            factors.append((above * _inverse(_bincount(inner, below, labels)))[inner])
+        inverse = np.ones(len(where))
+        for _, some in odds.patterns:
+            inverse += _times(np.ones(len(where)), [factors[k] for k in some])
+        return inverse
+
+    def _factorised(self, family: Names, tree: Tree) -> tuple[Floats, Rows]:
+        """Return the counts of a family by an ordered factorisation, as of all rows."""
+        parents = family[:-1]
+        behind = self.counts(parents)
+        behind = behind * (self.weights.sum() / max(float(behind.sum()), 1e-300))
+        return _product(family, _Table(parents, behind), self._table(tree)), self._used(tree)
+
+    def _table(self, tree: Tree) -> _Table:
+        """Return the distribution that a tree of formulas describes."""
+        match tree:
+            case Available(variables, given, _):
+                names = (*given, *variables)
+                return _Table(names, self.counts(names)).given(given)
+            case Summed(over, inner, outer):
+                return (self._table(inner) * self._table(outer)).over(over)
+            case Chained(first, second):
+                return self._table(first) * self._table(second)
+            case Conditioned(variables, joint):
+                table = self._table(joint)
+                return table.given([name for name in table.names if name not in variables])
+            case _:
+                assert_never(tree)
+
+    def _used(self, tree: Tree) -> Rows:
+        match tree:
+            case Available(variables, given, _):
+                return self.observing((*variables, *given))
+            case Summed(_, first, second) | Chained(first, second):
+                return self._used(first) | self._used(second)
+            case Conditioned(_, joint):
+                return self._used(joint)
+            case _:
+                assert_never(tree)
+
+
+def _product(names: Sequence[str], *tables: _Table) -> Floats:
+    """Return the product of tables, summed over all but some variables, as the axes."""
+    every = dict.fromkeys(name for table in tables for name in table.names)
+    letter = dict(zip(every, ascii_letters, strict=False))
+    axes = ",".join("".join(letter[name] for name in table.names) for table in tables)
+    kept = "".join(letter[name] for name in names)
+    return np.asarray(np.einsum(f"{axes}->{kept}", *(table.values for table in tables)))
+
+
+def _times(numbers: Floats, factors: Sequence[Floats]) -> Floats:
+    for factor in factors:
+        numbers = numbers * factor
+    return numbers
+
+
+def _inverse(numbers: Floats) -> Floats:
+    """Return the inverse numbers, zero for zero."""
+    return np.divide(1.0, numbers, out=np.zeros_like(numbers), where=numbers > 0)
+
+
+def _bincount(labels: NDArray[np.int64], weights: Floats, all_labels: NDArray[np.int64]) -> Floats:
+    """Return the weight of each label, as long as all labels."""
+    return weight_by(labels, weights, int(all_labels.max(initial=-1)) + 1)

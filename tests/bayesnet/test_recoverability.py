@@ -1,0 +1,239 @@
+"""Recoverability: every formula against the exact distribution of what incomplete rows show."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from exactlearn.bayesnet.deletion import fit_deletion
+from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.recoverability import recoverability
+from exactlearn.data.missingness_graph import MissingnessGraph
+from tests.missingness_oracle import exact_rows, with_indicators
+from tests.network_oracle import random_network
+
+SEEDS = st.integers(0, 10**9)
+
+
+def positive_network(rng, n, **options):
+    """Return a network without zeros."""
+    network = random_network(rng, n, **options)
+    return type(network)(
+        network.names,
+        network.states,
+        network.parents,
+        tuple(0.1 / table.shape[-1] + 0.9 * table for table in network.tables),
+    )
+
+
+def random_graph(rng, names, *, p_self=0.15, p_cause=0.35, p_indicator=0.35):
+    """Return a missingness graph over some of the variables."""
+    incomplete = [str(v) for v in rng.permutation(names) if rng.random() < 0.75]
+    causes = {
+        v: tuple(u for u in names if rng.random() < (p_self if u == v else p_cause))
+        for v in incomplete
+    }
+    indicators = {
+        v: tuple(u for u in incomplete[:k] if rng.random() < p_indicator)
+        for k, v in enumerate(incomplete)
+    }
+    return MissingnessGraph(causes, indicators)
+
+
+@given(SEEDS, st.integers(2, 4))
+@settings(max_examples=300, deadline=None)
+def test_what_is_recoverable_is_recovered_from_the_exact_distribution(seed, n):
+    rng = np.random.default_rng(seed)
+    network = positive_network(rng, n, most_states=2 if n > 3 else 3)
+    p_indicator = rng.choice([0.0, 0.35, 0.7])
+    graph = random_graph(rng, network.names, p_indicator=p_indicator)
+    rows = exact_rows(network, graph, with_indicators(network, graph, rng))
+    fit = fit_by_missingness_graph(rows, network.parents, graph, alpha=0.0)
+    for truth, table, family in zip(network.tables, fit.model.tables, fit.families, strict=True):
+        if family.recovery.is_recoverable:
+            np.testing.assert_allclose(
+                table, truth, atol=1e-10, err_msg=f"{graph}\n{family.recovery.formula()}"
+            )
+            assert set(family.weights) == {"graph"}
+
+
+@given(SEEDS, st.integers(2, 5))
+@settings(max_examples=100, deadline=None)
+def test_no_self_masking_and_no_colluder_make_all_families_recoverable(seed, n):
+    """Nabi, Bhattacharya and Shpitser 2020, theorem 2: then even the full law is identified."""
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, n)
+    graph = random_graph(rng, network.names, p_self=0.0)
+    causes = {
+        v: tuple(u for u in us if u not in graph.indicator_causes.get(v, ()))
+        for v, us in graph.causes.items()
+    }
+    graph = MissingnessGraph(causes, graph.indicator_causes)
+    for family in recoverability(network.parents, network.names, graph):
+        assert family.is_recoverable, f"{graph}: {family.formula()}"
+
+
+def kinds(parents, text, n=None):
+    names = ("a", "b", "c", "d")[: n or len(parents)]
+    return [f.kind for f in recoverability(parents, names, MissingnessGraph.parse(text))]
+
+
+def test_figure_4_of_the_deletion_paper():
+    """Its ratio, summed over Y for the family of X; for Y given X one propensity cancels."""
+    graph = MissingnessGraph.parse("X <- Y; Y <- X")
+    x, y = recoverability([(), (0,)], ("X", "Y"), graph)
+    assert x.formula() == (
+        "P(X) = sum over Y of P(X, Y, R_X = ob, R_Y = ob) / "
+        "[P(R_X = ob | Y, R_Y = ob) P(R_Y = ob | X, R_X = ob)]"
+    )
+    assert y.formula() == (
+        "P(Y | X) is proportional to P(Y, X, R_X = ob, R_Y = ob) / [P(R_X = ob | Y, R_Y = ob)]"
+    )
+
+
+def test_an_income_that_is_hidden_by_itself_is_not_recoverable():
+    """The lecture's Figure 6: those with much money do not say how much."""
+    graph = MissingnessGraph.parse("income <- income")
+    age, income = recoverability([(), (0,)], ("age", "income"), graph)
+    assert age.kind == "frequencies"
+    assert income.kind == "not recoverable"
+    assert income.reason == "because income masks itself (income -> R_income)"
+    assert "not recoverable, because income masks itself" in income.formula()
+
+
+@pytest.mark.parametrize(
+    ("parents", "text", "expected"),
+    [
+        # A self-masked parent does no harm to its children ...
+        ([(), (0,)], "a <- a", ["not recoverable", "available cases"]),
+        # ... but it does where its missing cells depend on them, too.
+        ([(), (0,)], "a <- a, b", ["not recoverable", "not recoverable"]),
+        ([(), (0,)], "a <- b", ["separators", "separators"]),
+        ([(), (0,)], "b <- a", ["frequencies", "available cases"]),
+        ([(1,), ()], "b <- a", ["separators", "separators"]),
+        ([(), (0,)], "a <-; b <- a", ["available cases", "available cases"]),
+        ([(1,), ()], "a <-; b <- a", ["factorisation", "factorisation"]),
+        ([(1,), ()], "a <-; b <- a, missing(a)", ["factorisation", "factorisation"]),
+        ([(), ()], "a <-; b <- a", ["available cases", "available cases"]),
+        ([(), (0,), (1,)], "c <- b; b <- a", ["frequencies", "available cases", "available cases"]),
+        ([(), ()], "a <- b; b <- a, missing(a)", ["available cases", "no criterion"]),
+        ([(), (0,)], "a <- b; b <- a, missing(a)", ["not recoverable", "not recoverable"]),
+        ([(1,), ()], "a <- b; b <- a, missing(a)", ["inverse probability", "not recoverable"]),
+        ([(), (0,)], "b <- a; a <- missing(b)", ["pattern odds", "available cases"]),
+    ],
+)
+def test_which_criterion_applies(parents, text, expected):
+    assert kinds(parents, text) == expected
+
+
+def law_of_what_is_observed(network, graph, missing):
+    """Return the probability of each row that data can have, given the indicators' tables."""
+    extended = with_indicators(network, graph, np.random.default_rng(0))
+    n = len(network.names)
+    tables = [np.stack([1 - np.array(m), np.array(m)], axis=-1) for m in missing]
+    rows = exact_rows(network, graph, replace(extended, tables=(*extended.tables[:n], *tables)))
+    law = defaultdict(float)
+    for codes, weight in zip(rows.codes.tolist(), rows.weights, strict=True):
+        law[tuple(codes)] += weight
+    return law
+
+
+def two_networks(parents, tables, others):
+    names, states = ("a", "b")[: len(parents)], (("no", "yes"),) * len(parents)
+    return [
+        BayesianNetwork(names, states, parents, tuple(map(np.array, some)))
+        for some in (tables, others)
+    ]
+
+
+def check_not_recoverable(networks, text, missing, child):
+    """Check that two models show the same and have different parameters of a variable."""
+    graph = MissingnessGraph.parse(text)
+    one, two = (
+        law_of_what_is_observed(network, graph, tables)
+        for network, tables in zip(networks, missing, strict=True)
+    )
+    assert one.keys() == two.keys()
+    assert all(abs(one[row] - two[row]) < 1e-12 for row in one)
+    assert all(np.min(m) >= 0 and np.max(m) <= 1 for tables in missing for m in tables)
+    assert abs(networks[0].tables[child] - networks[1].tables[child]).max() > 0.005
+    parents, names = networks[0].parents, networks[0].names
+    assert recoverability(parents, names, graph)[child].kind == "not recoverable"
+
+
+def test_two_models_of_a_variable_that_masks_itself():
+    """P(a, observed) is (0.3, 0.2) in both."""
+    networks = two_networks(((),), ([0.6, 0.4],), ([0.4, 0.6],))
+    check_not_recoverable(networks, "a <- a", [[[1 / 2, 1 / 2]], [[1 / 4, 2 / 3]]], 0)
+
+
+def test_two_models_of_a_child_on_which_missing_cells_of_its_self_masked_parent_depend():
+    """P(a, b, a observed) is the same, and so is P(b, a missing), divided otherwise among a."""
+    seen = np.array([[0.2, 0.1], [0.1, 0.15]])
+    unseen = [np.array([[0.1, 0.05], [0.2, 0.1]]), np.array([[0.2, 0.05], [0.1, 0.1]])]
+    models = []
+    for lost in unseen:
+        joint = seen + lost
+        models.append((joint.sum(axis=1), joint / joint.sum(axis=1, keepdims=True), lost / joint))
+    networks = two_networks(((), (0,)), models[0][:2], models[1][:2])
+    check_not_recoverable(networks, "a <- a, b", [[model[2]] for model in models], 1)
+
+
+@pytest.mark.parametrize(("parents", "child"), [(((), (0,)), 0), (((), (0,)), 1), (((1,), ()), 1)])
+def test_two_models_of_a_colluder(parents, child):
+    """a -> R_b <- R_a and b -> R_a: P(a | b) is known, P(b) is not.
+
+    P(b, R_a = missing) times c(b) = sum over a of P(a | b) P(R_b = observed | a, R_a = missing) is
+    known; c is not.
+    """
+    a_given_b = np.array([[0.7, 0.3], [0.2, 0.8]])  # rows: b
+    seen = np.array([0.3, 0.25])  # P(b, R_a = observed)
+    known = np.array([0.15, 0.12])  # P(b, R_a = missing, R_b = observed)
+
+    def observed(first, second):
+        return a_given_b @ np.array([first, second])
+
+    models = []
+    for first in (0.5, 0.6):
+        second = brentq(lambda x, y=first: float((known / observed(y, x)).sum()) - 0.45, 0.2, 1.0)
+        of_b = seen + known / observed(first, second)
+        joint = (of_b[:, np.newaxis] * a_given_b).T  # axes a, b
+        a, b = joint.sum(axis=1), joint.sum(axis=0)
+        tables = (a, joint / a[:, np.newaxis]) if parents[1] else (a_given_b, b)
+        missing_a = 1 - seen / of_b  # causes: b
+        missing_b = np.array([[0.2, 1 - first], [0.4, 1 - second]])  # causes: a, R_a
+        models.append((tables, [missing_a, missing_b]))
+    networks = two_networks(parents, models[0][0], models[1][0])
+    text = "a <- b; b <- a, missing(a)"
+    check_not_recoverable(networks, text, [model[1] for model in models], child)
+
+
+def test_mcar_and_mar_graphs_agree_with_direct_and_informed_deletion():
+    rng = np.random.default_rng(3)
+    network = positive_network(rng, 5)
+    names = network.names
+    data = network.sample(2000, rng)
+    codes = data.codes.copy()
+    codes[rng.random(len(codes)) < 0.3, 0] = -1
+    mcar = fit_by_missingness_graph(
+        replace(data, codes=codes), network.parents, MissingnessGraph({names[0]: ()})
+    )
+    direct = fit_deletion(replace(data, codes=codes), network.parents, method="d-mcar")
+    for one, two in zip(mcar.model.tables, direct.model.tables, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-12)
+    child = next(v for v, family in enumerate(network.parents) if family)
+    parent, codes = network.parents[child][0], data.codes.copy()
+    hidden = rng.random(len(codes)) < np.where(codes[:, child] == 0, 0.6, 0.1)
+    codes[hidden, parent] = -1
+    table, graph = replace(data, codes=codes), MissingnessGraph({names[parent]: (names[child],)})
+    mar = fit_by_missingness_graph(table, network.parents, graph)
+    informed = fit_deletion(table, network.parents, method="id-mar", separators=[names[child]])
+    for v, family in enumerate(mar.families):
+        if family.recovery.kind in ("separators", "frequencies"):
+            np.testing.assert_allclose(mar.model.tables[v], informed.model.tables[v], rtol=1e-12)
+    assert "separators" in {family.recovery.kind for family in mar.families}
