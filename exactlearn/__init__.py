@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         most_probable_completion,
         posterior_cells,
     )
+    from exactlearn.data.blocks import Blocks, merge_rows
     from exactlearn.data.dataset import Dataset
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide, simulate_missingness
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
     from exactlearn.formats.scores import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
+    from exactlearn.formats.table_blocks import read_blocks
     from exactlearn.graphs.equivalence import structural_hamming_distance
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.pdg.compile.compile import compile_network
@@ -67,6 +69,7 @@ _HOME = {
     "BDeu": "exactlearn.scoring.scores",
     "BIC": "exactlearn.scoring.scores",
     "BayesianNetwork": "exactlearn.bayesnet.network",
+    "Blocks": "exactlearn.data.blocks",
     "Budget": "exactlearn.scoring.candidate_identification",
     "Certificate": "exactlearn.solvers.certificates.certificate",
     "Dataset": "exactlearn.data.dataset",
@@ -105,6 +108,7 @@ _HOME = {
     "learn_naive_bayes": "exactlearn.bayesnet.naive_bayes",
     "learn_on_forest": "exactlearn.pdg.learn.structure_search",
     "learn_pdg": "exactlearn.pdg.learn.forest_population",
+    "merge_rows": "exactlearn.data.blocks",
     "most_probable_completion": "exactlearn.bayesnet.row_completion",
     "most_probable_explanations": "exactlearn.queries.explanations",
     "most_probable_states": "exactlearn.queries.explanations",
@@ -114,6 +118,7 @@ _HOME = {
     "query": "exactlearn.queries.posteriors",
     "query_rows": "exactlearn.queries.table_queries",
     "read_bif": "exactlearn.formats.bif",
+    "read_blocks": "exactlearn.formats.table_blocks",
     "read_dataset": "exactlearn.formats.table",
     "read_jkl": "exactlearn.formats.jkl",
     "read_missingness": "exactlearn.formats.missingness_file",
@@ -145,6 +150,7 @@ __all__ = [
     "Augmentation",
     "BDeu",
     "BayesianNetwork",
+    "Blocks",
     "Budget",
     "Certificate",
     "Dataset",
@@ -183,6 +189,7 @@ __all__ = [
     "learn_naive_bayes",
     "learn_on_forest",
     "learn_pdg",
+    "merge_rows",
     "most_probable_completion",
     "most_probable_explanations",
     "most_probable_states",
@@ -192,6 +199,7 @@ __all__ = [
     "query",
     "query_rows",
     "read_bif",
+    "read_blocks",
     "read_dataset",
     "read_jkl",
     "read_missingness",

@@ -12,6 +12,8 @@ import re
 import secrets
 import shutil
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -54,7 +56,7 @@ def read_text(path: Path) -> str:
         When it is no text in UTF-8, or damaged, or larger than :data:`LIMIT` allows (usually 1 GiB,
         128 MiB when unpacked from gzip); names line and byte.
     """
-    return _utf8(path).decode()
+    return _utf8(path, _unpacked(path)).decode()
 
 
 def read_lines(path: Path) -> bytes:
@@ -65,13 +67,63 @@ def read_lines(path: Path) -> bytes:
     OptionError, FormatError
         As :func:`read_text`; also when there is a zero byte.
     """
-    data = _utf8(path)
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise FormatError(f"{path}, line {line}: a zero byte, so this is no text; expected UTF-8")
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return data
+    return _lines(path, _unpacked(path), 0)
+
+
+def line_blocks(
+    path: Path, size: int, start: int = 0, stop: int | None = None, line: int = 0
+) -> Iterator[tuple[int, bytes]]:
+    """Yield a text in blocks of whole lines, with the number of lines before each block.
+
+    Parameters
+    ----------
+    path
+        The file, in UTF-8, compressed by gzip or not, of any size.
+    size
+        Bytes of a block; a longer line is one block.
+    start, stop
+        Where the lines begin that are read, by their bytes in a file that is not compressed.
+    line
+        Number of lines before them.
+
+    Raises
+    ------
+    OptionError, FormatError
+        As :func:`read_lines`.
+    """
+    with _readable(path), path.open("rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        content = gzip.GzipFile(fileobj=file) if is_packed else file
+        content.seek(max(0, start - 1))
+        if start:
+            content.readline()
+        while stop is None or content.tell() < stop:
+            data = content.read(size if stop is None else min(size, stop - content.tell()))
+            if not data.endswith(b"\n"):
+                data += content.readline(_limit(_LARGEST_PLAIN))
+            if not data:
+                return
+            data = _lines(path, data, line)
+            yield line, data
+            line += data.count(b"\n")
+
+
+def line_starts(path: Path, size: int) -> list[tuple[int, int | None, int]]:
+    """Return where to cut a text into parts of a size, as the last arguments of `line_blocks`.
+
+    A compressed file is one part.
+    """
+    with _readable(path), path.open("rb") as file:
+        if file.read(2) == b"\x1f\x8b":
+            return [(0, None, 0)]
+        file.seek(0)
+        starts, line = [], 0
+        while data := file.read(size) + file.readline():
+            starts.append((file.tell() - len(data), line))
+            line += data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    stops = [*(start for start, _ in starts[1:]), None]
+    return [(start, stop, line) for (start, line), stop in zip(starts, stops, strict=True)]
 
 
 def place(source: str | os.PathLike[str], text: str, at: int) -> str:
@@ -106,22 +158,34 @@ def too_deep(text: str, most: int, passed_over: str) -> int:
     return 0
 
 
-def _utf8(path: Path) -> bytes:
-    data = _unpacked(path).removeprefix(b"\xef\xbb\xbf")
+def _lines(path: Path, data: bytes, before: int) -> bytes:
+    """Return text with its line ends as line feeds, checked; so many lines stand before it."""
+    data = _utf8(path, data, before)
+    if b"\0" in data:
+        line = before + data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise FormatError(f"{path}, line {line}: a zero byte, so this is no text; expected UTF-8")
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data
+
+
+def _utf8(path: Path, data: bytes, before: int = 0) -> bytes:
+    if not before:
+        data = data.removeprefix(b"\xef\xbb\xbf")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FormatError(f"{path}: the text is UTF-16; save it as UTF-8")
     if data.startswith(b"PK\x03\x04"):
         raise FormatError(f"{path}: a zip or Excel file, not text; save its sheet as CSV in UTF-8")
     if not data.isascii():
-        _check_utf8(path, data)
+        _check_utf8(path, data, before)
     return data
 
 
-def _check_utf8(path: Path, data: bytes) -> None:
+def _check_utf8(path: Path, data: bytes, before: int) -> None:
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = before + data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
         raise FormatError(
             f"{path}, line {line}, byte {column}: 0x{data[error.start]:02x} is not UTF-8; save the "
@@ -130,12 +194,20 @@ def _check_utf8(path: Path, data: bytes) -> None:
 
 
 def _unpacked(path: Path) -> bytes:
-    if "\0" in str(path):
-        raise OptionError(f"cannot read {str(path)!r}: no file's name has a zero byte")
-    try:
+    with _readable(path):
         data = _read(path)
         if data.startswith(b"\x1f\x8b"):
             data = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(data)), _LARGEST_UNPACKED)
+        return data
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Name the file, and what to do, where it cannot be read."""
+    if "\0" in str(path):
+        raise OptionError(f"cannot read {str(path)!r}: no file's name has a zero byte")
+    try:
+        yield
     except FileNotFoundError as error:
         raise OptionError(f"cannot read {path}: there is no file of that name") from error
     except IsADirectoryError as error:
@@ -144,7 +216,6 @@ def _unpacked(path: Path) -> bytes:
         raise FormatError(f"{path}: damaged gzip file ({error}); fetch it again") from error
     except OSError as error:
         raise OptionError(f"cannot read {path}: {error.strerror}") from error
-    return data
 
 
 def _read(path: Path) -> bytes:

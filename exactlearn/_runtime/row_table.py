@@ -61,6 +61,45 @@ def find_row(
     return np.int64(-1)
 
 
+@in_place_kernel
+def insert_rows(
+    slots: NDArray[np.int32],
+    table: NDArray[np.integer[Any]],
+    totals: NDArray[np.float64],
+    n: int,
+    rows: NDArray[np.integer[Any]],
+    weights: NDArray[np.float64],
+) -> np.int64:
+    """Add weighted rows to a table of different rows; return how many the table then has.
+
+    Parameters
+    ----------
+    slots
+        Index of the table by its rows' hashes, -1 where free; a power of two, at least twice as
+        many as the table will have rows.
+    table, totals
+        The different rows and their weights, with room for more.
+    n
+        How many they are.
+    rows, weights
+        What is added.
+    """
+    size = len(slots)
+    for i in range(len(rows)):
+        slot = _slot(rows, i, size)
+        while slots[slot] >= 0 and not _equal(rows, i, table, slots[slot]):
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] >= 0:
+            totals[slots[slot]] += weights[i]
+            continue
+        slots[slot] = n
+        for j in range(rows.shape[1]):
+            table[n, j] = rows[i, j]
+        totals[n] = weights[i]
+        n += 1
+    return np.int64(n)
+
+
 def group_rows(keys: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Group equal rows: the group of each row, by first appearance, and each group's first row."""
     labels, first, _ = index_rows(keys)

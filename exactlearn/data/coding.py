@@ -86,12 +86,12 @@ def code_columns(
     names = [column.name for column in columns]
     check_known("states are declared (by a model, or --states) for", states, names)
     check_known("discretisation is asked for", [n for n in discretise if n != "*"], names)
-    _check_options(states, missing, discretise)
+    check_options(states, missing, discretise)
     coded, faults = [], []
     for column in columns:
-        tidy, rule = _tidy(column, missing), discretise.get(column.name)
+        tidied, rule = tidy(column, missing), discretise.get(column.name)
         try:
-            coded.append(_code(tidy, states.get(column.name), rule, discretise, place))
+            coded.append(_code(tidied, states.get(column.name), rule, discretise, place))
         except DataError as fault:
             faults.append(fault)
     if faults:
@@ -108,9 +108,10 @@ def check_known(what: str, chosen: Sequence[str] | Mapping[str, Any], names: Seq
             )
 
 
-def _check_options(
+def check_options(
     states: Mapping[str, Sequence[str]], missing: Sequence[str], discretise: Mapping[str, str]
 ) -> None:
+    """Raise an :class:`OptionError` when declared states or rules contradict each other."""
     for rule in discretise.values():
         parse_rule(rule)
     for name, declared in states.items():
@@ -128,7 +129,7 @@ def _check_options(
                 )
 
 
-def _tidy(column: Column, missing: Sequence[str]) -> Column:
+def tidy(column: Column, missing: Sequence[str]) -> Column:
     """Return the column without white space around labels, missing symbols and unused labels."""
     used = np.zeros(len(column.labels) + 1, np.bool_)
     used[column.codes] = True

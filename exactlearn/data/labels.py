@@ -243,13 +243,23 @@ class _ManyNumbersError(DataError):
         self.shown = f"{name!r} ({count})"
 
 
-def check_repetition(column: Column, place: Place) -> None:
-    """Raise when the values of a column do not repeat enough to be states."""
+def check_repetition(column: Column, place: Place, rows: int | None = None) -> None:
+    """Raise when the values of a column do not repeat enough to be states.
+
+    Parameters
+    ----------
+    column
+        The column.
+    place
+        Returns where a column or cell stands.
+    rows
+        How many observed cells it stands for; its own when not given.
+    """
     count = len(column.labels)
     if count <= MANY:
         return
     strange = np.flatnonzero(np.isnan(column.numbers()))
-    rows = int((column.codes >= 0).sum())
+    rows = int((column.codes >= 0).sum()) if rows is None else rows
     where = place(column.name, None)
     if not len(strange) and count == rows:
         raise DataError(

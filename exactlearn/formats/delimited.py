@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.files import atomic_write, read_lines, suffix_of
+from exactlearn._runtime.files import atomic_write, line_blocks, line_starts, read_lines, suffix_of
 from exactlearn._runtime.kernel import kernel
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
@@ -157,31 +157,90 @@ def read_delimited(path: Path, header: bool, separator: str | None) -> RawTable:
         When the file does not exist, or the separator is not one character.
     """
     data = read_lines(path)
-    separator = separator_of(path, data, separator)
-    lines, counts = _lines_and_counts(path, data, separator)
-    if not len(lines):
-        raise FormatError(f"{path}: the file is empty; expected a table")
-    _check_even(path, lines, counts, separator, header)
-    names, rest = None, data
-    if header:
-        names, rest = _header(path, data, separator, int(lines[0]))
-        lines = lines[1:]
+    reader = _Reader(path, header, separator_of(path, data, separator))
+    table = reader.read(data)
+    return table or reader.refuse_empty()
+
+
+def read_delimited_blocks(
+    path: Path, header: bool, separator: str | None, size: int, part: tuple[int, int | None, int]
+) -> Iterator[RawTable]:
+    """Read a delimited file, or a part of it, in blocks of lines.
+
+    Parameters
+    ----------
+    path, header, separator
+        As for :func:`read_delimited`.
+    size
+        Bytes of a block.
+    part
+        One of the parts that :func:`~exactlearn._runtime.files.line_starts` returns.
+
+    Raises
+    ------
+    FormatError, OptionError
+        As :func:`read_delimited`.
+    """
+    _, head = next(line_blocks(path, _HEAD), (0, b""))
+    reader = _Reader(path, header, separator_of(path, head, separator))
+    if part[0]:
+        reader.read(head)
+    found = bool(part[0])
+    for line, data in line_blocks(path, size, *part):
+        table = reader.read(data, line)
+        found |= table is not None
+        if table is not None:
+            yield table
+    if not found:
+        reader.refuse_empty()
+
+
+_HEAD = 2**20
+"""Bytes at the start of a file in which its separator and its names are found."""
+
+
+class _Reader:
+    """Reads the lines of one file, whole or block by block."""
+
+    def __init__(self, path: Path, header: bool, separator: str) -> None:
+        self.path, self.header, self.separator = path, header, separator
+        self.first: tuple[int, int] | None = None  # its line, and its number of fields
+        self.names: tuple[str, ...] | None = None
+
+    def read(self, data: bytes, before: int = 0) -> RawTable | None:
+        """Return the rows of some lines, with so many lines before them; nothing without rows."""
+        path, separator = self.path, self.separator
+        lines, counts = _lines_and_counts(path, data, separator, before)
         if not len(lines):
-            raise FormatError(
-                f"{path}: only line 1 holds anything, and it was read as the names; add rows, or "
-                "read it with --no-header (header=False) if it is one"
-            )
-    fields = int(counts[0])
-    is_quoted = b'"' in data
-    if (len(data) <= _SMALL or fields > _WIDE) and not (is_quoted and separator == WHITE_SPACE):
-        columns = _split(path, data, separator, lines, fields)
-    else:
-        columns = _parse(path, rest, separator, len(lines), fields)
-    return RawTable(path, names, columns, lines)
+            return None
+        is_first = self.first is None
+        first = self.first = self.first or (int(lines[0]), int(counts[0]))
+        _check_even(path, lines, counts, first, separator, self.header)
+        rest = data
+        if is_first and self.header:
+            self.names, rest = _header(path, data, separator, first[0], before)
+            lines = lines[1:]
+            if not len(lines):
+                return None
+        fields, is_quoted = first[1], b'"' in data
+        if (len(data) <= _SMALL or fields > _WIDE) and not (is_quoted and separator == WHITE_SPACE):
+            columns = _split(path, data, separator, lines, before, fields)
+        else:
+            columns = _parse(path, rest, separator, len(lines), fields)
+        return RawTable(path, self.names, columns, lines)
+
+    def refuse_empty(self) -> NoReturn:
+        """Raise the error of a file without rows."""
+        if self.first is None:
+            raise FormatError(f"{self.path}: the file is empty; expected a table")
+        raise FormatError(
+            f"{self.path}: only line 1 holds anything, and it was read as the names; add rows, or "
+            "read it with --no-header (header=False) if it is one"
+        )
 
 
 def _lines_and_counts(
-    path: Path, data: bytes, separator: str
+    path: Path, data: bytes, separator: str, before: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return number and count of fields of each line that is not blank."""
     if len(data) <= _SMALL:
@@ -192,8 +251,8 @@ def _lines_and_counts(
         fields = fields_per_line(np.frombuffer(data, np.uint8), code, blank_runs)
     filled = np.flatnonzero(fields)
     if b'"' in data:
-        return filled + 1, _quoted_counts(path, data, separator, filled)
-    return filled + 1, fields[filled]
+        return filled + before + 1, _quoted_counts(path, data, separator, filled, before)
+    return filled + before + 1, fields[filled]
 
 
 def plain_fields_per_line(text: str, separator: str) -> list[int]:
@@ -235,11 +294,12 @@ def fields_per_line(text: NDArray[np.uint8], separator: int, runs: bool) -> NDAr
 
 
 def _quoted_counts(
-    path: Path, data: bytes, separator: str, filled: NDArray[np.int64]
+    path: Path, data: bytes, separator: str, filled: NDArray[np.int64], before: int
 ) -> NDArray[np.int64]:
     lines = data.decode().split("\n")
     text = [lines[k] for k in filled]
-    counts = (len(fields) for fields in records(path, text, separator, (filled + 1).tolist()))
+    at = (filled + before + 1).tolist()
+    counts = (len(fields) for fields in records(path, text, separator, at))
     return np.fromiter(counts, np.int64, len(text))
 
 
@@ -247,18 +307,20 @@ def _check_even(
     path: Path,
     lines: NDArray[np.int64],
     counts: NDArray[np.int64],
+    first_line: tuple[int, int],
     separator: str,
     header: bool,
 ) -> None:
-    other = np.flatnonzero(counts != counts[0])
+    first, width = first_line
+    other = np.flatnonzero(counts != width)
     if not len(other):
         return
-    first, width, odd = int(lines[0]), int(counts[0]), int(other[0])
+    odd = int(other[0])
     found = f"{path}, line {lines[odd]}: {_fields(counts[odd])}, but line {first} has {width}"
-    if len(other) == len(counts) - 1 and len(set(counts[1:])) == 1:
+    if lines[0] == first and len(other) == len(counts) - 1 and len(set(counts[1:])) == 1:
         hint = (
             "the lines seem to begin with row names: name that column too"
-            if header and counts[1] == width + 1 > 2
+            if header and counts[odd] == width + 1 > 2
             else f"if line {first} is a remark, remove it"
         )
     else:
@@ -271,9 +333,11 @@ def _fields(count: int) -> str:
     return "1 field" if count == 1 else f"{count} fields"
 
 
-def _header(path: Path, data: bytes, separator: str, line: int) -> tuple[tuple[str, ...], bytes]:
+def _header(
+    path: Path, data: bytes, separator: str, line: int, before: int
+) -> tuple[tuple[str, ...], bytes]:
     """Return the names on a line, and what follows the line."""
-    *_, text, rest = [*data.split(b"\n", line), b""][: line + 1]
+    *_, text, rest = [*data.split(b"\n", line - before), b""][: line - before + 1]
     fields = next(iter(records(path, [text.decode()], separator, [line])))
     return tuple(field.strip() for field in fields), rest
 
@@ -313,11 +377,11 @@ _BLOCK = 2**20
 
 
 def _split(
-    path: Path, data: bytes, separator: str, lines: NDArray[np.int64], fields: int
+    path: Path, data: bytes, separator: str, lines: NDArray[np.int64], before: int, fields: int
 ) -> tuple[Column, ...]:
     """Return the columns of lines that have the same number of fields, labels in order."""
     text = data.decode().split("\n")
-    text = [text[line - 1] for line in lines]
+    text = [text[line - before - 1] for line in lines]
     if b'"' in data:
         rows = records(path, text, separator, lines.tolist())
     elif separator == WHITE_SPACE:
@@ -397,4 +461,6 @@ def _quoted(label: str) -> str:
     return label
 
 
-DELIMITED = TableFormat(read_delimited, write_delimited, _quoted)
+DELIMITED = TableFormat(
+    read_delimited, write_delimited, _quoted, line_starts, read_delimited_blocks
+)

@@ -4,7 +4,7 @@ A table has one column per variable; its values are read as labels. Local scores
 are in :mod:`exactlearn.formats.parquet_scores`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -133,35 +133,82 @@ def read_parquet_table(path: Path, header: bool, separator: str | None) -> RawTa
         When PyArrow is not installed.
     """
     table = read_parquet(path)
-    if not table.num_rows or not table.num_columns:
+    _check_columns(path, table.schema, table.num_rows)
+    return _labelled(path, table, 0)
+
+
+def _check_columns(path: Path, schema: Any, rows: int) -> None:
+    """Refuse a file without cells, and columns of lists and the like."""
+    if not rows or not schema.names:
         raise FormatError(
-            f"{path}: expected rows and columns, found {table.num_rows} rows of "
-            f"{table.num_columns} columns"
+            f"{path}: expected rows and columns, found {rows} rows of {len(schema.names)} columns"
         )
     nested = arrow().types.is_nested
-    for field in table.schema:
+    for field in schema:
         if nested(field.type):
             raise FormatError(
                 f"{path}, column {field.name!r}: expected one value in a cell, found the type "
                 f"{field.type}; drop the column from the file, or unfold it"
             )
-    from pandas import CategoricalDtype  # takes long to import
 
+
+def _labelled(path: Path, table: Any, first: int) -> RawTable:
+    """Return the cells of an Arrow table whose first row has a number."""
+    types, columns, categories = arrow().types, [], {}
     # Column by column, since a frame would not tell two columns of one name apart.
-    series = [(f.name, c.to_pandas()) for f, c in zip(table.schema, table.columns, strict=True)]
-    columns = tuple(labelled_column(name, own) for name, own in series)
-    categories = {
-        name: own.cat.categories.tolist()
-        for name, own in series
-        if isinstance(own.dtype, CategoricalDtype)
-    }
+    for field, cells in zip(table.schema, table.columns, strict=True):
+        is_text = types.is_string(field.type) or types.is_large_string(field.type)
+        series = (cells.dictionary_encode() if is_text else cells).to_pandas()
+        columns.append(labelled_column(field.name, series))
+        if types.is_dictionary(field.type):
+            categories[field.name] = series.cat.categories.tolist()
     listed = {
         name: [text.strip() for text in texts]
         for name, texts in categories.items()
         if all(isinstance(text, str) for text in texts)
     }
-    rows = np.arange(table.num_rows)
-    return RawTable(path, tuple(table.column_names), columns, rows, "row", listed)
+    rows = np.arange(first, first + table.num_rows)
+    return RawTable(path, tuple(table.schema.names), tuple(columns), rows, "row", listed)
+
+
+def parquet_parts(path: Path, size: int) -> list[tuple[int, int, int]]:
+    """Return row groups that make up parts of a size: the first, past the last, rows before them.
+
+    A cell counts as eight bytes.
+    """
+    groups = _opened(path, lambda parquet: parquet.read_metadata(path))
+    parts, begun, taken, rows, before = [], 0, 0, 0, 0
+    for k in range(groups.num_row_groups):
+        group = groups.row_group(k)
+        taken, rows = taken + 8 * group.num_rows * group.num_columns, rows + group.num_rows
+        if taken >= size or k + 1 == groups.num_row_groups:
+            parts.append((begun, k + 1, before))
+            begun, taken, before = k + 1, 0, rows
+    return parts or [(0, 0, 0)]
+
+
+def read_parquet_blocks(
+    path: Path, header: bool, separator: str | None, size: int, part: tuple[int, int | None, int]
+) -> Iterator[RawTable]:
+    """Read some row groups in blocks of a size in bytes, a cell as eight of them.
+
+    Raises
+    ------
+    FormatError, OptionError, MissingExtraError
+        As :func:`read_parquet_table`.
+    """
+    file = _opened(path, lambda parquet: parquet.ParquetFile(path))
+    schema = file.schema_arrow
+    _check_columns(path, schema, file.metadata.num_rows)
+    first, end, row = part
+    batches = file.iter_batches(
+        max(1, size // (8 * len(schema.names))),
+        row_groups=list(range(file.num_row_groups))[first:end],
+    )
+    while batch := _opened(path, lambda parquet: next(batches, None)):
+        batch.validate(full=True)
+        yield _labelled(path, batch, row)
+        row += batch.num_rows
 
 
 def write_parquet_table(dataset: Dataset, names: Sequence[str], path: Path, missing: str) -> None:
@@ -197,4 +244,9 @@ def _texts(pa: Any, codes: NDArray[np.integer[Any]], states: Sequence[str]) -> A
     return pa.DictionaryArray.from_arrays(places, pa.array(states, pa.string()))
 
 
-PARQUET = TableFormat(read_parquet_table, write_parquet_table)
+PARQUET = TableFormat(
+    read_parquet_table,
+    write_parquet_table,
+    parts=parquet_parts,
+    blocks=read_parquet_blocks,
+)

@@ -1,8 +1,9 @@
 """A table as its file has it, and what a file format of tables provides."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,10 @@ class RawTable:
         return f"{where}, column {name!r}"
 
 
+WHOLE = (0, None, 0)
+"""The part of a file that is all of it."""
+
+
 @dataclass(frozen=True)
 class TableFormat:
     """A file format of tables.
@@ -58,8 +63,24 @@ class TableFormat:
         if it has weights), the file, and the symbol of a missing cell.
     require_label
         Raises a `DataError` for a name or state that the format cannot keep.
+    parts
+        Returns where to cut a file into parts of a size in bytes.
+    blocks
+        Yields the cells of a part of a file in blocks, given the file, what `read` is given, the
+        bytes of a block and the part. A format without it is read whole.
     """
 
     read: Callable[[Path, bool, str | None], RawTable]
     write: Callable[[Dataset, Sequence[str], Path, str], None]
     require_label: Callable[[str], object] = str
+    parts: Callable[[Path, int], Sequence[Any]] = lambda path, size: [WHOLE]
+    blocks: Callable[[Path, bool, str | None, int, Any], Iterator[RawTable]] | None = None
+
+    def read_blocks(
+        self, path: Path, header: bool, separator: str | None, size: int, part: Any
+    ) -> Iterator[RawTable]:
+        """Yield the cells of a part of a file in blocks of some bytes."""
+        if self.blocks is None:
+            yield self.read(path, header, separator)
+        else:
+            yield from self.blocks(path, header, separator, size, part)

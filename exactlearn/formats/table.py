@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import as_names, as_rules, as_states, as_text, checked_arguments
 from exactlearn._runtime.files import suffix_of
 from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.data.blocks import LabelledRows
 from exactlearn.data.codes import repeated
 from exactlearn.data.coding import check_known, code_columns, generated_names
 from exactlearn.data.dataset import Dataset
@@ -101,6 +102,38 @@ def read_dataset(
         When a Parquet file is read without PyArrow.
     """
     text = read_table(Path(path), header=header, separator=separator)
+    rows = labelled_rows(text, names=names, drop=drop, weights=weights, missing=missing)
+    listed = {k: v for k, v in rows.listed.items() if k not in (discretise or {})}
+    coded = code_columns(
+        rows.columns,
+        states={**listed, **(states or {})},
+        missing=missing,
+        discretise=discretise or {},
+        place=rows.place,
+        weights=rows.weights,
+    )
+    return Dataset(*coded)
+
+
+def labelled_rows(
+    text: RawTable,
+    *,
+    names: Sequence[str] | None,
+    drop: Iterable[str],
+    weights: str | None,
+    missing: Sequence[str],
+) -> LabelledRows:
+    """Return the columns that are kept of a table, and its weights; options as `read_dataset`.
+
+    Raises
+    ------
+    FormatError
+        When a column has no name, or two have one name.
+    OptionError
+        When an option names a column that does not exist.
+    DataError
+        When a weight is no number.
+    """
     columns = _named(text, names)
     known = [column.name for column in columns]
     left_out = set(drop)
@@ -109,18 +142,9 @@ def read_dataset(
     columns, row_weights = _without_weights(text, columns, weights)
     if not columns:
         raise OptionError(f"{text.path}: no column is left of {', '.join(map(repr, known[:12]))}")
-
     # A column's own list of states goes by its name in the file.
-    listed = {} if names else _listed(text, columns, missing, discretise or {})
-    coded = code_columns(
-        columns,
-        states={**listed, **(states or {})},
-        missing=missing,
-        discretise=discretise or {},
-        place=text.place,
-        weights=row_weights,
-    )
-    return Dataset(*coded)
+    listed = {} if names else _listed(text, columns, missing)
+    return LabelledRows(columns, row_weights, text.place, listed)
 
 
 @checked_arguments(missing=as_text, weights=as_text)
@@ -171,17 +195,13 @@ def write_dataset(
 
 
 def _listed(
-    text: RawTable,
-    columns: Sequence[Column],
-    missing: Sequence[str],
-    discretise: Mapping[str, str],
+    text: RawTable, columns: Sequence[Column], missing: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the states that the file itself declares of the columns that are kept as they are."""
-    kept = [column.name for column in columns if column.name not in discretise]
+    """Return the states that the file itself declares of the columns that are kept."""
     listed = {
-        name: [state for state in dict.fromkeys(text.states[name]) if state not in missing]
-        for name in kept
-        if name in text.states
+        column.name: [s for s in dict.fromkeys(text.states[column.name]) if s not in missing]
+        for column in columns
+        if column.name in text.states
     }
     return {name: own for name, own in listed.items() if len(own) > 1}
 

@@ -1,0 +1,455 @@
+"""Tables of any length: blocks of rows, and their distinct rows with weights.
+
+What parameters are learnt from is additive over rows: how much weight each configuration has, its
+missing cells included. So equal rows of all blocks are merged into one row with their weight, and
+memory is that of the distinct rows. Every function of this package takes such a weighted table.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.row_table import insert_rows
+from exactlearn.data.codes import LARGEST, MISSING, code_type
+from exactlearn.data.coding import check_known, code_columns, tidy
+from exactlearn.data.dataset import Dataset, as_dataset
+from exactlearn.data.labels import (
+    Column,
+    Place,
+    check_repetition,
+    constant_message,
+    drop_hint,
+    ordered,
+    summary,
+)
+from exactlearn.errors import DataError, OptionError, did_you_mean
+
+
+class Sum(Protocol):
+    """A sum over rows, which knows how many there were."""
+
+    rows: int
+
+
+S = TypeVar("S", bound=Sum)
+
+BLOCK_BYTES = 2**24
+"""Bytes of a file that are in memory at once."""
+
+PART_BLOCKS = 4
+"""Blocks of a part of a file that one worker of a cluster reads."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """A block of rows, not yet coded.
+
+    Parameters
+    ----------
+    columns
+        Columns of labels.
+    weights
+        Weight of each row, or ``None``.
+    place
+        Returns where a column, or one of its cells in the block, stands.
+    listed
+        States that the source itself declares of its columns.
+    """
+
+    columns: Sequence[Column]
+    weights: NDArray[np.float64] | None
+    place: Place
+    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A table of any length, read block by block: iterating gives each block as a `Dataset`.
+
+    Parameters
+    ----------
+    read
+        Yields the blocks of a part of the source, given the arguments that name it.
+    sources
+        The arguments of each source, such as a file.
+    split
+        Returns the arguments of smaller parts of the sources, for the workers of a cluster.
+    states
+        Declared states, by variable. The states of others are found in a first pass.
+    missing
+        Symbols of a missing cell.
+    variables
+        The columns that make up the blocks, in their order; without it, all columns.
+    on_rows
+        Called with the number of rows after each block.
+    """
+
+    read: Callable[..., Iterator[LabelledRows]]
+    sources: tuple[tuple[Any, ...], ...]
+    split: Callable[[], Sequence[tuple[Any, ...]]]
+    states: Mapping[str, Sequence[str]]
+    missing: Sequence[str]
+    variables: tuple[str, ...] | None = None
+    on_rows: Callable[[int], object] | None = None
+
+    def __iter__(self) -> Iterator[Dataset]:
+        """Yield the blocks in order, all with the same variables and states."""
+        blocks = self.with_states()
+        for source in self.sources:
+            yield from blocks.part(*source)
+
+    def part(self, *source: Any) -> Iterator[Dataset]:
+        """Yield the blocks of one source, or of a part of it, until the search is over."""
+        control = SearchControl.within()
+        for rows in self.read(*source):
+            yield self._coded(rows)
+            if self.on_rows is not None:
+                self.on_rows(len(rows.columns[0].codes))
+            if control.is_over:
+                return
+
+    def with_states(self, client: Any = None) -> "Blocks":
+        """Return the blocks with all variables and states known; reads them where any is not."""
+        if self.variables is not None and {*self.variables} <= {*self.states}:
+            return self
+        found = _FoundStates(self.states, self.missing, self.variables)
+        for part in self._results(_found, _united, client):
+            found.merge(part)
+        return replace(self, variables=found.names, states={**self.states, **found.states()})
+
+    def fold(
+        self,
+        function: Callable[[Iterator[Dataset]], S],
+        combine: Callable[[Sequence[S]], S],
+        client: Any = None,
+    ) -> Iterator[S]:
+        """Yield what a function of blocks returns for each source, or each part on a cluster.
+
+        Parameters
+        ----------
+        function
+            Takes the blocks of a part; a cluster imports it by its name.
+        combine
+            Makes one result of several in a row.
+        client
+            The client of a cluster, if any.
+        """
+        return self._results(partial(_apply, function), combine, client)
+
+    def _results(
+        self,
+        function: Callable[..., S],
+        combine: Callable[[Sequence[S]], S],
+        client: Any,
+    ) -> Iterator[S]:
+        if client is None:
+            yield from clusters.results(partial(function, self), self.sources, combine)
+            return
+        bare, parts = replace(self, on_rows=None, sources=()), self.split()
+        for result in clusters.results(partial(function, bare), parts, combine, client):
+            if self.on_rows is not None:
+                self.on_rows(result.rows)
+            yield result
+
+    def _coded(self, rows: LabelledRows) -> Dataset:
+        known = {column.name: column for column in rows.columns}
+        for name in self.variables or ():
+            if name not in known:
+                raise DataError(
+                    f"{rows.place(name, None)}: there is no such column, which the model or "
+                    f"another part of the table has{did_you_mean(name, known)}"
+                )
+        names = self.variables or tuple(known)
+        return Dataset(
+            *code_columns(
+                [known[name] for name in names],
+                states={name: self.states[name] for name in names},
+                missing=self.missing,
+                discretise={},
+                place=rows.place,
+                weights=rows.weights,
+            )
+        )
+
+
+class _FoundStates:
+    """The labels of undeclared columns, and where each stands first."""
+
+    def __init__(
+        self,
+        declared: Mapping[str, Sequence[str]],
+        missing: Sequence[str],
+        variables: tuple[str, ...] | None,
+    ) -> None:
+        self.declared, self.missing, self.names = declared, missing, variables
+        self.rows = 0
+        self.places: dict[str, dict[str, str]] = {}
+        self.columns: dict[str, str] = {}
+        self.observed: dict[str, int] = {}
+        self.incomplete: set[str] = set()
+        self.listed: set[str] = set()
+
+    def add(self, rows: LabelledRows) -> None:
+        """Add the labels of a block."""
+        self.rows += len(rows.columns[0].codes)
+        names = [column.name for column in rows.columns]
+        self.names = self.names or tuple(names)
+        check_known("states are declared (by a model, or --states) for", self.declared, names)
+        for column in rows.columns:
+            if column.name in self.names and column.name not in self.declared:
+                self._add_column(column, rows)
+
+    def _add_column(self, column: Column, rows: LabelledRows) -> None:
+        name, listed = column.name, rows.listed.get(column.name, ())
+        column = tidy(column, self.missing)
+        self._note(name, rows.place(name, None), dict.fromkeys(listed, ""), len(listed) > 1)
+        observed = column.codes >= 0
+        self.observed[name] += int(observed.sum())
+        if not observed.all():
+            self.incomplete.add(name)
+        known = self.places[name]
+        if not {*column.labels} <= {*known}:
+            first = np.zeros(len(column.labels) + 1, np.int64)
+            first[column.codes[::-1]] = np.arange(len(column.codes))[::-1]
+            places = zip(column.labels, first.tolist(), strict=False)
+            new = {k: rows.place(name, row) for k, row in places if k not in known}
+            self._note(name, self.columns[name], new)
+
+    def _note(
+        self, name: str, where: str, places: Mapping[str, str], is_listed: bool = False
+    ) -> None:
+        self.columns.setdefault(name, where)
+        self.observed.setdefault(name, 0)
+        known = self.places.setdefault(name, {})
+        for label, place in places.items():
+            known.setdefault(label, place)
+        if is_listed:
+            self.listed.add(name)
+        if len(known) > LARGEST:
+            raise DataError(
+                f"{where}: more than {LARGEST} different values; "
+                f"{drop_hint(Column(name, (), np.empty(0, np.int8)))}, or declare its states, "
+                "which may be bins of numbers such as '<=2.5' and '>2.5'"
+            )
+
+    def merge(self, other: "_FoundStates") -> None:
+        """Add what another part of the table has."""
+        self.rows += other.rows
+        self.names = self.names or other.names
+        for name, places in other.places.items():
+            self._note(name, other.columns[name], places, name in other.listed)
+            self.observed[name] += other.observed[name]
+        self.incomplete |= other.incomplete
+
+    def states(self) -> dict[str, tuple[str, ...]]:
+        """Return the states of the undeclared columns.
+
+        Raises
+        ------
+        DataError
+            When columns are constant, entirely missing, or their values do not repeat.
+        """
+        found, faults = {}, []
+        for name in self.names or ():
+            if name in self.declared:
+                continue
+            try:
+                found[name] = self._states(name)
+            except DataError as fault:
+                faults.append(fault)
+        if faults:
+            raise DataError(summary(faults))
+        return found
+
+    def _states(self, name: str) -> tuple[str, ...]:
+        if name not in self.places:
+            raise OptionError(
+                f"no column is named {name!r}{did_you_mean(name, self.places)}: name another"
+            )
+        labels, places = tuple(self.places[name]), [*self.places[name].values()]
+
+        def place(name: str, row: int | None) -> str:
+            return self.columns[name] if row is None else places[row]
+
+        codes = np.arange(len(labels))
+        column = Column(
+            name, labels, np.append(codes, MISSING) if name in self.incomplete else codes
+        )
+        if len(labels) < 2:
+            raise DataError(constant_message(column, place))
+        if name in self.listed:
+            return labels
+        check_repetition(column, place, self.observed[name])
+        return tuple(ordered(labels))
+
+
+def _apply(function: Callable[[Iterator[Dataset]], S], blocks: Blocks, *source: Any) -> S:
+    """Return what a function of blocks returns for one source of them."""
+    return function(blocks.part(*source))
+
+
+def _found(blocks: Blocks, *source: Any) -> _FoundStates:
+    found = _FoundStates(blocks.states, blocks.missing, blocks.variables)
+    for rows in blocks.read(*source):
+        found.add(rows)
+    return found
+
+
+def _united(parts: Sequence[_FoundStates]) -> _FoundStates:
+    for part in parts[1:]:
+        parts[0].merge(part)
+    return parts[0]
+
+
+class DistinctRows:
+    """Different rows with their weights, to which blocks of rows are added.
+
+    Parameters
+    ----------
+    names, states
+        Variables and states, as of a :class:`~exactlearn.data.dataset.Dataset`.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0], [-1], [0]]), ("smoke",), (("no", "yes"),))
+    >>> rows = DistinctRows(table.names, table.states)
+    >>> rows.add(table)
+    >>> rows.add(table)
+    >>> rows.dataset().codes.ravel().tolist(), rows.dataset().weights.tolist()
+    ([0, -1], [4.0, 2.0])
+    """
+
+    def __init__(self, names: Sequence[str], states: Sequence[Sequence[str]]) -> None:
+        self.names, self.states = tuple(names), tuple(map(tuple, states))
+        self.rows, self.distinct = 0, 0
+        most = max(len(own) for own in self.states)
+        self._codes = np.empty((0, len(self.names)), code_type(most))
+        self._weights = np.empty(0)
+        self._slots = np.empty(0, np.int32)
+        self._is_shared = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process, where the index is made again."""
+        cut = {"_codes": self._codes[: self.distinct], "_weights": self._weights[: self.distinct]}
+        return {**self.__dict__, **cut, "_slots": np.empty(0, np.int32), "_is_shared": True}
+
+    def add(self, block: Dataset) -> None:
+        """Add the rows of a table.
+
+        Raises
+        ------
+        DataError
+            When it has other variables or states.
+        """
+        if (block.names, block.states) != (self.names, self.states):
+            raise DataError(
+                "blocks of one table need the same variables with the same states, in the same "
+                "order: code them with declared states, as read_dataset(path, states=...) does"
+            )
+        self._insert(block.codes, block.row_weights)
+        self.rows += block.n_rows
+
+    def merge(self, other: "DistinctRows") -> None:
+        """Add the rows of another part of the table."""
+        self._insert(other._codes[: other.distinct], other._weights[: other.distinct])
+        self.rows += other.rows
+
+    def dataset(self) -> Dataset:
+        """Return the rows in the order in which they came first, with their weights."""
+        self._make_room(self.distinct)
+        self._is_shared = True
+        return Dataset(self._codes, self.names, self.states, self._weights)
+
+    def _insert(self, codes: NDArray[Any], weights: NDArray[np.float64]) -> None:
+        most = self.distinct + len(codes)
+        if most > len(self._codes) or self._is_shared:
+            self._make_room(most + most // 8)
+        if len(self._slots) < 2 * most:
+            del self._slots
+            self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
+            # Added to an empty table that they themselves lie in, the rows stay where they are.
+            self._merge(0, self._codes[: self.distinct], self._weights[: self.distinct])
+        self.distinct = self._merge(self.distinct, codes, weights)
+
+    def _merge(self, n: int, codes: NDArray[Any], weights: NDArray[np.float64]) -> int:
+        return int(insert_rows(self._slots, self._codes, self._weights, n, codes, weights))
+
+    def _make_room(self, rows: int) -> None:
+        """Lengthen, or cut, the table; memory that can grow in place is not copied."""
+        if self._is_shared:
+            self._codes, self._weights = self._codes.copy(), self._weights.copy()
+            self._is_shared = False
+        self._codes.resize((rows, len(self.names)), refcheck=False)
+        self._weights.resize(rows, refcheck=False)
+
+
+def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
+    """Merge the equal rows of blocks into one weighted table of distinct rows.
+
+    Parameters
+    ----------
+    blocks
+        What :func:`exactlearn.read_blocks` returns, or any tables (or pandas frames) with the same
+        variables and states.
+    cluster
+        Where what :func:`exactlearn.read_blocks` names is read: in this process, or by a Dask
+        cluster: ``"local"`` (a process for each core), ``"local:2"``, the address of a scheduler,
+        or a ``distributed.Client``.
+
+    Returns
+    -------
+    table
+        The distinct rows in the order in which they stand first, whatever the blocks; the weight
+        of each is the sum of those of its rows.
+
+    Raises
+    ------
+    DataError, FormatError, OptionError, MissingExtraError
+        As :func:`exactlearn.read_blocks`; a `DataError` when tables have other variables or states.
+
+    Examples
+    --------
+    >>> table = Dataset(np.array([[0, 1], [0, -1], [0, 1]]), ("a", "b"), (("no", "yes"),) * 2)
+    >>> merged = merge_rows([table, table])
+    >>> merged.codes.tolist(), merged.weights.tolist()
+    ([[0, 1], [0, -1]], [4.0, 2.0])
+    """
+    if isinstance(blocks, Blocks):
+        with clusters.running(cluster) as client:
+            blocks = blocks.with_states(client)
+            names = blocks.variables or ()
+            merged = partial(_distinct, names, [blocks.states[name] for name in names])
+            return _sum(blocks.fold(merged, _sum, client)).dataset()
+    if cluster is not None:
+        raise OptionError("a cluster reads what read_blocks(...) names: pass that, not tables")
+    tables = (as_dataset(block, "blocks") for block in blocks)
+    first = next(tables, None)
+    if first is None:
+        raise DataError("there are no blocks to merge: expected one table or more")
+    return _distinct(first.names, first.states, chain([first], tables)).dataset()
+
+
+def _distinct(
+    names: Sequence[str], states: Sequence[Sequence[str]], blocks: Iterable[Dataset]
+) -> DistinctRows:
+    """Return the distinct rows of some blocks."""
+    rows = DistinctRows(names, states)
+    for block in blocks:
+        rows.add(block)
+    return rows
+
+
+def _sum(parts: Iterable[DistinctRows]) -> DistinctRows:
+    """Return the distinct rows of all parts, made of the first one."""
+    rest = iter(parts)
+    total = next(rest)
+    for part in rest:
+        total.merge(part)
+    return total

@@ -1,0 +1,171 @@
+"""Tables of any length from files, folders of files or Dask frames, in blocks of rows."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from exactlearn._runtime.arguments import as_names, as_states, checked_arguments
+from exactlearn._runtime.files import suffix_of
+from exactlearn.data import MISSING_SYMBOLS
+from exactlearn.data.blocks import BLOCK_BYTES, PART_BLOCKS, Blocks, LabelledRows
+from exactlearn.data.coding import check_options, labelled_column
+from exactlearn.data.labels import label_of
+from exactlearn.errors import OptionError
+from exactlearn.formats.delimited import DELIMITED
+from exactlearn.formats.raw_table import WHOLE, RawTable
+from exactlearn.formats.table import FORMATS, labelled_rows
+
+
+@checked_arguments(
+    missing=as_names, states=as_states, drop=as_names, names=as_names, variables=as_names
+)
+def read_blocks(
+    source: Any,
+    *,
+    missing: Sequence[str] = MISSING_SYMBOLS,
+    header: bool = True,
+    separator: str | None = None,
+    states: Mapping[str, Sequence[str]] | None = None,
+    drop: Iterable[str] = (),
+    names: Sequence[str] | None = None,
+    weights: str | None = None,
+    variables: Sequence[str] | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Blocks:
+    """Name a table of any length, which is read in blocks when it is used.
+
+    Iterate over the blocks, each a :class:`~exactlearn.Dataset`, or merge their equal rows into one
+    weighted table with :func:`exactlearn.merge_rows`, for `fit_deletion`, `fit_em` and the others.
+    Codes and errors are those of :func:`exactlearn.read_dataset`.
+
+    Parameters
+    ----------
+    source
+        A file as for :func:`exactlearn.read_dataset`, a folder of ``.parquet`` files, a pattern
+        such as ``"parts/*.csv"``, a list of these, or a Dask data frame. Files are read in the
+        order of their names; their columns may stand in different orders.
+    missing, header, separator, names, drop, weights
+        As for :func:`exactlearn.read_dataset`.
+    states
+        Declared states, in order; a number belongs to the bin, such as ``"<=2.5"``, that holds it.
+        The states of other columns are found in a first pass over the whole table.
+    variables
+        The columns to read, in this order; all others are ignored. Without it: all columns of the
+        first file.
+    block_bytes
+        Bytes of a file that are in memory at once.
+
+    Raises
+    ------
+    OptionError
+        When there is no such file, the pattern matches none, or options contradict each other;
+        what else :func:`exactlearn.read_dataset` raises, the iteration does.
+
+    Examples
+    --------
+    >>> from exactlearn.instances import locate
+    >>> from exactlearn import fit_deletion, merge_rows
+    >>> blocks = read_blocks(locate("cancer-mcar", ".csv"), block_bytes=1000)
+    >>> sum(block.n_rows for block in blocks)
+    300
+    >>> table = merge_rows(blocks)
+    >>> fit_deletion(table, [()] * table.n_variables, method="d-mcar").families[0].rows
+    295.0
+    """
+    if block_bytes < 1:
+        raise OptionError(f"{block_bytes} bytes of a block: expected 1 or more")
+    check_options(states or {}, missing, {})
+    options: dict[str, Any] = {
+        "names": names,
+        "drop": tuple(drop),
+        "weights": weights,
+        "missing": tuple(missing),
+    }
+    sources: tuple[tuple[Any, ...], ...]
+    if hasattr(source, "to_delayed"):
+        if separator is not None or not header:
+            raise OptionError("header, separator: a Dask frame has columns; leave them out")
+        sources = tuple(enumerate(source.to_delayed()))
+        read, split = partial(_frame_rows, **options), partial(tuple, sources)
+    else:
+        files = table_files(source)
+        sources = tuple((file, WHOLE) for file in files)
+        read = partial(_file_rows, header, separator, block_bytes, **options)
+        split = partial(_parts, files, PART_BLOCKS * block_bytes)
+    return Blocks(
+        read,
+        sources,
+        split,
+        states or {},
+        tuple(missing),
+        None if variables is None else tuple(variables),
+    )
+
+
+def table_files(source: Any) -> list[Path]:
+    """Return the files of a path, a folder, a pattern, or a list of these.
+
+    Raises
+    ------
+    OptionError
+        When there is none.
+    """
+    if not isinstance(source, str | os.PathLike):
+        files = [file for one in source for file in table_files(one)]
+        if not files:
+            raise OptionError("no file is named: expected one or more")
+        return files
+    path = Path(source)
+    if path.is_dir():
+        files = sorted(path.glob("*.parquet"))
+        if not files:
+            raise OptionError(
+                f"{path}: a folder without .parquet files; name others by a pattern such as "
+                f"'{path / '*.csv'}'"
+            )
+        return files
+    if path.exists() or not has_magic(os.fspath(source)):
+        return [path]
+    files = [Path(name) for name in sorted(glob(os.fspath(source)))]
+    if not files:
+        raise OptionError(f"{source}: no file has a name of this pattern")
+    return files
+
+
+def _parts(files: Sequence[Path], size: int) -> tuple[tuple[Any, ...], ...]:
+    """Return the parts of files for the workers of a cluster."""
+    return tuple(
+        (file, part)
+        for file in files
+        for part in FORMATS.get(suffix_of(file), DELIMITED).parts(file, size)
+    )
+
+
+def _file_rows(
+    header: bool, separator: str | None, size: int, path: Path, part: Any, **options: Any
+) -> Iterator[LabelledRows]:
+    """Yield the blocks of a part of a file."""
+    form = FORMATS.get(suffix_of(path), DELIMITED)
+    for raw in form.read_blocks(path, header, separator, size, part):
+        yield labelled_rows(raw, **options)
+
+
+def _frame_rows(number: int, frame: Any, **options: Any) -> Iterator[LabelledRows]:
+    """Yield the rows of a partition of a Dask frame."""
+    names = tuple(map(str, frame.columns))
+    series = {name: frame.iloc[:, j] for j, name in enumerate(names)}
+    columns = tuple(labelled_column(name, own) for name, own in series.items())
+    listed = {
+        name: [label_of(category) for category in own.cat.categories]
+        for name, own in series.items()
+        if hasattr(own, "cat")
+    }
+    rows = np.arange(len(frame))
+    if len(rows):
+        where = Path(f"partition {number}")
+        yield labelled_rows(RawTable(where, names, columns, rows, "row", listed), **options)
