@@ -38,7 +38,7 @@ EQUAL = 1e-9
 
 
 class NetworkEM:
-    """The EM problem: ``init`` gives a first state, ``step`` the next one.
+    """The EM problem: the E-step and the M-step of a network's parameters.
 
     Parameters
     ----------
@@ -84,19 +84,40 @@ class NetworkEM:
         alpha = self.alpha if alpha is None else alpha
         return np.concatenate([smoothed(t, alpha).ravel() for t in self.tables(counts)])
 
-    def init(self, parameters: NDArray[np.float64]) -> EMState:
-        """Return the state at some parameters.
+    def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
+        """Return the state at some parameters, after so many iterations.
 
         Raises
         ------
         DataError
             If a row is impossible under them.
         """
-        return self._expect(0, parameters)
+        parts, counts = self._parts, self.available.copy()
+        logs = np.empty(len(parts.codes))
+        expect_families(
+            self._layout,
+            parameters,
+            parts.codes,
+            parts.weights,
+            self._space,
+            logs,
+            counts,
+            NO_POSTERIOR,
+        )
+        log_likelihood = float(xlogy(self.available, parameters).sum() + parts.weights @ logs)
+        if log_likelihood == -np.inf:
+            self._refuse(parameters, logs)
+        with np.errstate(divide="ignore"):
+            prior = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
+        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
-    def step(self, state: EMState) -> EMState:
-        """Return the state after one M-step and the E-step under its parameters."""
-        return self._expect(state.iteration + 1, self.maximise(state.counts))
+    def m_step(self, state: EMState) -> NDArray[np.float64]:
+        """Return the parameters that maximise the objective given the counts of a state."""
+        return self.maximise(state.counts)
+
+    def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return parameters in proportion to some, each distribution with the sum one."""
+        return self.maximise(parameters, 0.0)
 
     def tables(self, flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """Return a view of each variable's table among flat numbers."""
@@ -116,7 +137,7 @@ class NetworkEM:
         """
         found = self._without_dependents(parameters)
         if found:
-            found &= self._without_dependents(self.maximise(self.init(parameters).counts))
+            found &= self._without_dependents(self.m_step(self.e_step(0, parameters)))
         return tuple(self.dataset.names[v] for v in sorted(found))
 
     def _without_dependents(self, parameters: NDArray[np.float64]) -> set[int]:
@@ -128,26 +149,6 @@ class NetworkEM:
                 if parent in ranges:
                     ranges[parent].append(float(np.ptp(table, axis=axis).max()))
         return {v for v, own in ranges.items() if own and max(own) <= EQUAL}
-
-    def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
-        parts, counts = self._parts, self.available.copy()
-        logs = np.empty(len(parts.codes))
-        expect_families(
-            self._layout,
-            parameters,
-            parts.codes,
-            parts.weights,
-            self._space,
-            logs,
-            counts,
-            NO_POSTERIOR,
-        )
-        log_likelihood = float(xlogy(self.available, parameters).sum() + parts.weights @ logs)
-        if log_likelihood == -np.inf:
-            self._refuse(parameters, logs)
-        with np.errstate(divide="ignore"):
-            prior = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
-        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
     def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
         """Raise an error that names an impossible row."""

@@ -58,7 +58,7 @@ class FittedNetwork:
         values = most_probable_completion(network, dataset)
         problem = NetworkEM(dataset, network.parents)
         parameters = flat_tables(network)
-        state = problem.init(parameters)
+        state = problem.e_step(0, parameters)
         expected = _score(problem.tables(state.counts), score, total_weight(dataset))
         completed = float(xlogy(state.counts, parameters).sum())
         return cls(

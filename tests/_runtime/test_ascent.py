@@ -63,16 +63,20 @@ class Climb:
         """Return the parameter."""
         return float(parameters[0])
 
-    def init(self, parameters):
+    def e_step(self, iteration, parameters):
         """Return the state at a parameter."""
-        return EMState(0, parameters, parameters, float(parameters[0]), float(parameters[0]))
-
-    def step(self, state):
-        """Return the next state."""
-        following = self.init((state.parameters + 8.0) / 2)._replace(iteration=state.iteration + 1)
-        if self.stopped_by is not None and following.objective == self.stopped_by:
+        objective = float(parameters[0])
+        if self.stopped_by is not None and objective == self.stopped_by:
             press_ctrl_c()
-        return following
+        return EMState(iteration, parameters, parameters, objective, objective)
+
+    def m_step(self, state):
+        """Return the next parameter."""
+        return (state.parameters + 8.0) / 2
+
+    def normalised(self, parameters):
+        """Return a longer step that always falls."""
+        return parameters - 100.0
 
 
 def climbed(problem, starts, **options):

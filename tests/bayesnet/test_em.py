@@ -83,7 +83,7 @@ def test_expected_counts_agree_with_the_full_joint(seed):
     holes = table_with_holes(network, rng, 15)
     table = Dataset(holes.codes, holes.names, holes.states, weights=rng.random(15) * 3)
     em = NetworkEM(table, network.parents, alpha=0.5)
-    state = em.init(np.concatenate([t.ravel() for t in network.tables]))
+    state = em.e_step(0, np.concatenate([t.ravel() for t in network.tables]))
     counts, log_likelihood = expected_counts(network, table)
     np.testing.assert_allclose(state.counts, counts, atol=1e-9)
     assert state.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
@@ -140,7 +140,8 @@ def test_order_and_repetition_of_rows_do_not_matter(problem):
     np.testing.assert_allclose(second.objectives, first.objectives, rtol=1e-10)
 
 
-def test_a_variable_that_no_row_observes_gets_random_starts():
+def latent_class() -> tuple[BayesianNetwork, Dataset]:
+    """Return a network with one root, and rows that do not observe it."""
     rng = np.random.default_rng(2)
     truth = BayesianNetwork(
         ("class", "x", "y", "z"),
@@ -150,7 +151,11 @@ def test_a_variable_that_no_row_observes_gets_random_starts():
     )
     codes = truth.sample(2000, rng).codes.copy()
     codes[:, 0] = -1
-    table = Dataset(codes, truth.names, truth.states)
+    return truth, Dataset(codes, truth.names, truth.states)
+
+
+def test_a_variable_that_no_row_observes_gets_random_starts():
+    truth, table = latent_class()
     one = fit_em(table, truth.parents, alpha=0.0, starts=1)
     assert (one.symmetric, len(one.starts), one.converged) == (("class",), 1, True)
     several = fit_em(table, truth.parents, alpha=0.0)
@@ -171,6 +176,34 @@ def test_one_start_is_enough_where_it_tells_the_states_apart(problem):
     assert len(fit_em(table, network.parents, start=network, iterations=2).starts) == 1
     alone = [()] * network.n_variables
     assert len(fit_em(table, alone, iterations=2).starts) == 1  # nothing depends on it
+
+
+def plain_em(em: NetworkEM, parameters: np.ndarray, tolerance: float) -> tuple[float, int]:
+    """Return the objective that plain steps reach, and how many E-steps they took."""
+    state, gain = em.e_step(0, parameters), np.inf
+    while gain > tolerance * em.total_weight:
+        following = em.e_step(state.iteration + 1, em.m_step(state))
+        gain, state = following.objective - state.objective, following
+    return state.objective, state.iteration + 1
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_longer_steps_end_no_lower_than_plain_ones_with_fewer_e_steps(alpha, monkeypatch):
+    truth, table = latent_class()
+    em, count = NetworkEM(table, truth.parents, alpha), []
+    near = [0.7 * np.full(t.shape, 0.5) + 0.3 * t for t in truth.tables]
+    first = BayesianNetwork(truth.names, truth.states, truth.parents, tuple(near))
+    start = np.concatenate([t.ravel() for t in near])
+    objective, plain_steps = plain_em(em, start, 1e-6)
+    best, _ = plain_em(em, start, 1e-10)
+    e_step = NetworkEM.e_step
+    monkeypatch.setattr(NetworkEM, "e_step", lambda *args: count.append(1) or e_step(*args))
+    found = fit_em(table, truth.parents, alpha=alpha, start=first, starts=1)
+    monkeypatch.undo()
+    assert found.converged
+    assert found.objectives[-1] >= objective
+    assert found.objectives[-1] == pytest.approx(best, abs=1e-4 * table.n_rows)
+    assert 1.5 * len(count) < plain_steps
 
 
 def test_the_same_seed_gives_the_same_network(problem):

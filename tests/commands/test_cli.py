@@ -435,8 +435,8 @@ def test_em_writes_its_first_parameters_at_once(tables, tmp_path, monkeypatch, k
     assert limited["iterations"] == 0
     assert killed.read_text() == first.read_text()
     killed.unlink()
-    monkeypatch.setattr(NetworkEM, "step", die)
-    monkeypatch.setattr(ParameterEM, "step", die)
+    monkeypatch.setattr(NetworkEM, "m_step", die)
+    monkeypatch.setattr(ParameterEM, "m_step", die)
     assert "killed" in fails(*words, killed, status=1)
     assert killed.read_text() == first.read_text()
 

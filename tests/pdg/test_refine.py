@@ -36,7 +36,7 @@ def test_each_step_is_the_brute_force_step(seed, n, alpha, prior):
     graph = random_graph(rng, n, zeros=0)
     data = incomplete(rng, graph, 12, weights=rng.exponential(size=12))
     problem = ParameterEM(graph, data, alpha, prior)
-    state = problem.init()
+    state = problem.e_step(0, graph.parameters)
     current = graph
     nothing = np.full((1, n), -1, np.int8)
     rows = counts_by_joint(graph, nothing, np.array([len(graph.parameters)]))
@@ -48,7 +48,7 @@ def test_each_step_is_the_brute_force_step(seed, n, alpha, prior):
             if counts[start:end].sum() > 0:
                 parameters[start:end] = counts[start:end] / counts[start:end].sum()
         current = graph.with_parameters(parameters)
-        state = problem.step(state)
+        state = problem.e_step(1, problem.m_step(state))
         np.testing.assert_allclose(state.parameters, parameters, rtol=1e-9, atol=1e-13)
         assert state.log_likelihood == pytest.approx(log_likelihood(current, data))
 
@@ -153,12 +153,12 @@ def hidden_class(rng):
 def test_a_variable_that_no_row_observes_gets_random_starts():
     graph, table = hidden_class(np.random.default_rng(5))
     one = refine(graph, table, starts=1)
-    assert (one.symmetric, one.starts, one.converged) == (("class",), 1, True)
+    assert (one.symmetric, len(one.starts), one.converged) == (("class",), 1, True)
     several = refine(graph, table)
-    assert (several.symmetric, several.starts) == (("class",), 5)
+    assert (several.symmetric, len(several.starts)) == (("class",), 5)
     assert several.log_likelihoods[-1] > one.log_likelihoods[-1] + 100
     again = refine(several.model, table)
-    assert (again.symmetric, again.starts) == ((), 1)
+    assert (again.symmetric, len(again.starts)) == ((), 1)
     assert refine(graph, table).objectives == several.objectives
     with pytest.raises(OptionError, match="starts 0"):
         refine(graph, table, starts=0)
@@ -221,8 +221,6 @@ def test_wrong_options_are_refused():
 def test_a_fall_is_reported(monkeypatch):
     graph = paper_example()
     data = incomplete(np.random.default_rng(0), graph, 20)
-    monkeypatch.setattr(
-        refinement.ParameterEM, "_maximise", lambda self, s: s.parameters[::-1].copy()
-    )
+    monkeypatch.setattr(refinement.ParameterEM, "m_step", lambda self, s: s.parameters[::-1].copy())
     with pytest.raises(CheckError, match="EM iteration 1 fell"):
         refine(graph, data)

@@ -40,7 +40,7 @@ Prior = Literal["start", "uniform"]
 
 
 class ParameterEM:
-    """The EM problem: ``init`` gives its first state, ``step`` the next one.
+    """The EM problem: the E-step and the M-step of a graph's parameters.
 
     Parameters
     ----------
@@ -78,25 +78,14 @@ class ParameterEM:
         """Return the graph with these parameters."""
         return self.graph.with_parameters(parameters)
 
-    def init(self, parameters: NDArray[np.float64] | None = None) -> EMState:
-        """Return the state at some parameters, or at the graph's own.
+    def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
+        """Return the state at some parameters, after so many iterations.
 
         Raises
         ------
         DataError
             If a row is impossible under them; names the row.
         """
-        return self._expect(0, self.graph.parameters if parameters is None else parameters)
-
-    def step(self, state: EMState) -> EMState:
-        """Return the state after one M-step and the E-step under its parameters."""
-        return self._expect(state.iteration + 1, self._maximise(state))
-
-    def _maximise(self, state: EMState) -> NDArray[np.float64]:
-        """Return relative counts; a node that no row reaches keeps its parameters."""
-        return self.graph.relative(state.counts + self.pseudo_counts, state.parameters)
-
-    def _expect(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         counts, rows = expect_counts(self._layout, parameters, self._codes, self._weights)
         if np.isneginf(rows).any():
             spread = np.zeros(int(self._first.max()) + 1)
@@ -105,6 +94,14 @@ class ParameterEM:
         log_likelihood = float(np.dot(self._weights, rows))
         penalty = float(xlogy(self.pseudo_counts, parameters).sum())
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)
+
+    def m_step(self, state: EMState) -> NDArray[np.float64]:
+        """Return relative counts; a node that no row reaches keeps its parameters."""
+        return self.graph.relative(state.counts + self.pseudo_counts, state.parameters)
+
+    def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return parameters in proportion to some, each distribution with the sum one."""
+        return self.graph.relative(parameters, parameters)
 
 
 def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:
@@ -197,7 +194,7 @@ def smoothed_by_em(
 def smoothed_once(graph: DecisionGraph, dataset: Dataset, alpha: float) -> DecisionGraph:
     """Return a graph after one step of EM with the uniform prior."""
     problem = ParameterEM(graph, dataset, alpha, "uniform")
-    return problem.model(problem.step(problem.init()).parameters)
+    return problem.model(problem.m_step(problem.e_step(0, graph.parameters)))
 
 
 def distinct_weighted(
