@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from exactlearn.bayesnet.complete_data import fit_complete
     from exactlearn.bayesnet.deletion import DeletionFit, fit_deletion
     from exactlearn.bayesnet.em import fit_em
+    from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
+    from exactlearn.bayesnet.indicators import fit_with_indicators
     from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
     from exactlearn.bayesnet.network import BayesianNetwork
+    from exactlearn.bayesnet.recoverability import recoverability
     from exactlearn.bayesnet.row_completion import (
         draw_completions,
         most_probable_completion,
@@ -97,9 +100,11 @@ _HOME = {
     "entropy": "exactlearn.queries.information",
     "enumerate_classes": "exactlearn.solvers.enumeration.networks",
     "enumerate_networks": "exactlearn.solvers.enumeration.networks",
+    "fit_by_missingness_graph": "exactlearn.bayesnet.graph_deletion",
     "fit_complete": "exactlearn.bayesnet.complete_data",
     "fit_deletion": "exactlearn.bayesnet.deletion",
     "fit_em": "exactlearn.bayesnet.em",
+    "fit_with_indicators": "exactlearn.bayesnet.indicators",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.data.missingness",
     "joint_posterior": "exactlearn.queries.posteriors",
@@ -124,6 +129,7 @@ _HOME = {
     "read_missingness": "exactlearn.formats.missingness_file",
     "read_pdg": "exactlearn.formats.pdg_json",
     "read_scores": "exactlearn.formats.scores",
+    "recoverability": "exactlearn.bayesnet.recoverability",
     "refine": "exactlearn.pdg.learn.refine",
     "sample_rows": "exactlearn.pdg.inference.complete_rows",
     "score_family": "exactlearn.scoring.scores",
@@ -178,9 +184,11 @@ __all__ = [
     "entropy",
     "enumerate_classes",
     "enumerate_networks",
+    "fit_by_missingness_graph",
     "fit_complete",
     "fit_deletion",
     "fit_em",
+    "fit_with_indicators",
     "gadget_problem",
     "hide",
     "joint_posterior",
@@ -205,6 +213,7 @@ __all__ = [
     "read_missingness",
     "read_pdg",
     "read_scores",
+    "recoverability",
     "refine",
     "sample_rows",
     "score_family",

@@ -18,7 +18,7 @@ def with_indicators(
     parents = graph.parents(network.names)
     sizes = [*(len(s) for s in network.states), *[2] * len(parents)]
     shapes = [[sizes[p] for p in family] for family in parents]
-    missing = [rng.uniform(0.1, 0.7, shape) for shape in shapes]
+    missing = [rng.choice([0.1, 0.5], shape) + rng.uniform(0, 0.2, shape) for shape in shapes]
     return replace(
         network,
         names=(*network.names, *(f"{INDICATOR}{name}" for name in graph.variables)),

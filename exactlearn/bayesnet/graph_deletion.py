@@ -40,7 +40,7 @@ from exactlearn.bayesnet.recoverability import Recovery, recoverability
 from exactlearn.bayesnet.row_mixtures import configurations, weight_by
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -49,11 +49,11 @@ _DENSE = 2**20
 """Most configurations that are numbered without looking at the rows."""
 
 
-@checked_arguments()
+@checked_arguments(missingness=as_missingness_graph)
 def fit_by_missingness_graph(
     dataset: Dataset,
     parents: Sequence[Sequence[int]],
-    graph: MissingnessGraph,
+    missingness: MissingnessGraph,
     *,
     alpha: float = 1.0,
 ) -> DeletionFit:
@@ -69,8 +69,8 @@ def fit_by_missingness_graph(
         Table with or without missing cells; rows count by their weights.
     parents
         Parents of each variable of the table, by index; their order is that of the table's axes.
-    graph
-        What the missing cells of each variable depend on.
+    missingness
+        What the missing cells of each variable depend on; its text will do.
     alpha
         Smoothing added to every count, finite, at least zero.
 
@@ -96,8 +96,7 @@ def fit_by_missingness_graph(
     --------
     >>> codes = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
     >>> data = Dataset(codes, ("age", "income"), (("young", "old"), ("low", "high")))
-    >>> graph = MissingnessGraph.parse("income <- age")
-    >>> fit = fit_by_missingness_graph(data, [(1,), ()], graph, alpha=0.0)
+    >>> fit = fit_by_missingness_graph(data, [(1,), ()], "income <- age", alpha=0.0)
     >>> fit.model.tables[1]
     array([0.25, 0.75])
     >>> fit.families[1].recovery.formula()
@@ -106,10 +105,10 @@ def fit_by_missingness_graph(
     families = checked_families(dataset, parents, alpha)
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
-    graph.check_table(dataset)
+    missingness.check_table(dataset)
     rows = _Rows(counting_rows(dataset))
     counts, estimates = [], []
-    for recovery in recoverability(families, dataset.names, graph):
+    for recovery in recoverability(families, dataset.names, missingness):
         table, estimate = rows.estimate(recovery)
         counts.append(table)
         estimates.append(estimate)
@@ -174,7 +173,8 @@ class _Rows:
                 counts, used = self._factorised(family, estimand)
                 how = {"graph": float(counts.sum())}
         if isinstance(estimand, Stratified | Weighted | Summed | Chained | Conditioned):
-            counts = counts * (n / max(float(counts.sum()), 1e-300))
+            size = n or float(self.weights[used].sum())
+            counts = counts * (size / max(float(counts.sum()), 1e-300))
             how["prior"] = total - sum(how.values())
         how = {name: weight for name, weight in how.items() if weight > 1e-9 * total}
         how = how or {"prior": total}

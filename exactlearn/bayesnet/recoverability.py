@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.estimands import (
     Available,
     Chained,
@@ -37,7 +38,7 @@ from exactlearn.bayesnet.estimands import (
     Weighted,
     probability,
 )
-from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import OptionError
 from exactlearn.graphs.d_separation import active_trail, ancestors
 from exactlearn.graphs.dag import topological_order
@@ -111,8 +112,7 @@ class Recovery:
 
         Examples
         --------
-        >>> graph = MissingnessGraph.parse("income <- age")
-        >>> recoverability([(), (0,)], ("age", "income"), graph)[1].formula()
+        >>> recoverability([(), (0,)], ("age", "income"), "income <- age")[1].formula()
         'P(income | age) = P(income | age, R_income = ob)'
         """
         family = probability((self.child,), self.parents)
@@ -129,13 +129,18 @@ class Recovery:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision for JSON."""
-        return {"kind": self.kind, "formula": self.formula()}
+        return {
+            "recoverable": self.is_recoverable,
+            "kind": self.kind,
+            "formula": self.formula(),
+        }
 
 
+@checked_arguments(missingness=as_missingness_graph)
 def recoverability(
     parents: Sequence[Collection[int]],
     names: Sequence[str],
-    graph: MissingnessGraph,
+    missingness: MissingnessGraph,
     limits: SearchLimits = SearchLimits(),
 ) -> tuple[Recovery, ...]:
     """Decide for each family of a network whether a missingness graph makes it recoverable.
@@ -146,9 +151,9 @@ def recoverability(
         Parents of each variable, by index.
     names
         The variables.
-    graph
-        What the missing cells of each variable depend on; variables that it does not name have
-        none.
+    missingness
+        What the missing cells of each variable depend on, perhaps as text; variables that it does
+        not name have none.
     limits
         Limits of the search for formulas.
 
@@ -164,19 +169,17 @@ def recoverability(
 
     Examples
     --------
-    >>> graph = MissingnessGraph.parse("x <- y; y <- x")
-    >>> for family in recoverability([(), (0,)], ("x", "y"), graph):
+    >>> for family in recoverability([(), (0,)], ("x", "y"), "x <- y; y <- x"):
     ...     print(family.kind)
     inverse probability
     inverse probability
-    >>> graph = MissingnessGraph.parse("x <- x")
-    >>> print(recoverability([()], ("x",), graph)[0].reason)
+    >>> print(recoverability([()], ("x",), "x <- x")[0].reason)
     because x masks itself (x -> R_x)
     """
     if len(parents) != len(names):
         raise OptionError(f"{len(parents)} parent sets for {len(names)} variables: give one each")
     topological_order(parents, names)
-    criteria = _Criteria(parents, names, graph, limits)
+    criteria = _Criteria(parents, names, missingness, limits)
     return tuple(criteria.recovery(v, tuple(family)) for v, family in enumerate(parents))
 
 

@@ -375,6 +375,17 @@ class Fit(Reading, Random):
         help="f-mcar, f-mar, if-mar: how the factorisations are combined.  "
         "[default: inverse-variance]",
     )
+    missingness: str | None = option(
+        None,
+        reads=True,
+        metavar="GRAPH",
+        help="What the missing cells of each column depend on: a file, or the text itself as in "
+        "'income <- age, income; children <- missing(income)'. Without --method each family is "
+        "estimated by the formula that recovers it, if there is one; it is printed, and so is the "
+        "reason where there is none and the rows that observe the family are counted instead. em: "
+        "the network is fitted together with the probabilities that cells are missing. id-mar, "
+        "if-mar: the separators.",
+    )
     iterations: int | None = option(
         None,
         least=0,

@@ -1,7 +1,7 @@
 """``exactlearn fit``: the parameters of a network or a decision graph with a given structure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -19,7 +19,9 @@ from exactlearn.bayesnet.deletion import (
     DeletionMethod,
     fit_deletion,
 )
-from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, fit_em, network_of
+from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, network_of
+from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
+from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
 from exactlearn.commands.declarations import Fit
@@ -29,7 +31,9 @@ from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.search import leave
 from exactlearn.commands.sections import GraphParameters, NetworkParameters
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import refine
@@ -48,7 +52,9 @@ def run(options: Fit, output: Output) -> None:
     is_network = isinstance(model, BayesianNetwork)
     require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
     dataset = load_for(locate(options.table, ".csv"), options, model)
-    method = options.method or ("complete" if is_network and dataset.is_complete else "em")
+    graph = _missingness(options, model, dataset)
+    default = "graph" if graph else "complete" if is_network and dataset.is_complete else "em"
+    method = options.method or default
     _check_takes(options, method)
     keys = ("iterations", "tolerance", "smoothing", "time_limit", "starts", "start")
     chosen = {name: getattr(options, name) for name in keys}
@@ -60,14 +66,14 @@ def run(options: Fit, output: Output) -> None:
     fitted: Model
     log_likelihoods: Sequence[float | None]
     if method == "em":
-        fitted, result, ended = _by_em(model, dataset, given, options.seed, output)
+        fitted, result, ended = _by_em(model, dataset, given, options.seed, graph, output)
         log_likelihoods, how = result.log_likelihoods, em_record(result)
     elif isinstance(model, BayesianNetwork):
-        fit = _by_deletion(model, dataset, method, given, options)
+        fit = _by_deletion(model, dataset, method, given, graph, options)
         fitted = fit.model
         if not dataset.is_complete:
             used, replaced = _rows_used(fit), _replaced(fit)
-            how = _separators(fit)
+            how = {**_separators(fit), **_recoveries(fit)}
             _note_unsupported(fit, output)
         log_likelihoods = (nan, _log_likelihood(fitted, dataset, output))
     else:
@@ -80,6 +86,8 @@ def run(options: Fit, output: Output) -> None:
         "seconds": monotonic() - begun,
         **how,
     }
+    if graph is not None:
+        record["missingness"] = graph.kind
     if used:
         record["rows_per_family"] = used
     if replaced:
@@ -92,28 +100,60 @@ def run(options: Fit, output: Output) -> None:
         iterations=str(record["iterations"]),
         seconds=number(record["seconds"], 2),
     )
-    output.answer(record, summary, *_rows_table(used, replaced, how.get("separators", {})))
+    informed = how.get("separators", {}), how.get("families", {})
+    output.answer(record, summary, *_rows_table(used, replaced, *informed))
     leave(ended)
+
+
+def _missingness(options: Fit, model: Model, data: Dataset) -> MissingnessGraph | None:
+    """Return the declared missingness graph, checked against the table."""
+    if options.missingness is None:
+        return None
+    if not isinstance(model, BayesianNetwork):
+        raise OptionError("--missingness: fits a network (.bif), not a decision graph")
+    graph = read_missingness(options.missingness)
+    graph.check_table(data)
+    return graph
 
 
 def _check_takes(options: Fit, method: str) -> None:
     """Raise an `OptionError` if an option of a deletion estimator is given to another method."""
-    takers = {"separators": ("id-mar", "if-mar"), "aggregation": ("f-mcar", "f-mar", "if-mar")}
+    informed = ("id-mar", "if-mar")
+    takers = {
+        "separators": informed,
+        "aggregation": ("f-mcar", "f-mar", "if-mar"),
+        "missingness": ("graph", "em", *informed),
+    }
     for name, methods in takers.items():
         if getattr(options, name) is not None and method not in methods:
             raise OptionError(
                 f"--{name}: method {method!r} takes none; leave it out, or add --method "
-                f"{' or '.join(methods)}"
+                f"{' or '.join(m for m in methods if m != 'graph')}"
             )
 
 
 def _by_em(
-    model: Model, data: Dataset, given: Mapping[str, Any], seed: int, output: Output
+    model: Model,
+    data: Dataset,
+    given: Mapping[str, Any],
+    seed: int,
+    graph: MissingnessGraph | None,
+    output: Output,
 ) -> tuple[Model, EMResult[Any], str]:
     """Return the model with its parameters by EM, how EM went, and its status at the end."""
     if isinstance(model, BayesianNetwork):
         how = {**given, "start": _start(given["start"])} if "start" in given else given
-        result, ended = fitted_network(data, model.parents, output, output.path, seed=seed, **how)
+        if graph is not None:
+            output.note("The log-likelihood is that of the observed cells and of which are missing")
+        result, ended = fitted_network(
+            data,
+            model.parents,
+            output,
+            output.path,
+            graph=graph or IGNORABLE,
+            seed=seed,
+            **how,
+        )
         return result.model, result, ended
     if "start" in given:
         raise OptionError(
@@ -138,15 +178,22 @@ def _start(name: str) -> BayesianNetwork | DeletionMethod:
 
 
 def _by_deletion(
-    network: BayesianNetwork, data: Dataset, method: str, given: Mapping[str, Any], options: Fit
+    network: BayesianNetwork,
+    data: Dataset,
+    method: str,
+    given: Mapping[str, Any],
+    graph: MissingnessGraph | None,
+    options: Fit,
 ) -> DeletionFit:
     """Return the network estimated in closed form; ``complete`` counts available cases."""
     for name in ("iterations", "tolerance", "starts", "start"):
         if name in given:
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
     alpha = given.get("smoothing", NetworkParameters.smoothing)
+    if method == "graph" and graph is not None:
+        return fit_by_missingness_graph(data, network.parents, graph, alpha=alpha)
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
-    how = {"separators": options.separators, "aggregation": options.aggregation}
+    how = {"separators": graph or options.separators, "aggregation": options.aggregation}
     chosen: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
     return fit_deletion(data, network.parents, method=estimator, alpha=alpha, **chosen)
 
@@ -198,11 +245,27 @@ def _separators(fit: DeletionFit) -> dict[str, dict[str, list[str]]]:
     return {"separators": found} if found else {}
 
 
+def _recoveries(fit: DeletionFit) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return how the missingness graph recovers each family, if there is one."""
+    found = {
+        name: {**family.recovery.to_dict(), "rows": _plain(family.rows)}
+        for name, family in zip(fit.model.names, fit.families, strict=True)
+        if family.recovery is not None
+    }
+    return {"families": found} if found else {}
+
+
 def _note_unsupported(fit: DeletionFit, output: Output) -> None:
     """Say which families no row observes, and how many needed a weaker estimator in part."""
     network, unsupported, partly = fit.model, {*fit.unsupported}, 0
     for name, parents, family in zip(network.names, network.parents, fit.families, strict=True):
-        if family.observed == 0:
+        recovery = family.recovery
+        if recovery is not None and not recovery.is_recoverable:
+            output.note(
+                f"{recovery.formula()}. It was estimated in the rows that observe it, which is "
+                "biased where the graph is right; '--method em' with the graph may do better"
+            )
+        elif family.observed == 0 and family.weights.keys() == {"prior"}:
             cells = ", ".join([name, *(network.names[p] for p in parents)])
             output.note(
                 f"No row observes the family of {name!r} ({cells}): its distributions are the "
@@ -211,8 +274,9 @@ def _note_unsupported(fit: DeletionFit, output: Output) -> None:
         else:
             partly += name in unsupported
     if partly:
+        method = "the missingness graph" if fit.method == "graph" else fit.method
         output.note(
-            f"{partly} of {len(fit.families)} families have rows that {fit.method} has no "
+            f"{partly} of {len(fit.families)} families have rows that {method} has no "
             "estimate for: a weaker estimator stands in for it, in the column 'replaced'"
         )
 
@@ -221,6 +285,7 @@ def _rows_table(
     used: Mapping[str, float],
     replaced: Mapping[str, Mapping[str, float]],
     separators: Mapping[str, Sequence[str]],
+    families: Mapping[str, Mapping[str, Any]],
 ) -> "list[Table]":
     """Return a table of the rows of each family, none where these are all rows."""
     if not used:
@@ -228,6 +293,8 @@ def _rows_table(
     columns: dict[str, Sequence[str]] = {"family of": [*used], "rows": [*map(str, used.values())]}
     if separators:
         columns["separators"] = [", ".join(separators.get(name, ())) for name in used]
+    if families:
+        columns |= {key: [families[name][key] for name in used] for key in ("kind", "formula")}
     if replaced:
         others = [replaced.get(name, {}) for name in used]
         columns["replaced"] = [", ".join(f"{k}: {n}" for k, n in one.items()) for one in others]
@@ -240,6 +307,7 @@ def fitted_network(
     output: Output,
     path: Path | None,
     *,
+    graph: MissingnessGraph = IGNORABLE,
     smoothing: float = NetworkParameters.smoothing,
     tolerance: float = TOLERANCE,
     iterations: int = MOST_ITERATIONS,
@@ -248,11 +316,15 @@ def fitted_network(
     start: BayesianNetwork | DeletionMethod | None = None,
     time_limit: float | None = None,
 ) -> tuple[EMResult[BayesianNetwork], str]:
-    """Fit a network with given parents to a table with missing cells, as :func:`refined`."""
+    """Fit a network with given parents to a table with missing cells, as :func:`refined`.
+
+    With a missingness graph its indicators are fitted with it, and dropped from the network.
+    """
     run = partial(
-        fit_em,
+        fit_with_indicators,
         data,
         parents,
+        graph,
         alpha=smoothing,
         tolerance=tolerance,
         iterations=iterations,
@@ -260,8 +332,13 @@ def fitted_network(
         seed=seed,
         start=start,
     )
-    model = partial(network_of, data, parents)
-    return with_progress(run, model, path, output, starts, time_limit)
+    table, families = graph.extended(data), [*parents, *graph.parents(data.names)]
+
+    def model(parameters: NDArray[np.float64]) -> BayesianNetwork:
+        return without_indicators(network_of(table, families, parameters), graph)
+
+    result, ended = with_progress(run, model, path, output, starts, time_limit)
+    return replace(result, model=without_indicators(result.model, graph)), ended
 
 
 def refined(

@@ -19,10 +19,11 @@ begins with ``#``.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
+from exactlearn._runtime.arguments import refusal
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
@@ -236,6 +237,24 @@ class MissingnessGraph:
             }
             for name, causes in self.causes.items()
         }
+
+
+def as_missingness_graph(value: Any, name: str = "missingness") -> MissingnessGraph:
+    """Return a missingness graph; a string is its text.
+
+    Raises
+    ------
+    ArgumentError
+        When it is neither.
+    FormatError, OptionError
+        As :meth:`MissingnessGraph.parse`.
+    """
+    if isinstance(value, MissingnessGraph):
+        return value
+    if isinstance(value, str):
+        return MissingnessGraph.parse(value)
+    instead = "read a file with read_missingness(path), or pass its text"
+    raise refusal(name, "a MissingnessGraph or its text, as 'income <- age'", value, instead)
 
 
 IGNORABLE = MissingnessGraph({})

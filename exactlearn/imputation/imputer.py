@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.augmentation import METHODS
 from exactlearn.augmentation.incumbent import total_score
+from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import draw_completions, most_probable_completion
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -23,7 +24,7 @@ from exactlearn.imputation.learning import (
     independent,
     learned,
 )
-from exactlearn.imputation.mechanism import fitted_with_indicators, learned_missingness_graph
+from exactlearn.imputation.mechanism import learned_missingness_graph
 
 Mode = Literal["augmentation", "posterior", "mpe", "averaged", "multiple", "mode"]
 
@@ -68,20 +69,15 @@ class ImputationModel:
         if not graph.causes:
             return cls(networks)
         fitted = (
-            fitted_with_indicators(graph, dataset, known.parents, how.alpha) for known in networks
+            fit_with_indicators(dataset, known.parents, graph, alpha=how.alpha).model
+            for known in networks
         )
         return cls(tuple(fitted), graph)
 
     @property
     def network(self) -> BayesianNetwork | None:
         """The first network without its missingness indicators, which are its last variables."""
-        if not self.networks or not self.missingness.causes:
-            return self.networks[0] if self.networks else None
-        first = self.networks[0]
-        end = first.n_variables - len(self.missingness.causes)
-        return BayesianNetwork(
-            first.names[:end], first.states[:end], first.parents[:end], first.tables[:end]
-        )
+        return without_indicators(self.networks[0], self.missingness) if self.networks else None
 
     def posterior(self, table: Dataset) -> NDArray[np.float64]:
         """Return the mean distribution of each missing cell, as `averaged_posterior`."""

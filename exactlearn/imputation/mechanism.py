@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 
-from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
@@ -46,26 +45,6 @@ PRIOR_ROUNDS = 100
 
 NEITHER, ITSELF, OTHERS = 0, 1, 2
 """Columns of the causes: none, the variable itself, and from here on each variable."""
-
-
-def fitted_with_indicators(
-    graph: MissingnessGraph, dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float
-) -> BayesianNetwork:
-    """Fit a network with the indicators of a missingness graph as its last variables by EM.
-
-    Parameters
-    ----------
-    graph
-        What the missing cells depend on.
-    dataset
-        Table with missing cells.
-    parents
-        Parents of each of its variables.
-    alpha
-        Pseudo-count of every parameter.
-    """
-    whole = [*parents, *graph.parents(dataset.names)]
-    return fit_em(graph.extended(dataset), whole, alpha=alpha).model
 
 
 def learned_missingness_graph(

@@ -11,11 +11,13 @@ from scipy.optimize import brentq
 
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
+from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
+from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from tests.missingness_oracle import exact_rows, with_indicators
-from tests.network_oracle import random_network
+from tests.network_oracle import joint, random_network
 
 SEEDS = st.integers(0, 10**9)
 
@@ -237,3 +239,43 @@ def test_mcar_and_mar_graphs_agree_with_direct_and_informed_deletion():
         if family.recovery.kind in ("separators", "frequencies"):
             np.testing.assert_allclose(mar.model.tables[v], informed.model.tables[v], rtol=1e-12)
     assert "separators" in {family.recovery.kind for family in mar.families}
+
+
+def kl_divergence(network, estimate):
+    """Return the divergence of an estimate from a network, by the full joint distributions."""
+    true, found = joint(network), joint(estimate)
+    return float((true * np.log(true / found)).sum())
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("x0 <- x1; x1 <- x0", "inverse probability"),
+        ("x0 <- missing(x1); x1 <- x0", "pattern odds"),
+        ("x0 <- x1; x1 <-", "factorisation"),
+    ],
+)
+def test_the_estimate_comes_closer_with_more_rows_and_that_of_available_cases_does_not(text, kind):
+    rng = np.random.default_rng(5)
+    network = BayesianNetwork(
+        ("x0", "x1"), (("0", "1"),) * 2, ((), (0,)),
+        (np.array([0.4, 0.6]), np.array([[0.8, 0.2], [0.3, 0.7]])),
+    )  # fmt: skip
+    graph = MissingnessGraph.parse(text)
+    extended = with_indicators(network, graph, rng)
+    found = {}
+    for rows in (1_000, 1_000_000):
+        full = extended.sample(rows, rng).codes
+        codes = full[:, :2].copy()
+        for k, name in enumerate(graph.variables):
+            codes[full[:, 2 + k] == 1, int(name[1])] = -1
+        data = Dataset(codes, network.names, network.states)
+        fit = fit_by_missingness_graph(data, network.parents, graph)
+        assert kind in [family.recovery.kind for family in fit.families]
+        naive = fit_deletion(data, network.parents, method="aca")
+        em = fit_with_indicators(data, network.parents, graph, tolerance=1e-9).model
+        models = (fit.model, naive.model, without_indicators(em, graph))
+        found[rows] = [kl_divergence(network, model) for model in models]
+    assert found[1_000_000][0] < 1e-4 < found[1_000_000][1]
+    assert found[1_000_000][2] < 1e-4
+    assert found[1_000_000][0] < found[1_000][0]

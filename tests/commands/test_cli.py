@@ -382,6 +382,41 @@ def test_fit_by_informed_deletion(wind):
     )
 
 
+def test_fit_by_a_missingness_graph(wind):
+    linked = (
+        (wind / "net.bif")
+        .read_text()
+        .replace(
+            "probability ( h ) { table 0.2, 0.3, 0.5; }",
+            "probability ( h | v ) {"
+            + "".join(f" (v{k}) 0.2, 0.3, 0.5;" for k in range(1, 6))
+            + " }",
+        )
+    )
+    (wind / "net.bif").write_text(linked)
+    out, graph = wind / "out.bif", wind / "graph.txt"
+    words = ("fit", wind / "net.bif", wind / "wind.csv", "--smoothing", 0, "-o", out)
+    record = run_json(*words, "--missingness", "v <- h")
+    assert record["missingness"] == "MAR"
+    formula = "P(v) = sum over h of P(v | h, R_v = ob) P(h)"
+    expected = {"recoverable": True, "kind": "separators", "formula": formula, "rows": 22}
+    assert record["families"]["v"] == expected
+    assert read_bif(out).tables[0] @ [1, 2, 3, 4, 5] == pytest.approx(68 / 22)
+    graph.write_text("v <- v\n")
+    done = CliRunner().invoke(main, [str(w) for w in (*words, "--missingness", graph)])
+    assert "P(v): not recoverable, because v masks itself (v -> R_v)" in done.stderr
+    assert "aca: 11" in done.stdout
+    informed = run_json(*words, "--missingness", "v <- h", "--method", "id-mar")
+    assert informed["separators"] == {"v": ["h"], "h": ["h"]}
+    em = run_json(*words, "--missingness", "v <- h", "--method", "em")
+    assert em["log_likelihood"] < run_json(*words, "--method", "em")["log_likelihood"]
+    assert read_bif(out).names == ("v", "h")
+    assert "--missingness: method 'd-mar' takes none" in fails(
+        *words, "--missingness", "v <- h", "--method", "d-mar"
+    )
+    assert "has none; add the statement 'v <- ...'" in fails(*words, "--missingness", "h <-")
+
+
 def test_fit_by_deletion_shows_what_other_estimators_did(wind):
     text = (wind / "wind.csv").read_text().replace("v4,h1", "?,h1").replace("v3,h1", "?,h1")
     (wind / "wind.csv").write_text(text)
