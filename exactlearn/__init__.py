@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         posterior_cells,
     )
     from exactlearn.data.blocks import Blocks, merge_rows
+    from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
     from exactlearn.data.dataset import Dataset
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide, simulate_missingness
@@ -89,10 +90,12 @@ _HOME = {
     "Ranking": "exactlearn.augmentation.ranking",
     "Result": "exactlearn.solvers",
     "Score": "exactlearn.scoring.scores",
+    "SmoothingChoice": "exactlearn.bayesnet.smoothing_choice",
     "StructuralEM": "exactlearn.structure.result",
     "augment": "exactlearn.augmentation",
     "best_solutions": "exactlearn.augmentation.ranking",
     "candidate_parent_sets": "exactlearn.scoring.candidates",
+    "choose_smoothing": "exactlearn.bayesnet.smoothing_choice",
     "classify": "exactlearn.queries.table_queries",
     "compile_network": "exactlearn.pdg.compile.compile",
     "discretise": "exactlearn.data.discretisation",
@@ -173,10 +176,12 @@ __all__ = [
     "Ranking",
     "Result",
     "Score",
+    "SmoothingChoice",
     "StructuralEM",
     "augment",
     "best_solutions",
     "candidate_parent_sets",
+    "choose_smoothing",
     "classify",
     "compile_network",
     "discretise",

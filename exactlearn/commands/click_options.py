@@ -65,20 +65,28 @@ def declared_from(declared: type[D], values: Mapping[str, Any]) -> D:
     return declared(**found)
 
 
-class _NumberOrNone(click.IntRange):
-    """A whole number, or the word ``none``."""
+class _NumberOrWord(click.ParamType[Any]):
+    """A number, or one of some words."""
 
-    name = "integer or 'none'"
+    def __init__(self, number: click.ParamType[Any], words: tuple[str, ...]) -> None:
+        self.number, self.words = number, words
+        self.name = f"number or {' or '.join(map(repr, words))}"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number or the word."""
-        return "none" if value == "none" else super().convert(value, param, ctx)
+        if value in self.words:
+            return value
+        try:
+            float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a {self.name}", param, ctx)
+        return self.number.convert(value, param, ctx)
 
 
 def _without_none(hint: Any) -> Any:
-    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
-    optional = get_origin(hint) in (Union, UnionType) and len(kinds) == 1
-    return kinds[0] if optional else hint
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    return Union[tuple(kind for kind in get_args(hint) if kind is not NoneType)]  # noqa: UP007
 
 
 def _declarations(one: Field[Any]) -> tuple[str, ...]:
@@ -119,7 +127,8 @@ def _click_type(kind: Any, about: About) -> Any:
     if get_origin(kind) is Literal or about.choices:
         return click.Choice(about.choices() if about.choices else get_args(kind))
     if get_origin(kind) in (Union, UnionType):
-        return _NumberOrNone(min=about.least)
+        number, word = get_args(kind)
+        return _NumberOrWord(_click_type(number, about), get_args(word))
     if kind is Path:
         return click.Path(path_type=Path, **about.path)
     lowest = about.least if about.above is None else about.above

@@ -24,6 +24,7 @@ from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
+from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load_for
@@ -37,6 +38,7 @@ from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import refine
+from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.report import facts, number, plain_table
 
@@ -60,6 +62,10 @@ def run(options: Fit, output: Output) -> None:
     chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     begun, ended = monotonic(), "finished"
+    choice: SmoothingChoice | None = None
+    if options.smoothing == "cv":
+        choice = _chosen_smoothing(model, dataset, options.seed)
+        given["smoothing"] = choice.alpha
     used: Mapping[str, float] = {}
     replaced: Mapping[str, Mapping[str, float]] = {}
     how: dict[str, Any] = {}
@@ -88,6 +94,9 @@ def run(options: Fit, output: Output) -> None:
     }
     if graph is not None:
         record["missingness"] = graph.kind
+    if choice is not None:
+        record["smoothing"] = choice.alpha
+        record["cross_validated_log_likelihood"] = choice.log_likelihood
     if used:
         record["rows_per_family"] = used
     if replaced:
@@ -99,6 +108,7 @@ def run(options: Fit, output: Output) -> None:
         log_likelihood=number(record["log_likelihood"]),
         iterations=str(record["iterations"]),
         seconds=number(record["seconds"], 2),
+        **({} if choice is None else {"smoothing": number(choice.alpha, 4)}),
     )
     informed = how.get("separators", {}), how.get("families", {})
     output.answer(record, summary, *_rows_table(used, replaced, *informed))
@@ -130,6 +140,13 @@ def _check_takes(options: Fit, method: str) -> None:
                 f"--{name}: method {method!r} takes none; leave it out, or add --method "
                 f"{' or '.join(m for m in methods if m != 'graph')}"
             )
+
+
+def _chosen_smoothing(model: Model, data: Dataset, seed: int) -> SmoothingChoice:
+    """Return the pseudo-count chosen by cross-validation."""
+    if isinstance(model, BayesianNetwork):
+        return choose_smoothing(data, model.parents, seed=seed)
+    return choose_graph_smoothing(model, data, prior="start", seed=seed)
 
 
 def _by_em(

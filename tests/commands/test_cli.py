@@ -17,6 +17,7 @@ from exactlearn.__main__ import COMMANDS, main
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.local_search.neighbourhood import Neighbourhood
 from exactlearn.bayesnet.em import NetworkEM, fit_em
+from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.sections import Reading
 from exactlearn.errors import TooLargeError
@@ -337,6 +338,29 @@ def test_fit_complete_counts_each_family_in_the_rows_that_observe_it(tmp_path):
     assert run_json(*words, "--smoothing", 0)["log_likelihood"] == pytest.approx(
         np.log([3 / 5 * 2 / 3, 3 / 5 / 3, 1 / 5, 1 / 5, 3 / 5 * 2 / 3]).sum()
     )
+
+
+@pytest.mark.parametrize("method", ["complete", "em", "d-mar"])
+def test_fit_chooses_the_smoothing_by_cross_validation(tables, tmp_path, method):
+    table = tables / ("full.csv" if method == "complete" else "holes.csv")
+    words = ("fit", "cancer", table, "--method", method, "-o", tmp_path / "net.bif")
+    found = run_json(*words, "--smoothing", "cv", "--seed", 3)
+    truth = read_bif(locate("cancer", ".bif"))
+    data = load_for(table, Reading(), truth)
+    choice = choose_smoothing(data, truth.parents, seed=3)
+    assert found["smoothing"] == choice.alpha
+    assert found["cross_validated_log_likelihood"] == choice.log_likelihood
+    tuned = (tmp_path / "net.bif").read_text()
+    assert run_json(*words, "--smoothing", repr(choice.alpha)).keys() < found.keys()
+    assert (tmp_path / "net.bif").read_text() == tuned
+
+
+def test_fit_chooses_the_smoothing_of_a_graph(tables, tmp_path):
+    run("compile", "cancer", "-o", tmp_path / "model.pdg.json")
+    found = run_json("fit", tmp_path / "model.pdg.json", tables / "holes.csv", "--smoothing", "cv")
+    assert found["smoothing"] >= 0.01
+    printed = fails("fit", "cancer", tables / "full.csv", "--smoothing", "vc")
+    assert "'vc' is not a number or 'cv'" in printed
 
 
 @pytest.fixture

@@ -4,24 +4,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import xlogy
 from scipy.stats import chi2, chi2_contingency
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.smoothing_choice import SmoothingParameters
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.pdg.inference.flows import log_likelihood, log_likelihood_rows
+from exactlearn.pdg.inference.complete_rows import sample_rows
+from exactlearn.pdg.inference.flows import expect_counts, log_likelihood, log_likelihood_rows
 from exactlearn.pdg.learn import network_starts
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, mutual_information, pair_joint
 from exactlearn.pdg.learn.forest_growth import dependence_graph, grow_forest, pair_statistics
 from exactlearn.pdg.learn.forest_population import learn_pdg
 from exactlearn.pdg.learn.populated_graph import CompleteRows
-from exactlearn.pdg.learn.smoothing import tuned_smoothing
+from exactlearn.pdg.learn.refine import pseudo_counts
+from exactlearn.pdg.learn.smoothing import choose_graph_smoothing, tuned_smoothing
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.forest import forest_order
 from exactlearn.pdg.model.structure_score import StructureScore
 from tests.interrupts import press_ctrl_c
 from tests.logic_models import chain, drawn, logic3, parity
+from tests.pdg_oracle import random_graph
 
 
 @given(st.integers(0, 10_000))
@@ -219,7 +223,7 @@ def test_smoothing_by_cross_validation():
         return value
 
     assert found.validated == pytest.approx(validated(found.alpha))
-    grid = [validated(a) for a in np.geomspace(1e-4, 100, 40)]
+    grid = [validated(a) for a in np.geomspace(0.01, 100, 40)]
     assert found.validated >= max(grid) - 0.05
     assert (found.graph.parameters > 0).all()
     whole = tuned_smoothing(graph, data, alpha=found.alpha)
@@ -243,6 +247,43 @@ def test_mistakes_are_reported(options, message):
     data = drawn(parity(3), 20, np.random.default_rng(0))
     with pytest.raises(OptionError, match=message):
         learn_pdg(data, **options)
+
+
+@pytest.mark.parametrize("prior", ["uniform", "start"])
+def test_smoothing_of_incomplete_rows_counts_the_nodes_that_they_are_known_to_reach(prior):
+    """Each variable is judged in the rows that observe it and all above it, by real refits."""
+    rng = np.random.default_rng(4)
+    graph = random_graph(rng, 4)
+    codes = np.where(rng.random((80, 4)) < 0.2, -1, sample_rows(graph, 80, rng))
+    data = Dataset(codes, graph.names, graph.states)
+    found = choose_graph_smoothing(graph, data, prior=prior, seed=2)
+    folds = np.random.default_rng(2).permutation(80) % 5
+
+    def validated(alpha):
+        value = 0.0
+        for v in range(4):
+            known, above = codes[:, v] >= 0, graph.forest[v]
+            while above >= 0:
+                known &= codes[:, above] >= 0
+                above = graph.forest[above]
+            own = graph.variable == v
+            for k in range(5):
+                train = data.part(known & (folds != k))
+                counts = expect_counts(
+                    graph.layout, graph.parameters, train.codes.astype(np.int16), train.row_weights
+                ).counts
+                model = graph.with_counts(counts + alpha * pseudo_counts(graph, prior))
+                rows = data.part(known & (folds == k))
+                held_out = expect_counts(
+                    graph.layout, graph.parameters, rows.codes.astype(np.int16), rows.row_weights
+                ).counts
+                value += xlogy(held_out, model.parameters)[np.repeat(own, sizes)].sum()
+        return value
+
+    sizes = np.diff(graph.parameter_offsets)
+    assert found.log_likelihood == pytest.approx(validated(found.alpha))
+    others = [validated(alpha) for alpha in np.geomspace(0.01, 1e3, 13)]
+    assert found.log_likelihood >= max(others) - 1e-9
 
 
 def test_smoothing_needs_complete_data():

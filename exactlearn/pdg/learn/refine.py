@@ -67,12 +67,7 @@ class ParameterEM:
             raise DataError("the table has no rows of positive weight: nothing to refine on")
         unobserved = np.flatnonzero((self._codes < 0).all(axis=0)).tolist()
         self.symmetric = symmetric_variables(graph, unobserved)
-        uniform = prior == "uniform" or bool(self.symmetric)
-        self.pseudo_counts = alpha * (
-            np.ones(len(graph.parameters))
-            if uniform
-            else node_probabilities(graph, float(len(graph.parameters)))
-        )
+        self.pseudo_counts = alpha * pseudo_counts(graph, "uniform" if self.symmetric else prior)
 
     def model(self, parameters: NDArray[np.float64]) -> DecisionGraph:
         """Return the graph with these parameters."""
@@ -102,6 +97,12 @@ class ParameterEM:
     def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return parameters in proportion to some, each distribution with the sum one."""
         return self.graph.relative(parameters, parameters)
+
+
+def pseudo_counts(graph: DecisionGraph, prior: Prior) -> NDArray[np.float64]:
+    """Return the pseudo-count of each parameter where there is one for each in the mean."""
+    size = len(graph.parameters)
+    return np.ones(size) if prior == "uniform" else node_probabilities(graph, float(size))
 
 
 def _starts(graph: DecisionGraph, starts: int, seed: int) -> Iterator[NDArray[np.float64]]:

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.smoothing_choice import (
     DEFAULTS,
+    Folds,
+    SmoothingChoice,
     SmoothingParameters,
     divided,
     maximised,
     validation_terms,
 )
-from exactlearn.data.dataset import Dataset, aligned_codes
-from exactlearn.errors import DataError
-from exactlearn.pdg.inference.flows import expect_counts
+from exactlearn.data.dataset import Dataset, aligned_codes, check_complete
+from exactlearn.pdg.learn.refine import Prior, pseudo_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 
@@ -73,33 +74,80 @@ def tuned_smoothing(
         If ``alpha`` is negative or infinite, or there are fewer than two folds.
     """
     check_alpha(alpha)
-    codes = aligned_codes(dataset, graph.names, graph.states)
-    if (codes < 0).any():
-        raise DataError(
-            "smoothing by counts needs complete data; refine the graph with `alpha` by EM instead"
-        )
-    weights = dataset.row_weights
-    if alpha is not None or weights.sum() < 2:
-        chosen = 1.0 if alpha is None else alpha
-        return Smoothed(graph.with_counts(_counts(graph, codes, weights) + chosen), chosen, np.nan)
-    parts = divided(weights, parameters.folds, seed)
-    counts = np.array(
-        [
-            _counts(graph, codes[parts.rows[own]], parts.weights[own])
-            for own in (parts.fold == k for k in range(parts.n))
-        ]
+    check_complete(
+        aligned_codes(dataset, graph.names, graph.states),
+        graph.names,
+        "but smoothing by counts needs complete data; refine the graph with `alpha` by EM instead",
     )
+    chosen, validated = 1.0 if alpha is None else alpha, np.nan
+    if alpha is None and dataset.row_weights.sum() >= 2:
+        choice = choose_graph_smoothing(graph, dataset, seed=seed, parameters=parameters)
+        chosen, validated = choice.alpha, choice.log_likelihood
+    rows = Folds.one(dataset.row_weights)
+    counts = _available_counts(graph, dataset, rows)[0]
+    return Smoothed(graph.with_counts(counts + chosen), chosen, validated)
+
+
+def choose_graph_smoothing(
+    graph: DecisionGraph,
+    dataset: Dataset,
+    *,
+    prior: Prior = "uniform",
+    seed: int = 0,
+    parameters: SmoothingParameters = DEFAULTS,
+) -> SmoothingChoice:
+    """Return the pseudo-count under which a graph predicts held-out rows best.
+
+    Rows with missing cells count for the nodes that their observed cells lead to (available cases).
+
+    Parameters
+    ----------
+    graph
+        The structure, and with the prior ``start`` the parameters that pseudo-counts follow.
+    dataset
+        Table with or without missing cells; matched to the graph by names.
+    prior
+        Of the pseudo-counts, as for :func:`~exactlearn.pdg.learn.refine.refine`.
+    seed
+        Of the division into folds.
+    parameters
+        Folds and tuning constants.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit the graph, has fewer than two rows, or no row observes a root.
+    OptionError
+        If there are fewer than two folds.
+    """
+    folds = divided(dataset.row_weights, parameters.folds, seed)
+    counts = _available_counts(graph, dataset, folds)
+    units = pseudo_counts(graph, prior)
     nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
-    states = graph.cardinalities[graph.variable].astype(np.float64)
-    choice = maximised(validation_terms(counts, nodes, states).at, parts.n, parameters)
-    smoothed = graph.with_counts(counts.sum(axis=0) + choice.alpha)
-    return Smoothed(smoothed, choice.alpha, choice.log_likelihood)
+    totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
+    score = validation_terms(counts, units, nodes, totals)
+    return maximised(score.at, folds.n, parameters)
 
 
-def _counts(
-    graph: DecisionGraph, codes: NDArray[np.int16], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the counts of complete rows, also of those that the parameters exclude."""
-    possible = np.repeat(1 / graph.cardinalities[graph.variable], np.diff(graph.parameter_offsets))
-    rows = np.ascontiguousarray(codes)
-    return expect_counts(graph.layout, possible, rows, np.ascontiguousarray(weights)).counts
+def _available_counts(graph: DecisionGraph, dataset: Dataset, folds: Folds) -> NDArray[np.float64]:
+    """Return the counts of each fold, shape (folds, parameters).
+
+    A row counts for a node of a variable where it observes that variable and all above it.
+    """
+    codes = aligned_codes(dataset, graph.names, graph.states)
+    offsets = graph.parameter_offsets
+    node = np.full(codes.T.shape, -1, np.int64)
+    counts = np.zeros((folds.n, int(offsets[-1])))
+    for v in graph.order.tolist():
+        above = int(graph.forest[v])
+        if above < 0:
+            node[v] = graph.first_nodes[v]
+        else:
+            reached = np.flatnonzero((node[above] >= 0) & (codes[:, above] >= 0))
+            place = node[above, reached] - graph.first_nodes[above], codes[reached, above]
+            node[v, reached] = graph.successors_of(above)[(*place, graph.children[above].index(v))]
+        state = codes[folds.rows, v]
+        known = (node[v, folds.rows] >= 0) & (state >= 0)
+        cells = offsets[node[v, folds.rows[known]]] + state[known]
+        np.add.at(counts, (folds.fold[known], cells), folds.weights[known])
+    return counts
