@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         most_probable_completion,
         posterior_cells,
     )
-    from exactlearn.data.blocks import Blocks, merge_rows
     from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
+    from exactlearn.data.blocks import Blocks, merge_rows
     from exactlearn.data.dataset import Dataset
     from exactlearn.data.discretisation import discretise
     from exactlearn.data.missingness import hide, simulate_missingness

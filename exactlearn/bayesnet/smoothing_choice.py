@@ -45,8 +45,8 @@ class SmoothingParameters:
     folds
         Parts that the rows are divided into.
     smallest, largest
-        Between which pseudo-counts to search. Smaller ones hardly gain where all is certain, and lose
-        much where a row has what no other has.
+        Between which pseudo-counts to search. Smaller ones hardly gain where all is certain, and
+        lose much where a row has what no other has.
     grid
         Values of the first grid over log alpha for each factor of 10.
     tolerance
