@@ -20,6 +20,7 @@ from exactlearn.commands.declare import (
 )
 from exactlearn.commands.sections import (
     MOST_SMOOTHING,
+    Clustered,
     CompleteLearning,
     GraphParameters,
     IncompleteLearning,
@@ -334,7 +335,7 @@ class Compare(Imputing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit(Reading, Random):
+class Fit(Clustered, Random):
     """Estimate the parameters of a model with a given structure.
 
     A network's own parameters do not count. -o writes the model with its new ones, in the format
@@ -345,6 +346,10 @@ class Fit(Reading, Random):
     about 100,000 rows and where inference is easy (small treewidth) it takes no longer than the
     deletion estimators and is more accurate; they are for more rows, and for networks whose
     inference is too large.
+
+    DATA is also a folder of Parquet files, or a pattern such as 'parts/*.csv'. These, and files
+    that are large, are read in blocks, equal rows merged: memory is that of the distinct rows. A
+    limit or Ctrl-C while reading leaves the parameters of the rows read so far.
     """
 
     source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="network.bif")
@@ -423,7 +428,10 @@ class Fit(Reading, Random):
         "method, such as f-mar.  [default: the frequencies in the rows that observe a family]",
     )
     time_limit: float | None = option(
-        None, least=0, help="em: seconds after which no other iteration and no other start begins."
+        None,
+        least=0,
+        help="Seconds after which no other block of rows is read and, of em, no other iteration "
+        "and no other start begins.",
     )
 
     @property
@@ -726,13 +734,14 @@ class Verify(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluate(Reading, Random):
+class Evaluate(Clustered, Random):
     """Judge a model by rows that it was not learned from, or by a reference model.
 
     DATA gives the log-likelihood per row, of the observed cells where some are missing, in nats,
     and the rows of probability zero; with --class also the share of labelled rows whose label is
     predicted right. Rows count by --weights. Numbers go into the bins of the model, not
-    into those of --discretise.
+    into those of --discretise. Large files, folders of Parquet files and patterns such as
+    'parts/*.csv' are read in blocks.
 
     --reference gives the Kullback-Leibler divergence KL(reference || model) in nats; for two
     networks also the structural Hamming distance (shd), the number of pairs of variables whose edge

@@ -1,5 +1,6 @@
 """``exactlearn evaluate``: a model judged by rows, and by a reference model."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,16 +8,16 @@ import numpy as np
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Evaluate
+from exactlearn.commands.large_tables import judged
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.commands.pipeline import load_test
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
-from exactlearn.evaluation.models import divergence, log_likelihoods
+from exactlearn.evaluation.models import divergence
 from exactlearn.formats.models import Model, read_model
 from exactlearn.graphs.equivalence import pattern, structural_hamming_distance
 from exactlearn.instances import locate
-from exactlearn.queries.table_queries import classify
-from exactlearn.reporting.report import facts, held_out_record, held_out_table, number, percent
+from exactlearn.reporting.report import facts, held_out_table, number, percent
 
 Answered = tuple[dict[str, Any], Any]
 """Part of the record, and its table."""
@@ -36,8 +37,7 @@ def run(options: Evaluate, output: Output) -> None:
     model = read_model(locate(options.source, ".bif"))
     answers: list[Answered] = []
     if options.data is not None:
-        rows = load_test(locate(options.data, ".csv"), options, model)
-        answers += _by_rows(model, rows, options.class_)
+        answers += _by_rows(model, options.data, options, output)
     if options.reference is not None:
         answers += _by_reference(model, options.reference, options, output)
     record = {key: value for part, _ in answers for key, value in part.items()}
@@ -45,24 +45,28 @@ def run(options: Evaluate, output: Output) -> None:
     output.answer(record, *(table for _, table in answers))
 
 
-def _by_rows(model: Model, rows: Dataset, name: str | None) -> list[Answered]:
+def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> list[Answered]:
     """Return the log-likelihood of rows, and the share of them whose class is predicted right."""
-    weights = rows.row_weights
-    if not weights.sum() > 0:
+
+    def load() -> Dataset:
+        return load_test(locate(source, ".csv"), options, model)
+
+    sums = judged(source, replace(options, discretise={}), model, options.class_, load, output)
+    if not sums.weight > 0:
         raise DataError("the table has no rows of positive weight: nothing to evaluate on")
     kind = "network" if isinstance(model, BayesianNetwork) else "decision graph"
-    found = held_out_record(log_likelihoods(model, rows), rows)
+    found: dict[str, Any] = {
+        "rows": sums.rows,
+        "log_likelihood_per_row": sums.log_likelihood / sums.weight,
+        "impossible_rows": sums.impossible,
+    }
     answers: list[Answered] = [(found, held_out_table({kind: found}))]
-    if name is not None:
-        classes = classify(model, rows, name)
-        labelled = weights * (classes.labels >= 0)
-        right = float(labelled[classes.predicted == classes.labels].sum())
-        accuracy = right / float(labelled.sum()) if labelled.any() else np.nan
-        count = int((classes.labels >= 0).sum())
+    if options.class_ is not None:
+        accuracy = sums.right / sums.labelled_weight if sums.labelled_weight else np.nan
         answers.append(
             (
-                {"class": name, "labelled": count, "accuracy": accuracy},
-                facts(labelled=str(count), accuracy=percent(accuracy)),
+                {"class": options.class_, "labelled": sums.labelled, "accuracy": accuracy},
+                facts(labelled=str(sums.labelled), accuracy=percent(accuracy)),
             )
         )
     return answers

@@ -26,8 +26,8 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
 from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
 from exactlearn.commands.declarations import Fit
+from exactlearn.commands.large_tables import rows_for
 from exactlearn.commands.output import Output, require_suffix
-from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.search import leave
 from exactlearn.commands.sections import GraphParameters, NetworkParameters
@@ -53,7 +53,8 @@ def run(options: Fit, output: Output) -> None:
     model = read_model(locate(options.source, ".bif"))
     is_network = isinstance(model, BayesianNetwork)
     require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
-    dataset = load_for(locate(options.table, ".csv"), options, model)
+    rows = rows_for(options.table, options, model, output, options.time_limit)
+    dataset, ended = rows.table, rows.ended
     graph = _missingness(options, model, dataset)
     default = "graph" if graph else "complete" if is_network and dataset.is_complete else "em"
     method = options.method or default
@@ -61,7 +62,9 @@ def run(options: Fit, output: Output) -> None:
     keys = ("iterations", "tolerance", "smoothing", "time_limit", "starts", "start")
     chosen = {name: getattr(options, name) for name in keys}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    begun, ended = monotonic(), "finished"
+    if rows.time_left is not None:
+        given["time_limit"] = rows.time_left
+    begun = monotonic()
     choice: SmoothingChoice | None = None
     if options.smoothing == "cv":
         choice = _chosen_smoothing(model, dataset, options.seed)
@@ -72,7 +75,8 @@ def run(options: Fit, output: Output) -> None:
     fitted: Model
     log_likelihoods: Sequence[float | None]
     if method == "em":
-        fitted, result, ended = _by_em(model, dataset, given, options.seed, graph, output)
+        fitted, result, em_ended = _by_em(model, dataset, given, options.seed, graph, output)
+        ended = em_ended if ended == "finished" else ended
         log_likelihoods, how = result.log_likelihoods, em_record(result)
     elif isinstance(model, BayesianNetwork):
         fit = _by_deletion(model, dataset, method, given, graph, options)
@@ -90,6 +94,7 @@ def run(options: Fit, output: Output) -> None:
         "log_likelihood": log_likelihoods[-1],
         "iterations": len(log_likelihoods) - 1,
         "seconds": monotonic() - begun,
+        **rows.record,
         **how,
     }
     if graph is not None:

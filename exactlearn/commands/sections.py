@@ -66,6 +66,19 @@ class Reading(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Clustered(Reading):
+    """A table that may be read in blocks."""
+
+    cluster: str | None = option(
+        None,
+        metavar="local|ADDRESS",
+        help="Read and count the rows on a Dask cluster: 'local' starts a process for each core, "
+        "'local:2' two; or the address of a scheduler, whose workers see the same files. Needs "
+        "exactlearn[scale].",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Criterion(Declared):
     """Section ``[score]``: what is maximised."""
 

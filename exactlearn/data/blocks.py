@@ -426,7 +426,9 @@ def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
             blocks = blocks.with_states(client)
             names = blocks.variables or ()
             merged = partial(_distinct, names, [blocks.states[name] for name in names])
-            return _sum(blocks.fold(merged, _sum, client)).dataset()
+            parts = blocks.fold(merged, _sum, client)
+            total = next(parts, None) or merged([])  # the search may be over before the first part
+            return _sum(chain([total], parts)).dataset()
     if cluster is not None:
         raise OptionError("a cluster reads what read_blocks(...) names: pass that, not tables")
     tables = (as_dataset(block, "blocks") for block in blocks)

@@ -1,0 +1,232 @@
+"""Tables that are read in blocks: large files, several files, and the workers of a cluster."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from exactlearn._runtime import cluster as clusters
+from exactlearn._runtime.control import SearchControl
+from exactlearn.commands.output import Output
+from exactlearn.commands.pipeline import load_for
+from exactlearn.commands.progress import ProgressDisplay
+from exactlearn.commands.search import leave
+from exactlearn.commands.sections import Clustered
+from exactlearn.data.blocks import Blocks, merge_rows
+from exactlearn.data.coding import check_options
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.evaluation.models import log_likelihoods
+from exactlearn.formats.models import Model
+from exactlearn.formats.table_blocks import read_blocks
+from exactlearn.instances import locate
+from exactlearn.queries.table_queries import classify
+
+LARGE = 2**26
+"""Bytes of a text from which on it is read in blocks."""
+
+LARGE_PACKED = 2**22
+"""The same for a compressed file."""
+
+
+def is_in_blocks(source: str, options: Clustered) -> bool:
+    """Return whether a table is read in blocks: one that is large, several files, on a cluster."""
+    path = Path(source)
+    if options.cluster is not None or not path.is_file():
+        # A name without a file is that of a bundled table, a pattern, or a folder.
+        return options.cluster is not None or path.is_dir() or any(c in source for c in "*?[")
+    is_packed = path.suffix.lower() in (".gz", ".parquet")
+    return path.stat().st_size >= (LARGE_PACKED if is_packed else LARGE)
+
+
+def blocks_for(source: str, options: Clustered, model: Model) -> Blocks:
+    """Return the blocks of a table for a model, with its variables and states.
+
+    Raises
+    ------
+    OptionError
+        When there is no such table.
+    """
+    states = {**options.states, **dict(zip(model.names, model.states, strict=True))}
+    check_options(states, options.missing, options.discretise)
+    is_named = is_in_blocks(source, replace(options, cluster=None))
+    return read_blocks(
+        source if is_named else locate(source, ".csv"),
+        missing=options.missing,
+        header=options.header,
+        separator=options.separator,
+        states=states,
+        drop=options.drop,
+        weights=options.weights,
+        variables=model.names,
+    )
+
+
+class Rows(NamedTuple):
+    """A table to fit a model to.
+
+    Parameters
+    ----------
+    table
+        Its distinct rows where it was read in blocks.
+    ended
+        ``interrupted`` or ``feasible`` where the reading was ended, by the time limit in the latter
+        case: the table is then that of the first rows.
+    time_left
+        Seconds left of the time limit, if there is one.
+    record
+        The numbers of rows and of distinct rows of a table in blocks.
+    """
+
+    table: Dataset
+    ended: str
+    time_left: float | None
+    record: Mapping[str, int]
+
+
+def rows_for(
+    source: str, options: Clustered, model: Model, output: Output, time_limit: float | None
+) -> Rows:
+    """Read a table to fit a model to; the time limit and Ctrl-C end the reading of blocks.
+
+    Raises
+    ------
+    OptionError
+        When the time limit left no time to read any row.
+    """
+    if not is_in_blocks(source, options):
+        table = load_for(locate(source, ".csv"), options, model)
+        return Rows(table, "finished", time_limit, {})
+    with (
+        SearchControl(time_limit).running() as control,
+        output.progress_display("Reading") as display,
+    ):
+        counted = _Counted(display)
+        blocks = replace(blocks_for(source, options, model), on_rows=counted)
+        table = merge_rows(blocks, cluster=options.cluster)
+    record = {"rows": counted.rows, "distinct_rows": table.n_rows}
+    if not control.is_over:
+        return Rows(table, "finished", control.remaining, record)
+    if not counted.rows and control.is_stopped:
+        leave(control.status)
+    if not counted.rows:
+        raise OptionError(f"--time-limit {time_limit:g}: no row was read; give it more time")
+    cause = "Interrupted" if control.is_stopped else "Time limit reached"
+    output.note(f"{cause}: the parameters are those of the first {counted.rows} rows")
+    return Rows(table, control.status, 0.0, record)
+
+
+class _Counted:
+    """Counts and shows the rows read."""
+
+    def __init__(self, display: ProgressDisplay) -> None:
+        self.rows, self._display = 0, display
+
+    def __call__(self, rows: int) -> None:
+        self.rows += rows
+        self._display.show(f"{self.rows} rows")
+
+
+@dataclass
+class Judged:
+    """How a model describes rows: sums over them.
+
+    Parameters
+    ----------
+    rows, weight
+        Their number and weight.
+    log_likelihood
+        Of their observed cells, rows counted by weight.
+    impossible
+        The rows of probability zero, by number.
+    labelled, labelled_weight, right
+        The number and weight of the rows with a class, and the weight of those whose class is
+        predicted right.
+    """
+
+    rows: int = 0
+    weight: float = 0.0
+    log_likelihood: float = 0.0
+    impossible: list[int] = field(default_factory=list)
+    labelled: int = 0
+    labelled_weight: float = 0.0
+    right: float = 0.0
+
+    def add(self, other: "Judged") -> None:
+        """Add the sums over rows that follow."""
+        self.impossible += [self.rows + row for row in other.impossible]
+        self.rows += other.rows
+        self.weight += other.weight
+        self.log_likelihood += other.log_likelihood
+        self.labelled += other.labelled
+        self.labelled_weight += other.labelled_weight
+        self.right += other.right
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges a model by blocks of rows.
+
+    Parameters
+    ----------
+    model
+        The model.
+    class_
+        The variable to predict, if any.
+    """
+
+    model: Model
+    class_: str | None
+
+    def __call__(self, blocks: Iterable[Dataset]) -> Judged:
+        """Return the sums over all rows."""
+        return added(map(self._judged, blocks))
+
+    def _judged(self, rows: Dataset) -> Judged:
+        weights, logs = rows.row_weights, log_likelihoods(self.model, rows)
+        found = Judged(
+            rows.n_rows,
+            float(weights.sum()),
+            rows.total(logs),
+            np.flatnonzero(np.isneginf(logs)).tolist(),
+        )
+        if self.class_ is not None:
+            classes = classify(self.model, rows, self.class_)
+            is_labelled = classes.labels >= 0
+            found.labelled = int(is_labelled.sum())
+            found.labelled_weight = float(weights[is_labelled].sum())
+            found.right = float(weights[is_labelled & (classes.predicted == classes.labels)].sum())
+        return found
+
+
+def added(parts: Iterable[Judged]) -> Judged:
+    """Return the sums over the rows of all parts, in their order."""
+    total = Judged()
+    for part in parts:
+        total.add(part)
+    return total
+
+
+def judged(
+    source: str,
+    options: Clustered,
+    model: Model,
+    class_: str | None,
+    load: Callable[[], Dataset],
+    output: Output,
+) -> Judged:
+    """Judge a model by the rows of a table, read in blocks where it is large, else as a whole.
+
+    Parameters
+    ----------
+    load
+        Reads the table as a whole.
+    """
+    judge = Judge(model, class_)
+    if not is_in_blocks(source, options):
+        return judge([load()])
+    with output.progress_display("Reading") as display, clusters.running(options.cluster) as client:
+        blocks = replace(blocks_for(source, options, model), on_rows=_Counted(display))
+        return added(blocks.fold(judge, added, client))
