@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, check_complete
-from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.graphs.dag import topological_order
 
@@ -48,7 +48,7 @@ class SimulatedMissingness(NamedTuple):
     tables: Tables
 
 
-@checked_arguments()
+@checked_arguments(graph=as_missingness_graph)
 def hide_by_graph(
     dataset: Dataset, graph: MissingnessGraph, tables: Tables, rng: np.random.Generator
 ) -> Dataset:
@@ -114,7 +114,7 @@ def leave_one(
     return hidden
 
 
-@checked_arguments()
+@checked_arguments(graph=as_missingness_graph)
 def draw_tables(
     dataset: Dataset,
     graph: MissingnessGraph,
