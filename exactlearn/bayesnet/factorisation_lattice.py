@@ -17,6 +17,13 @@ method :math:`(K_S - K_{S \setminus i}) / N_S + v(S \setminus i)`, with K the nu
 configurations and :math:`N_S` the weight of all rows that observe S; and v of a node is the
 weighted mean of those of its edges, an upper bound whatever their correlation. These weights do not
 depend on the estimates, so that they bias none, and edges that sum to one remain so.
+
+With pseudo-counts alpha each factor is estimated as a distribution of its own,
+
+.. math:: \frac{N_S(y_S) + \alpha}{\sum_{y_i} N_S(y_S) + \alpha r_i} ,
+
+and :math:`N_S + \alpha K_S` stands for :math:`N_S` in the variances: a configuration that no row
+has then gets what the factors over fewer variables say of it, in place of the uniform distribution.
 """
 
 from collections.abc import Callable
@@ -33,7 +40,9 @@ _LEAST_VARIANCE = 1e-30
 """Variance of a certain estimate: its weight stays finite."""
 
 
-def factored_distributions(counts: Floats, aggregation: Aggregation) -> tuple[Floats, Floats]:
+def factored_distributions(
+    counts: Floats, aggregation: Aggregation, alpha: float = 0.0
+) -> tuple[Floats, Floats]:
     """Estimate the joint distribution of some variables in each of several groups of rows.
 
     Parameters
@@ -43,12 +52,15 @@ def factored_distributions(counts: Floats, aggregation: Aggregation) -> tuple[Fl
         the last place of an axis counts the rows in which that variable is missing. Overwritten.
     aggregation
         How the estimates of a node are combined.
+    alpha
+        Pseudo-count of each cell of a factor.
 
     Returns
     -------
     distributions, defects
-        Shape (groups, r_1, ..., r_k), each normalised, all zero in a group where no row observes
-        all the variables; and how far each summed from one before that, shape (groups,).
+        Shape (groups, r_1, ..., r_k), each normalised, without pseudo-counts all zero in a group
+        where no row observes all the variables; and how far each summed from one before that,
+        shape (groups,).
 
     Examples
     --------
@@ -63,7 +75,7 @@ def factored_distributions(counts: Floats, aggregation: Aggregation) -> tuple[Fl
     ones = np.ones((len(counts),) + (1,) * k)
     estimates, variances = [ones], [0.0 * ones]
     for node in range(1, 2**k):
-        seen = counts[_places(node, k)]
+        seen = counts[_places(node, k)] + alpha
         rows = _inverse(seen.sum(axis=axes, keepdims=True))
         size, edges, spreads = seen[0].size, [], []
         for i in range(k):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import checked_families, smoothed, table_shape
-from exactlearn.bayesnet.deletion import DeletionFit, FamilyEstimate, counting_rows
+from exactlearn.bayesnet.deletion import SMOOTHING, DeletionFit, FamilyEstimate, counting_rows
 from exactlearn.bayesnet.estimands import (
     Available,
     Chained,
@@ -55,7 +55,7 @@ def fit_by_missingness_graph(
     parents: Sequence[Sequence[int]],
     missingness: MissingnessGraph,
     *,
-    alpha: float = 1.0,
+    alpha: float = SMOOTHING,
 ) -> DeletionFit:
     """Estimate the tables of a network from incomplete rows, given what their missing cells mean.
 

@@ -78,7 +78,11 @@ class Mixture:
 
 
 def mixture(
-    dataset: Dataset, variables: Sequence[int], groups: Groups, aggregation: Aggregation | None
+    dataset: Dataset,
+    variables: Sequence[int],
+    groups: Groups,
+    aggregation: Aggregation | None,
+    alpha: float = 0.0,
 ) -> Mixture:
     """Sum the weighted distributions of some variables in groups of rows.
 
@@ -93,6 +97,9 @@ def mixture(
     aggregation
         ``None``: the distributions are frequencies in the rows that observe all the variables;
         else all their factorisations are aggregated so.
+    alpha
+        Pseudo-count of each cell of a factor. Above zero, groups without a row that observes all
+        the variables count, too.
 
     Raises
     ------
@@ -102,7 +109,7 @@ def mixture(
     """
     available = (dataset.codes[:, variables] >= 0).all(axis=1)
     supported = np.bincount(groups.labels[available], minlength=len(groups.weights)) > 0
-    supported &= groups.weights > 0
+    supported = (supported | (alpha > 0)) & (groups.weights > 0)
     sizes = (dataset.cardinalities[variables] + (aggregation is not None)).tolist()
     _check_size([dataset.names[v] for v in variables], prod(sizes))
     # The frequencies of a group come from the rows that observe all the variables, its factors
@@ -116,7 +123,7 @@ def mixture(
         some, part = rows[inside], chosen[block]
         cells = configurations(dataset.codes[some[:, np.newaxis], list(variables)], sizes, labels)
         counts = weight_by(cells, row_weights[some], len(part) * prod(sizes))
-        shares, defects = _distributions(counts.reshape(len(part), *sizes), aggregation)
+        shares, defects = _distributions(counts.reshape(len(part), *sizes), aggregation, alpha)
         weights, columns = groups.weights[part], np.arange(shape[1])
         entries = groups.rest[part, np.newaxis] * shape[1] + columns
         weighted = weights[:, np.newaxis] * shares
@@ -149,10 +156,12 @@ def _blocks(
         yield slice(start, min(n, start + step)), inside, labels[inside] - start
 
 
-def _distributions(counts: Floats, aggregation: Aggregation | None) -> tuple[Floats, Floats]:
+def _distributions(
+    counts: Floats, aggregation: Aggregation | None, alpha: float
+) -> tuple[Floats, Floats]:
     """Return the distribution of each group, one a line, and its defect."""
     if aggregation is not None:
-        shares, defects = factored_distributions(counts, aggregation)
+        shares, defects = factored_distributions(counts, aggregation, alpha)
         return shares.reshape(len(counts), prod(shares.shape[1:])), defects
     shares = counts.reshape(len(counts), prod(counts.shape[1:]))
     return shares / shares.sum(axis=1, keepdims=True), np.zeros(len(counts))

@@ -15,6 +15,7 @@ from exactlearn._runtime.ascent import STARTS, EMResult, EMState
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.deletion import (
     DELETION_METHODS,
+    SMOOTHING,
     DeletionFit,
     DeletionMethod,
     fit_deletion,
@@ -84,7 +85,7 @@ def run(options: Fit, output: Output) -> None:
         if not dataset.is_complete:
             used, replaced = _rows_used(fit), _replaced(fit)
             how = {**_separators(fit), **_recoveries(fit)}
-            _note_unsupported(fit, output)
+            _note_unsupported(fit, given.get("smoothing"), output)
         log_likelihoods = (nan, _log_likelihood(fitted, dataset, output))
     else:
         raise OptionError(
@@ -211,7 +212,8 @@ def _by_deletion(
     for name in ("iterations", "tolerance", "starts", "start"):
         if name in given:
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
-    alpha = given.get("smoothing", NetworkParameters.smoothing)
+    usual = NetworkParameters.smoothing if method == "complete" else SMOOTHING
+    alpha = given.get("smoothing", usual)
     if method == "graph" and graph is not None:
         return fit_by_missingness_graph(data, network.parents, graph, alpha=alpha)
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
@@ -277,9 +279,16 @@ def _recoveries(fit: DeletionFit) -> dict[str, dict[str, dict[str, Any]]]:
     return {"families": found} if found else {}
 
 
-def _note_unsupported(fit: DeletionFit, output: Output) -> None:
+def _note_unsupported(fit: DeletionFit, smoothing: float | None, output: Output) -> None:
     """Say which families no row observes, and how many needed a weaker estimator in part."""
     network, unsupported, partly = fit.model, {*fit.unsupported}, 0
+    by_factors = fit.method == "f-mcar" and smoothing != 0
+    what = (
+        "it is estimated from its parts, and by the smoothing prior where all of it is needed"
+        if by_factors
+        else "its distributions are the smoothing prior alone, uniform; '--method f-mcar' with "
+        "--smoothing above 0 estimates it from its parts"
+    )
     for name, parents, family in zip(network.names, network.parents, fit.families, strict=True):
         recovery = family.recovery
         if recovery is not None and not recovery.is_recoverable:
@@ -290,8 +299,8 @@ def _note_unsupported(fit: DeletionFit, output: Output) -> None:
         elif family.observed == 0 and family.weights.keys() == {"prior"}:
             cells = ", ".join([name, *(network.names[p] for p in parents)])
             output.note(
-                f"No row observes the family of {name!r} ({cells}): its distributions are the "
-                "smoothing prior alone, uniform; '--method em' uses all observed cells"
+                f"No row observes the family of {name!r} ({cells}): {what}, '--method em' "
+                "from all observed cells"
             )
         else:
             partly += name in unsupported

@@ -146,13 +146,16 @@ def loop_direct(rows, variables, data, aggregation):
     return {key: w / total for key, w in found.items()} if total else None
 
 
-def loop_factored(rows, variables, data, aggregation):
+def loop_factored(rows, variables, data, aggregation, alpha=0.0):
     """Estimate by the lattice, node by node from above, without sharing anything."""
 
     def node(subset):
         if not subset:
             return {(): 1.0}, 0.0
-        seen = loop_weights(rows, subset)
+        states = [range(len(data.states[u])) for u in subset]
+        seen = dict.fromkeys(product(*states), alpha)
+        for key, w in loop_weights(rows, subset).items():
+            seen[key] += w
         n = sum(seen.values())
         edges = []
         for v in subset:
@@ -164,8 +167,9 @@ def loop_factored(rows, variables, data, aggregation):
                 given.setdefault(rest, []).append((key, w))
             edge = {}
             for rest, cells in given.items():
+                total = sum(x for _, x in cells)
                 for key, w in cells:
-                    edge[key] = estimate[rest] * w / sum(x for _, x in cells)
+                    edge[key] = estimate[rest] * w / total if total else 0.0
             size = np.prod([len(data.states[u]) for u in subset])
             fewer = np.prod([len(data.states[u]) for u in below])
             edges.append((edge, variance + ((size - fewer) / n if n else 0.0)))
@@ -197,7 +201,14 @@ def loop_table(data, child, parents, method, alpha, aggregation, separators=None
     distribution = loop_factored if "f-" in method else loop_direct
     if all(v in full for v in family):
         distribution = loop_direct
-    if not method.endswith("-mar"):
+    if method == "f-mcar" and not all(v in full for v in family):
+        rows = [r for r in rows if max(r[0][v] for v in family) >= 0]
+        for key, p in (
+            (rows and loop_factored(rows, family, data, aggregation, alpha)) or {}
+        ).items():
+            joint[key] += p
+        alpha = 0.0
+    elif not method.endswith("-mar"):
         for key, p in (distribution(rows, family, data, aggregation) or {}).items():
             joint[key] += p
     else:
@@ -216,7 +227,7 @@ def loop_table(data, child, parents, method, alpha, aggregation, separators=None
                 at = dict(zip(members, key, strict=True))
                 joint[tuple(at.get(v, context[0][0][v]) for v in family)] += mass * p
     if joint.any():
-        joint *= available / joint.sum()
+        joint *= (available or 1.0) / joint.sum()
     table = np.empty_like(joint)
     for where in np.ndindex(joint.shape[:-1]):
         total = joint[where].sum() + alpha * joint.shape[-1]
@@ -313,7 +324,7 @@ def test_available_cases_have_three_names(seed):
     network, data = incomplete(seed, 30)
     expected = fit_available_cases(data, network.parents)
     for method in ("aca", "d-mcar"):
-        fit = fit_deletion(data, network.parents, method=method)
+        fit = fit_deletion(data, network.parents, method=method, alpha=1.0)
         for a, b in zip(fit.model.tables, expected.tables, strict=True):
             assert a.tolist() == b.tolist()
 
@@ -445,6 +456,17 @@ def test_causes_through_other_indicators_separate():
     data = table([[0, 0, 0], [1, -1, -1], [0, 0, 0], [1, 1, 1]])
     fit = fit_deletion(data, [(), (), ()], method="id-mar", separators=graph)
     assert [f.separators for f in fit.families] == [None, ("a",), ("a",)]
+
+
+def test_factors_with_pseudo_counts_know_a_family_that_no_row_observes():
+    """Of P(b | a) the rows say nothing, of P(a) and P(b) they do."""
+    data = table([[0, -1]] * 6 + [[1, -1]] * 2 + [[-1, 0]] * 6 + [[-1, 1]] * 2)
+    fit = fit_deletion(data, [(), (0,)], method="f-mcar", alpha=1.0, aggregation="mean")
+    p = np.array([0.7, 0.3])  # with the pseudo-counts
+    joint = (np.outer(p, [0.5, 0.5]) + np.outer([0.5, 0.5], p)) / 2
+    np.testing.assert_allclose(fit.model.tables[1], conditional(joint), rtol=1e-14)
+    assert fit.families[1].weights == {"prior": 16.0}
+    assert fit.unsupported == ("b",)
 
 
 def test_factored_deletion_uses_what_direct_deletion_drops():
