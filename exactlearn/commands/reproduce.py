@@ -8,6 +8,7 @@ from typing import Any
 from exactlearn._runtime.control import SearchControl
 from exactlearn.commands.declarations import Reproduce
 from exactlearn.commands.output import Output, write_json
+from exactlearn.commands.reproduce_deletion import deletion_tables, write_figures
 from exactlearn.commands.reproduce_pdg import graph_tables
 from exactlearn.commands.search import leave
 from exactlearn.errors import OptionError, did_you_mean
@@ -20,7 +21,18 @@ from exactlearn.reproduce.imputers import BASELINES, OURS, imputers, settings_to
 from exactlearn.reproduce.runner import Record, Setup
 
 PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
-"""What can be repeated."""
+"""What completes missing cells."""
+
+TABLES = {"pdg": graph_tables, "deletion": deletion_tables}
+"""What else can be repeated."""
+
+_UNUSED = {
+    "augmentation": ("--full",),
+    "imputers": ("--full",),
+    "pdg": ("--methods", "--starts"),
+    "deletion": ("--starts",),
+}
+"""Options that have no meaning."""
 
 _HEAD = (
     "table", "experiment", "method", "n", "accuracy", "published", "errors off", "ahead",
@@ -46,7 +58,7 @@ def run(options: Reproduce, output: Output) -> None:
         full=options.full,
         only=options.only or "",
     )
-    repeat_all, shown = (_completions if options.paper in PAPERS else graph_tables)(options, setup)
+    repeat_all, shown = TABLES.get(options.paper, _completions)(options, setup)
     with control.running():
         repeat_all()
     if control.is_stopped:
@@ -54,6 +66,8 @@ def run(options: Reproduce, output: Output) -> None:
     record, tables = shown()
     if output.path is not None:
         write_json(record, output.path / "tables.json")
+        if options.paper == "deletion":
+            write_figures(record, output.path, output)
         output.wrote(output.path)
     output.answer(record, *tables)
     leave("interrupted" if control.is_stopped else "finished")
@@ -66,7 +80,7 @@ def _refuse_unused(options: Reproduce) -> None:
         "--starts": options.starts,
         "--full": options.full or None,
     }
-    for name in ("--full",) if options.paper in PAPERS else ("--methods", "--starts"):
+    for name in _UNUSED[options.paper]:
         if values[name] is not None:
             raise OptionError(
                 f"{name}: 'reproduce {options.paper}' has no such option; leave it out"

@@ -1,7 +1,8 @@
 """The published experiments, repeated: one module per paper.
 
 Imputation (Adel and de Campos; the comparison of imputers) is declared as experiments in
-`augmentation` and `imputers`, and decision graphs (THESIS, PDG-SEM) as studies in `thesis`,
-`incomplete` and `random_tables`. Every run goes through the record in `runner`. The published
-figures, and notes on the tables, are the ``.toml`` files of this folder.
+`augmentation` and `imputers`, decision graphs (THESIS, PDG-SEM) as studies in `thesis`,
+`incomplete` and `random_tables`, and learning from incomplete rows in closed form (Van den Broeck
+et al.) in `deletion` and `deletion_structure`. Every run goes through the record in `runner`. The
+published figures, and notes on the tables, are the ``.toml`` files of this folder.
 """

@@ -1,4 +1,4 @@
-"""Known distributions that rows are drawn from: random models, and logical relations."""
+"""Known distributions that rows are drawn from: random models, grids, and logical relations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import draw
+from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -134,3 +134,63 @@ def naive_bayes_rows(model: NaiveBayes, size: int, rng: np.random.Generator) -> 
         draw(np.ascontiguousarray(cumulative.T), component, rng.random(size), codes[v])
         start += len(states)
     return Dataset(codes.T, model.names, model.states)
+
+
+def ratio_grid(side: int, ratio: float, seed: int) -> BayesianNetwork:
+    """Return a square of binary variables, most of which are functions of their parents.
+
+    Parents are the neighbours above and to the left. The ratio grids of Sang, Beame and Kautz
+    (2005, "Performing Bayesian inference by weighted model counting"): ``90-20-1`` is the first
+    one with ratio .9 and 20 variables a side. Functions and other parameters are uniform.
+
+    Parameters
+    ----------
+    side
+        Variables of a side.
+    ratio
+        Share of the variables with parents that are functions of these.
+    seed
+        Number of the instance.
+    """
+    rng = np.random.default_rng(seed)
+    n = side * side
+    functions = rng.permutation(n - 1) < round(ratio * (n - 1))
+    families, tables = [], []
+    for v in range(n):
+        above, left = ((v - side,) if v >= side else ()), ((v - 1,) if v % side else ())
+        families.append((*above, *left))
+        shape = (2,) * len(families[-1])
+        true = rng.random(shape)
+        if v and functions[v - 1]:
+            true = np.rint(true)
+        tables.append(np.stack([1.0 - true, true], axis=-1))
+    names = tuple(f"X{v // side}_{v % side}" for v in range(n))
+    return BayesianNetwork(names, (("no", "yes"),) * n, tuple(families), tuple(tables))
+
+
+def fire_alarm() -> BayesianNetwork:
+    """Return the fire alarm network of six variables.
+
+    Its parameters are those of Poole and Mackworth, "Artificial Intelligence: Foundations of
+    Computational Agents", section 8.3.
+    """
+    families = {
+        "Tampering": (),
+        "Fire": (),
+        "Alarm": ("Tampering", "Fire"),
+        "Smoke": ("Fire",),
+        "Leaving": ("Alarm",),
+        "Report": ("Leaving",),
+    }
+    true: dict[str, Any] = {
+        "Tampering": 0.02,
+        "Fire": 0.01,
+        "Alarm": [[0.0001, 0.99], [0.85, 0.5]],
+        "Smoke": [0.01, 0.9],
+        "Leaving": [0.001, 0.88],
+        "Report": [0.01, 0.75],
+    }
+    names = tuple(families)
+    tables = [np.stack([1.0 - np.array(true[name]), np.array(true[name])], -1) for name in names]
+    parents = tuple(tuple(names.index(p) for p in family) for family in families.values())
+    return BayesianNetwork(names, (("no", "yes"),) * len(names), parents, tuple(tables))
