@@ -6,7 +6,7 @@ runs the tasks of a worker that is lost on another one.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -17,6 +17,9 @@ T = TypeVar("T")
 
 TOGETHER = 8
 """Results that a worker combines into one before it is sent."""
+
+REACHED = 10.0
+"""Seconds in which the scheduler of a cluster must answer."""
 
 LOOK = 0.2
 """Seconds between two looks at the control of the search while a cluster computes."""
@@ -42,33 +45,29 @@ def running(cluster: Any) -> Iterator[Any]:
     if not isinstance(cluster, str):
         yield cluster
         return
-    distributed = dask("distributed")
-    with _workers(distributed, cluster) as scheduler, distributed.Client(scheduler) as client:
+    distributed, (kind, _, count) = dask("distributed"), cluster.partition(":")
+    if kind != "local":
+        with _reached(distributed, cluster) as client:
+            yield client
+        return
+    if count and not (count.isdecimal() and int(count)):
+        raise OptionError(f"cluster {cluster!r}: expected a number of workers, as in 'local:2'")
+    processes = distributed.LocalCluster(
+        n_workers=int(count or os.cpu_count() or 1), threads_per_worker=1, dashboard_address=":0"
+    )
+    with processes, distributed.Client(processes) as client:
         yield client
 
 
-def _workers(distributed: Any, cluster: str) -> AbstractContextManager[Any]:
-    """Return the processes of a cluster in this computer, or the address of another one."""
-    kind, _, count = cluster.partition(":")
-    if kind != "local":
-        return nullcontext(_reached(distributed, cluster))
-    if count and not (count.isdecimal() and int(count)):
-        raise OptionError(f"cluster {cluster!r}: expected a number of workers, as in 'local:2'")
-    workers: AbstractContextManager[Any] = distributed.LocalCluster(
-        n_workers=int(count or os.cpu_count() or 1), threads_per_worker=1, dashboard_address=None
-    )
-    return workers
-
-
-def _reached(distributed: Any, address: str) -> str:
+def _reached(distributed: Any, address: str) -> Any:
+    """Return a client of the scheduler at an address."""
     try:
-        distributed.Client(address, timeout=10).close()
+        return distributed.Client(address, timeout=REACHED)
     except (OSError, ValueError) as error:
         raise OptionError(
             f"cluster {address!r}: no scheduler answers ({error}); expected 'local', 'local:N' or "
             "an address such as tcp://10.0.0.1:8786, which 'dask scheduler' prints"
         ) from error
-    return address
 
 
 def dask(name: str = "dask") -> Any:

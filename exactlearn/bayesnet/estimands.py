@@ -195,6 +195,9 @@ class PatternOdds:
         """Return the formula as text: of the probability, and of each factor."""
         names = [f"O({', '.join(members)})" for members, _ in self.factors]
         odds = " + ".join(" ".join(names[k] for k in factors) for _, factors in self.patterns)
+        if len(self.variables) > 2:
+            every = f"all nonempty sets M of {', '.join(self.variables)}"
+            odds = f"sum over {every} of the product of the O(A) of all sets A within M"
         where = []
         for f, (members, scope) in enumerate(self.factors):
             rest = [v for v in (*self.variables, *self.others) if v not in members]

@@ -108,7 +108,8 @@ def fit_by_missingness_graph(
     missingness.check_table(dataset)
     rows = _Rows(counting_rows(dataset))
     counts, estimates = [], []
-    for recovery in recoverability(families, dataset.names, missingness):
+    sizes = dataset.cardinalities.tolist()
+    for recovery in recoverability(families, dataset.names, missingness, cardinalities=sizes):
         table, estimate = rows.estimate(recovery)
         counts.append(table)
         estimates.append(estimate)
@@ -157,7 +158,7 @@ class _Rows:
         """Return the counts of a family, axes as in its table, and how they were estimated."""
         child, parents, estimand = recovery.child, recovery.parents, recovery.estimand
         table_shape(self.dataset, self.place[child], [self.place[p] for p in parents])
-        family, total = (*parents, child), float(self.weights.sum())
+        family, total, defect = (*parents, child), float(self.weights.sum()), 0.0
         observed = self.observing(family)
         n = float(self.weights[observed].sum())
         match estimand:
@@ -169,6 +170,9 @@ class _Rows:
             case Weighted():
                 counts, used = self._weighted(family, estimand)
                 how = {"graph": total * bool(counts.any())}
+                defect = (
+                    abs(float(counts.sum()) / max(total, 1e-300) - 1) if estimand.is_joint else 0.0
+                )
             case _:
                 counts, used = self._factorised(family, estimand)
                 how = {"graph": float(counts.sum())}
@@ -179,7 +183,7 @@ class _Rows:
         how = {name: weight for name, weight in how.items() if weight > 1e-9 * total}
         how = how or {"prior": total}
         used_weight = float(self.weights[used].sum())
-        return counts, FamilyEstimate(used_weight, n, how, recovery=recovery)
+        return counts, FamilyEstimate(used_weight, n, how, defect, recovery=recovery)
 
     def observing(self, names: Sequence[str]) -> Rows:
         """Return which rows observe some variables."""

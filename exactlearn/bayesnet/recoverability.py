@@ -21,6 +21,7 @@ recovers it. ``docs/theory/recoverability.md`` has the theorems and their tests.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import prod
 from typing import Any, Literal
 
 from exactlearn._runtime.arguments import checked_arguments
@@ -71,12 +72,15 @@ class SearchLimits:
         Most tests of d-separation for a family.
     component
         Most indicators that depend on each other in the odds of missingness patterns.
+    table
+        Most configurations of the variables of a factor in an ordered factorisation.
     """
 
     separator: int = 3
     depth: int = 3
     tests: int = 500
     component: int = 10
+    table: int = 2**22
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,8 @@ def recoverability(
     parents: Sequence[Collection[int]],
     names: Sequence[str],
     missingness: MissingnessGraph,
+    *,
+    cardinalities: Sequence[int] | None = None,
     limits: SearchLimits = SearchLimits(),
 ) -> tuple[Recovery, ...]:
     """Decide for each family of a network whether a missingness graph makes it recoverable.
@@ -154,6 +160,8 @@ def recoverability(
     missingness
         What the missing cells of each variable depend on, perhaps as text; variables that it does
         not name have none.
+    cardinalities
+        Number of states of each variable; left out, two.
     limits
         Limits of the search for formulas.
 
@@ -179,7 +187,8 @@ def recoverability(
     if len(parents) != len(names):
         raise OptionError(f"{len(parents)} parent sets for {len(names)} variables: give one each")
     topological_order(parents, names)
-    criteria = _Criteria(parents, names, missingness, limits)
+    sizes = [2] * len(names) if cardinalities is None else [int(r) for r in cardinalities]
+    criteria = _Criteria(parents, names, missingness, sizes, limits)
     return tuple(criteria.recovery(v, tuple(family)) for v, family in enumerate(parents))
 
 
@@ -215,9 +224,11 @@ class _Criteria:
         parents: Sequence[Collection[int]],
         names: Sequence[str],
         graph: MissingnessGraph,
+        sizes: Sequence[int],
         limits: SearchLimits,
     ) -> None:
         self.names, self.limits, n = tuple(names), limits, len(names)
+        self.sizes = sizes
         self.dag = [*map(tuple, parents), *graph.parents(names)]
         places = {name: v for v, name in enumerate(names)}
         self.indicator = {places[name]: n + k for k, name in enumerate(graph.variables)}
@@ -288,7 +299,7 @@ class _Criteria:
         return self.search.known[key]
 
     def _new_tree(self, variables: Indices, given: Indices, depth: int) -> Tree | None:
-        if self.search.is_over:
+        if self.search.is_over or self._is_too_large(variables | given):
             return None
         self.search.tests += 1
         if (found := self._available(variables, given)) is not None or depth == 0:
@@ -296,6 +307,8 @@ class _Criteria:
         for over in self._sums(variables, given):
             if self.search.is_over:
                 return None
+            if self._is_too_large(variables | given | over):
+                continue
             self.search.tests += 1
             inner = self._available(variables, given | over)
             outer = inner and self._tree(over, given, depth - 1)
@@ -320,6 +333,9 @@ class _Criteria:
             pool = sorted(self._ancestors(known, lacking) - known)
             for size in range(1, self.limits.separator + 1):
                 yield from map(frozenset, combinations(pool, size))
+
+    def _is_too_large(self, variables: Indices) -> bool:
+        return prod(self.sizes[v] for v in variables) > self.limits.table
 
     def _ancestors(self, variables: Iterable[int], lacking: Iterable[int]) -> set[int]:
         """Return the variables among the ancestors of some and of indicators."""

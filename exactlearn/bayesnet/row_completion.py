@@ -25,7 +25,7 @@ from exactlearn.bayesnet.bucket_elimination import (
 )
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.data.dataset import Dataset
+from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
 
@@ -187,19 +187,22 @@ def observed_log_likelihood_rows(network: BayesianNetwork, dataset: Dataset) -> 
     >>> np.exp(observed_log_likelihood_rows(network, table)).round(3)
     array([0.25, 1.  ])
     """
-    codes = network.aligned_codes(dataset)
-    missing = set(np.flatnonzero((codes < 0).any(axis=0)).tolist())
+    least = dict(zip(dataset.names, dataset.codes.min(axis=0, initial=0).tolist(), strict=True))
+    missing = {v for v, name in enumerate(network.names) if least.get(name, 0) < 0}
     layout, tables = buckets(network.parents, network.cardinalities, missing), flat_tables(network)
-    total = np.zeros(len(codes))
-    for v, (family, table) in enumerate(zip(network.parents, network.tables, strict=True)):
-        cells = codes[:, [*family, v]]
-        observed = (cells >= 0).all(axis=1)
-        with np.errstate(divide="ignore"):
-            total[observed] += np.log(table)[tuple(cells[observed].T)]
-    incomplete = np.flatnonzero((codes < 0).any(axis=1))
-    for first in range(0, len(incomplete), ROWS_AT_ONCE):
-        rows = incomplete[first : first + ROWS_AT_ONCE]
-        total[rows] += _log_likelihood_of_parts(layout, tables, codes[rows])
+    with np.errstate(divide="ignore"):
+        logs = [np.log(table) for table in network.tables]
+    total = np.zeros(dataset.n_rows)
+    for first in range(0, max(1, dataset.n_rows), ROWS_AT_ONCE):
+        part = slice(first, first + ROWS_AT_ONCE)
+        codes = aligned_codes(dataset.part(part), network.names, network.states, first)
+        for v, (family, table) in enumerate(zip(network.parents, logs, strict=True)):
+            cells = codes[:, [*family, v]]
+            observed = (cells >= 0).all(axis=1)
+            total[part][observed] += table[tuple(cells[observed].T)]
+        incomplete = np.flatnonzero(codes.min(axis=1, initial=0) < 0)
+        found = _log_likelihood_of_parts(layout, tables, codes[incomplete])
+        total[part][incomplete] += found
     return total
 
 

@@ -141,9 +141,7 @@ def learned_separators(
     width = int(dataset.cardinalities[columns].max(initial=1))
     selected, score = frozenset[int](), -np.inf
     while True:
-        counts = _indicator_counts(
-            dataset.codes, columns, labels, missing, weights, n_labels, width
-        )
+        counts = indicator_counts(dataset.codes, columns, labels, missing, weights, n_labels, width)
         totals = counts.sum(axis=-1)
         fit = xlogy(counts, counts).sum(axis=(1, 2, 3)) - xlogy(totals, totals).sum(axis=(1, 2))
         scores = fit - penalty * (totals > 0).sum(axis=(1, 2))
@@ -161,7 +159,7 @@ def learned_separators(
 
 
 @kernel
-def _indicator_counts(
+def indicator_counts(
     codes: NDArray[np.integer],
     columns: NDArray[np.int64],
     labels: NDArray[np.int32],

@@ -83,6 +83,9 @@ COMMANDS = {
     "evaluate": Command(
         "Judge a model by rows that it has not seen, or by a reference.", "declarations.Evaluate"
     ),
+    "missingness": Command(
+        "Diagnose missing cells, and recommend an estimator.", "declarations.Missingness"
+    ),
     "reproduce": Command("Repeat the experiments of a paper.", "declarations.Reproduce"),
     "instances": Command("List, show or copy the bundled instances.", "declarations.Instances"),
 }

@@ -771,6 +771,46 @@ class Evaluate(Clustered, Random):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Missingness(Reading, Random):
+    """Diagnose the missing cells of a table, and recommend an estimator for networks.
+
+    Prints the share of missing cells of each variable, the most frequent patterns of missing cells,
+    tests of whether cells are missing depending on other variables (adjusted for the false
+    discovery rate), the missingness graph that is learned from the table, and which method of 'fit'
+    to use, why, and what would make it wrong. That a cell is missing because of its own value
+    cannot be tested.
+
+    With --missingness the table is tested against what this graph implies: an indicator must be
+    independent of every variable given its causes.
+
+    -o draws the patterns (.svg, .png, .pdf) or writes the record (.json).
+    """
+
+    source: str = argument("DATA.csv", reads=True, in_run="file")
+    missingness: str | None = option(
+        None,
+        reads=True,
+        metavar="GRAPH",
+        help="What missing cells depend on, a file or its text as in 'income <- age, income'; "
+        "tested, and the base of the recommendation.",
+    )
+    network: str | None = option(
+        None,
+        reads=True,
+        metavar="NETWORK.bif",
+        help="The network whose parameters are to be estimated, for the recommendation: EM is slow "
+        "where its cliques are large.",
+    )
+    patterns: int = option(10, least=1, help="Patterns to print and to draw.")
+    significance: float = option(
+        0.05, above=0, most=1, help="Adjusted p-value below which a dependence counts as found."
+    )
+    missingness_output: Path | None = option(
+        None, writes=True, metavar="FILE", help="Write the learned graph (.json, or text)."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reproduce(Random):
     """Repeat experiments and print our figures beside the published ones.
 

@@ -236,13 +236,13 @@ class Dataset:
         """Whether each row has no missing cell, shape (rows,)."""
         return np.asarray(self.codes.min(axis=1, initial=0) >= 0)
 
-    def part(self, chosen: NDArray[np.bool_]) -> "Dataset":
+    def part(self, chosen: NDArray[np.bool_] | slice) -> "Dataset":
         """Return the table of some rows with their weights.
 
         Parameters
         ----------
         chosen
-            Whether each row is one of them, shape (rows,).
+            Whether each row is one of them, shape (rows,); or a slice of the rows.
         """
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, codes=self.codes[chosen], weights=weights)
@@ -287,7 +287,7 @@ _UNKNOWN = np.iinfo(np.int16).min
 
 
 def aligned_codes(
-    dataset: Dataset, names: Sequence[str], states: Sequence[Sequence[str]]
+    dataset: Dataset, names: Sequence[str], states: Sequence[Sequence[str]], first: int = 0
 ) -> NDArray[np.int16]:
     """Return the codes that the rows of a table have for a model.
 
@@ -299,6 +299,8 @@ def aligned_codes(
         Table with at least the model's variables; may have missing cells.
     names, states
         The model's variables and the states of each.
+    first
+        Number of the table's first row, for messages.
 
     Returns
     -------
@@ -319,7 +321,7 @@ def aligned_codes(
                 f"{did_you_mean(name, dataset.names)}"
             )
         j = column[name]
-        codes[:, i] = _translate(dataset.codes[:, j], name, dataset.states[j], states[i])
+        codes[:, i] = _translate(dataset.codes[:, j], name, dataset.states[j], states[i], first)
     return codes
 
 
@@ -350,7 +352,7 @@ def check_complete(codes: NDArray[np.integer], names: Sequence[str], why: str) -
 
 
 def _translate(
-    codes: NDArray[np.integer], name: str, states: Sequence[str], known: Sequence[str]
+    codes: NDArray[np.integer], name: str, states: Sequence[str], known: Sequence[str], first: int
 ) -> NDArray[np.int16]:
     """Return one column's codes for the states of ``known``, numbers by the bins that hold them."""
     places = find_states(states, known)
@@ -362,7 +364,7 @@ def _translate(
         row = int(strange[0])
         state = states[codes[row]]
         raise DataError(
-            f"column {name!r}, row {row}: the model knows no state {state!r}"
+            f"column {name!r}, row {first + row}: the model knows no state {state!r}"
             f"{did_you_mean(state, known)}"
         )
     return translated

@@ -152,6 +152,7 @@ def draw_tables(
     }
 
 
+@checked_arguments(graph=as_missingness_graph)
 def simulate_graph(
     dataset: Dataset,
     graph: MissingnessGraph,

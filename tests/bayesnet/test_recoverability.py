@@ -16,6 +16,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.errors import ArgumentError, DataError, OptionError
 from tests.missingness_oracle import exact_rows, with_indicators
 from tests.network_oracle import joint, random_network
 
@@ -279,3 +280,64 @@ def test_the_estimate_comes_closer_with_more_rows_and_that_of_available_cases_do
     assert found[1_000_000][0] < 1e-4 < found[1_000_000][1]
     assert found[1_000_000][2] < 1e-4
     assert found[1_000_000][0] < found[1_000][0]
+
+
+GRAPHS = (
+    "",
+    "x0 <- x1; x1 <- x0",
+    "x0 <- missing(x1); x1 <- x0",
+    "x0 <- x2; x1 <-",
+    "x0 <- x0, x1",
+)
+
+
+@given(SEEDS, st.sampled_from(GRAPHS))
+@settings(max_examples=40, deadline=None)
+def test_weights_count_rows_and_few_rows_give_distributions(seed, text):
+    rng = np.random.default_rng(seed)
+    network = random_network(rng, 3)
+    graph = MissingnessGraph.parse(text)
+    data = network.sample(int(rng.integers(1, 12)), rng)
+    codes = data.codes.copy()
+    for name in graph.variables:
+        codes[rng.random(len(codes)) < rng.choice([0.3, 1.0]), network.names.index(name)] = -1
+    data = replace(data, codes=codes)
+    times = rng.integers(0, 3, len(codes))
+    weighted = replace(data, weights=times.astype(float))
+    repeated = replace(data, codes=codes.repeat(times, axis=0))
+    for alpha in (0.0, 1.0):
+        one, two = (
+            fit_by_missingness_graph(rows, network.parents, graph, alpha=alpha)
+            for rows in (weighted, repeated)
+        )
+        for a, b in zip(one.model.tables, two.model.tables, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9)
+            np.testing.assert_allclose(a.sum(axis=-1), 1.0)
+        for f, g in zip(one.families, two.families, strict=True):
+            assert f.rows == pytest.approx(g.rows)
+            assert f.weights == pytest.approx(g.weights)
+            assert 0 <= f.rows <= times.sum()
+            assert sum(f.weights.values()) <= times.sum() + 1e-9
+
+
+def test_a_family_that_no_row_observes_is_recovered_from_others():
+    """a and b are never observed together; both depend on c alone."""
+    codes = [[0, -1, 0], [1, -1, 1], [-1, 0, 0], [-1, 1, 1], [0, -1, 0], [-1, 1, 0]]
+    data = Dataset(np.array(codes), ("a", "b", "c"), (("0", "1"),) * 3)
+    fit = fit_by_missingness_graph(data, [(2,), (2,), ()], "a <- c; b <- c", alpha=0.0)
+    np.testing.assert_allclose(fit.model.tables[1], [[0.5, 0.5], [0.0, 1.0]])
+    assert fit.families[1].weights == {"graph": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("graph", "error", "message"),
+    [
+        ("a <- d", OptionError, "'d' is no variable"),
+        ("c <-", DataError, "add the statement 'a <- ...'"),
+        (3, ArgumentError, "expected a MissingnessGraph or its text"),
+    ],
+)
+def test_graphs_that_do_not_fit_the_table(graph, error, message):
+    data = Dataset(np.array([[0, 0, 0], [-1, 1, 1]]), ("a", "b", "c"), (("0", "1"),) * 3)
+    with pytest.raises(error, match=message):
+        fit_by_missingness_graph(data, [(), (), ()], graph)

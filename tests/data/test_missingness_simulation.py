@@ -17,7 +17,7 @@ from exactlearn.data.missingness_simulation import (
     simulate_mcar,
     simulate_self_masking,
 )
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import ArgumentError, DataError, OptionError
 
 NAMES = ("a", "b", "c", "d")
 
@@ -183,3 +183,12 @@ def test_causes_must_have_their_values():
             MissingnessGraph.parse("a <- b"),
             np.random.default_rng(0),
         )
+
+
+def test_a_text_is_a_graph_also_where_decision_graphs_are_known():
+    import exactlearn.pdg.model.decision_graph  # noqa: F401, its parameters have the same name
+
+    found = simulate_graph(table(rows=9), "a <- b", np.random.default_rng(0))
+    assert found.graph == MissingnessGraph.parse("a <- b")
+    with pytest.raises(ArgumentError, match="'graph': expected a MissingnessGraph"):
+        simulate_graph(table(rows=9), {"a": ["b"]}, np.random.default_rng(0))

@@ -1,0 +1,373 @@
+"""What missing cells seem to depend on, and how parameters should be estimated from the rows.
+
+The missingness graph of a table is learned in two steps. The imputer's
+(:mod:`exactlearn.imputation.mechanism`) chooses for each variable whether its missing cells depend
+on nothing, on one other variable or on their own values, by a network: the tree of Chow and Liu
+1968 with parameters by EM, from a sample of the rows, since what a tree cannot express looks like a
+dependence on the own value once rows are many. Where the cause may be observed, all fully observed
+causes are then selected by BIC from all rows (:mod:`exactlearn.bayesnet.separators`).
+
+Causes that the tests of the table (:mod:`exactlearn.imputation.missingness_tests`) do not find are
+left out again. That a cell is missing because of its own value cannot be tested: the learned graph
+says so only where the network predicts other values for the missing cells than the observed ones
+have.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.separators import learned_separators
+from exactlearn.data.codes import MISSING
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.missingness_graph import MissingnessGraph
+from exactlearn.data.missingness_patterns import MissingnessPatterns
+from exactlearn.graphs.dag import moral_graph
+from exactlearn.graphs.triangulation import elimination_order, maximal_cliques
+from exactlearn.imputation.mechanism import learned_missingness_graph
+from exactlearn.imputation.missingness_tests import IndicatorTest
+from exactlearn.pdg.learn.chow_liu import chow_liu_forest
+
+
+@dataclass(frozen=True)
+class DiagnosisParameters:
+    """Tuning constants.
+
+    Parameters
+    ----------
+    graph_rows
+        Most rows that the dependence on own values is learned from.
+    smoothing
+        Pseudo-count of the parameters of the tree.
+    few_rows
+        Rows below which EM is preferred to deletion, where exact inference is small.
+    large_cliques
+        Configurations of all cliques of a network above which EM is not preferred.
+    nearly_complete
+        Share of complete rows from which the others may be left out when cells are missing
+        completely at random.
+    rows_per_configuration
+        Least rows for each configuration of the separators of informed deletion.
+    """
+
+    graph_rows: int = 10_000
+    smoothing: float = 0.3
+    few_rows: float = 1e6
+    large_cliques: float = 1e7
+    nearly_complete: float = 0.95
+    rows_per_configuration: float = 10.0
+
+
+DEFAULTS = DiagnosisParameters()
+
+
+@checked_arguments()
+def diagnosed_missingness_graph(
+    dataset: Dataset,
+    tests: Sequence[IndicatorTest],
+    rng: np.random.Generator,
+    parameters: DiagnosisParameters = DEFAULTS,
+) -> MissingnessGraph:
+    """Learn what the missing cells of each variable depend on, quickly.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells.
+    tests
+        Tests that find a dependence; other variables are no causes.
+    rng
+        Draws the sample of the rows.
+    parameters
+        Tuning constants.
+
+    Raises
+    ------
+    TooLargeError
+        When a variable has too many states.
+    """
+    sample = dataset
+    if dataset.n_rows > parameters.graph_rows:
+        chosen = np.zeros(dataset.n_rows, np.bool_)
+        chosen[rng.choice(dataset.n_rows, parameters.graph_rows, replace=False)] = True
+        sample = dataset.part(chosen)
+    graph = learned_missingness_graph(sample, [_tree(sample, parameters.smoothing)])
+    is_full = ~(dataset.codes == MISSING).any(axis=0)
+    full = np.flatnonzero(is_full & (dataset.cardinalities > 1))
+    dependent = {(test.indicator, test.variable) for test in tests}
+    causes = {}
+    for name, found in graph.causes.items():
+        if all(is_full[dataset.names.index(cause)] for cause in found):
+            selected = learned_separators(dataset, dataset.names.index(name), full)
+            found = tuple(dataset.names[u] for u in sorted(selected)) or found
+        causes[name] = tuple(u for u in found if u == name or (name, u) in dependent)
+    return replace(graph, causes=causes)
+
+
+def _tree(dataset: Dataset, smoothing: float) -> BayesianNetwork:
+    """Return the tree of Chow and Liu with parameters by EM; edges pay for themselves by BIC."""
+    codes = np.ascontiguousarray(dataset.codes, np.int16)
+    rate = 0.5 * float(np.log(max(dataset.row_weights.sum(), 2.0)))
+    forest = chow_liu_forest(codes, dataset.row_weights, dataset.cardinalities, rate)
+    parents = tuple(() if parent < 0 else (int(parent),) for parent in forest)
+    return fit_em(dataset, parents, alpha=smoothing).model
+
+
+def causes_in_words(graph: MissingnessGraph) -> dict[str, str]:
+    """Return what the missing cells of each variable depend on, in words.
+
+    Examples
+    --------
+    >>> causes_in_words(MissingnessGraph.parse("a <- b, a; c <- missing(a); d <-"))
+    {'a': 'b, their own value', 'c': 'whether a is missing', 'd': 'nothing'}
+    """
+    return {
+        name: ", ".join(
+            [
+                *(cause for cause in causes if cause != name),
+                *(["their own value"] * (name in causes)),
+                *(f"whether {u} is missing" for u in graph.indicator_causes.get(name, ())),
+            ]
+        )
+        or "nothing"
+        for name, causes in graph.causes.items()
+    }
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """How parameters should be estimated from incomplete rows.
+
+    Parameters
+    ----------
+    method
+        A method of ``exactlearn fit``; ``missingness-graph`` for the formulas of a graph
+        (``fit --missingness``), ``em with learned missingness`` for EM with indicators (``impute
+        --missingness learned``).
+    separators
+        Of informed deletion.
+    command
+        The command that does it.
+    why
+        Why this one.
+    wrong_if
+        What would make its estimates wrong.
+    """
+
+    method: str
+    separators: tuple[str, ...]
+    command: str
+    why: str
+    wrong_if: str
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What a recommendation depends on."""
+
+    graph: MissingnessGraph
+    is_given: bool
+    rows: float
+    complete: float
+    cliques: float
+    separators: tuple[str, ...]
+    configurations: float
+    parameters: DiagnosisParameters
+    files: Mapping[str, str]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether closed forms are preferred to EM."""
+        return self.rows >= self.parameters.few_rows or self.has_large_cliques
+
+    @property
+    def has_large_cliques(self) -> bool:
+        return self.cliques > self.parameters.large_cliques
+
+    @property
+    def size(self) -> str:
+        """Why EM is preferred, or not."""
+        if self.has_large_cliques:
+            return (
+                f"exact inference in this network needs cliques of {self.cliques:.2g} "
+                "configurations, which EM would go through for every pattern; closed forms need no "
+                "inference"
+            )
+        if self.is_large:
+            return (
+                f"with {self.rows:.3g} rows a closed form needs one pass where EM needs many, and "
+                "is as accurate"
+            )
+        return (
+            "it uses every observed cell, and with fewer than a million rows and cliques that are "
+            "not large it is as fast as deletion and more accurate"
+        )
+
+    def command(self, method: str, *more: str) -> str:
+        """Return the command for a method of 'fit'."""
+        words = ("exactlearn fit", self.files["network"], self.files["data"])
+        return " ".join([*words, f"--method {method}", *more])
+
+
+def recommendation(
+    dataset: Dataset,
+    patterns: MissingnessPatterns,
+    graph: MissingnessGraph,
+    *,
+    is_given: bool,
+    parents: Sequence[Sequence[int]] | None = None,
+    files: Mapping[str, str] | None = None,
+    parameters: DiagnosisParameters = DEFAULTS,
+) -> Recommendation:
+    """Recommend an estimator for the parameters of a network.
+
+    Below a million rows EM is as fast as deletion where the cliques of the network are small, and
+    more accurate; deletion wins where they are large, from a million rows on, and where cells are
+    missing not at random by a known graph.
+
+    Parameters
+    ----------
+    dataset, patterns
+        The table and its missingness patterns.
+    graph
+        What missing cells depend on.
+    is_given
+        Whether the graph is known, not learned.
+    parents
+        Parents of each variable in the network to estimate, for the size of exact inference.
+    files
+        Names of the ``network``, the ``data`` and the ``graph`` in the command.
+    parameters
+        Tuning constants.
+    """
+    incomplete = dict(zip(patterns.names, patterns.rates, strict=True))
+    shown = graph.restricted([name for name in graph.causes if incomplete[name] > 0])
+    separators = sorted({u for us in shown.causes.values() for u in us}, key=dataset.names.index)
+    sizes = [int(dataset.cardinalities[dataset.names.index(u)]) for u in separators]
+    case = _Case(
+        shown,
+        is_given,
+        patterns.total,
+        patterns.complete / max(patterns.total, 1e-300),
+        0.0 if parents is None else _clique_size(dataset, parents),
+        tuple(separators),
+        float(prod(sizes)),
+        parameters,
+        {"network": "NETWORK.bif", "data": "DATA.csv", "graph": f"'{shown}'", **(files or {})},
+    )
+    if not patterns.missing.any():
+        return Recommendation(
+            "complete",
+            (),
+            case.command("complete"),
+            "no cell is missing: relative frequencies are the maximum likelihood estimate",
+            "the rows are no independent draws from one distribution",
+        )
+    choose = {"MCAR": _completely_at_random, "MAR": _at_random, "MNAR": _not_at_random}
+    return choose[shown.kind](case)
+
+
+def _clique_size(dataset: Dataset, parents: Sequence[Sequence[int]]) -> float:
+    """Return the configurations of the cliques of a network by the order of a greedy rule."""
+    moral = moral_graph(parents)
+    sizes = dataset.cardinalities.tolist()
+    cliques = maximal_cliques(moral, elimination_order(moral, sizes))
+    return sum(prod((sizes[v] for v in clique), start=1.0) for clique in cliques)
+
+
+def _completely_at_random(case: _Case) -> Recommendation:
+    wrong = (
+        "whether cells are missing depends on variables after all, which the tests have overlooked "
+        "(few rows, or a dependence on the own value, which no test sees)"
+    )
+    if not case.is_large:
+        if case.complete >= case.parameters.nearly_complete:
+            return Recommendation(
+                "cca",
+                (),
+                case.command("cca"),
+                f"{100 * case.complete:.3g} % of the rows are complete, and cells are missing "
+                "completely at random: leaving the other rows out costs little; 'em' uses them, "
+                "too, and is right under weaker conditions",
+                wrong,
+            )
+        return Recommendation("em", (), case.command("em"), case.size, _em_wrong())
+    return Recommendation(
+        "f-mcar",
+        (),
+        case.command("f-mcar"),
+        f"{case.size}; factored deletion uses every row that observes a member of a family "
+        "(d-mcar is some ten times faster, and as accurate from a million rows on)",
+        wrong,
+    )
+
+
+def _at_random(case: _Case) -> Recommendation:
+    if not case.is_large:
+        return Recommendation("em", (), case.command("em"), case.size, _em_wrong())
+    informed = case.configurations * case.parameters.rows_per_configuration <= case.rows
+    wrong = (
+        "an indicator depends on a variable with missing cells or on its own value"
+        + (", or on a fully observed one that is no separator" if informed else "")
+        + ("" if case.is_given else "; the graph is learned: it may miss weak causes")
+    )
+    if informed:
+        method = "id-mar" if case.rows >= case.parameters.few_rows else "if-mar"
+        option = "--separators '" + ",".join(case.separators) + "'"
+        return Recommendation(
+            method,
+            case.separators,
+            case.command(method, option),
+            f"{case.size}; missing cells depend on {', '.join(case.separators)}, which every row "
+            f"observes and which have {case.configurations:.0f} configurations",
+            wrong,
+        )
+    method = "d-mar" if case.rows >= case.parameters.few_rows else "f-mar"
+    return Recommendation(
+        method,
+        (),
+        case.command(method),
+        f"{case.size}; missing cells depend on fully observed variables, which together have too "
+        f"many configurations ({case.configurations:.2g}) to serve every family as separators",
+        wrong,
+    )
+
+
+def _not_at_random(case: _Case) -> Recommendation:
+    own = [name for name, causes in case.graph.causes.items() if name in causes]
+    if case.is_given:
+        words = ("exactlearn fit", case.files["network"], case.files["data"])
+        return Recommendation(
+            "missingness-graph",
+            (),
+            " ".join([*words, f"--missingness {case.files['graph']}"]),
+            "cells are missing not at random, so that EM and the other deletion estimators are "
+            "biased whatever the number of rows; a known graph gives consistent closed forms for "
+            "the families that it makes recoverable, and 'fit' names the others",
+            "the graph lacks a cause"
+            + (f"; families with {', '.join(own)} may not be recoverable at all" if own else ""),
+        )
+    return Recommendation(
+        "em with learned missingness",
+        (),
+        f"exactlearn impute {case.files['data']} --missingness learned -o completed",
+        "missing cells seem to depend on "
+        + ("their own value or on " if own else "")
+        + "variables that have missing cells themselves: estimators that ignore this are biased, "
+        "so the indicators become variables of the network, and EM fits all parameters together",
+        "the learned graph is wrong, which the rows cannot rule out; if you know what the missing "
+        "cells depend on, say so: 'exactlearn fit --missingness GRAPH' estimates by formulas that "
+        "are consistent where the graph is right",
+    )
+
+
+def _em_wrong() -> str:
+    return (
+        "an indicator depends on its own value or on another variable with missing cells (MNAR), "
+        "or EM stops at a local maximum: repeat it with several starts (--starts 5)"
+    )
