@@ -66,8 +66,8 @@ def run(options: Missingness, output: Output) -> None:
     files = {"data": quote(options.source)}
     if options.network is not None:
         files["network"] = quote(options.network)
-    if options.missingness is not None:
-        files["graph"] = quote(options.missingness)
+    if options.missingness is not None or options.missingness_output is not None:
+        files["graph"] = quote(options.missingness or str(options.missingness_output))
     advice = recommendation(
         data,
         patterns,

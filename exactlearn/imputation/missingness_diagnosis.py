@@ -16,12 +16,14 @@ have.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from shlex import quote
 
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
@@ -146,11 +148,11 @@ class Recommendation:
     Parameters
     ----------
     method
-        A method of ``exactlearn fit``; ``missingness-graph`` for the formulas of a graph
-        (``fit --missingness``), ``em with learned missingness`` for EM with indicators (``impute
-        --missingness learned``).
+        A method of ``exactlearn fit``; ``graph`` for the formulas of a missingness graph.
     separators
         Of informed deletion.
+    missingness
+        The missingness graph that the method takes; empty for none.
     command
         The command that does it.
     why
@@ -161,6 +163,7 @@ class Recommendation:
 
     method: str
     separators: tuple[str, ...]
+    missingness: str
     command: str
     why: str
     wrong_if: str
@@ -175,6 +178,7 @@ class _Case:
     rows: float
     complete: float
     cliques: float
+    not_recoverable: tuple[str, ...]
     separators: tuple[str, ...]
     configurations: float
     parameters: DiagnosisParameters
@@ -208,10 +212,22 @@ class _Case:
             "not large it is as fast as deletion and more accurate"
         )
 
-    def command(self, method: str, *more: str) -> str:
-        """Return the command for a method of 'fit'."""
-        words = ("exactlearn fit", self.files["network"], self.files["data"])
-        return " ".join([*words, f"--method {method}", *more])
+    def recommend(
+        self,
+        method: str,
+        why: str,
+        wrong_if: str,
+        *,
+        separators: tuple[str, ...] = (),
+        missingness: bool = False,
+    ) -> Recommendation:
+        """Return a recommendation with its command."""
+        words = ["exactlearn fit", self.files["network"], self.files["data"]]
+        words += [f"--method {method}"] * (method != "graph")
+        words += ["--separators " + quote(",".join(separators))] * bool(separators)
+        words += ["--missingness " + self.files["graph"]] * missingness
+        text = str(self.graph) if missingness else ""
+        return Recommendation(method, separators, text, " ".join(words), why, wrong_if)
 
 
 def recommendation(
@@ -255,21 +271,32 @@ def recommendation(
         patterns.total,
         patterns.complete / max(patterns.total, 1e-300),
         0.0 if parents is None else _clique_size(dataset, parents),
+        _not_recoverable(dataset, parents, shown),
         tuple(separators),
         float(prod(sizes)),
         parameters,
-        {"network": "NETWORK.bif", "data": "DATA.csv", "graph": f"'{shown}'", **(files or {})},
+        {"network": "NETWORK.bif", "data": "DATA.csv", "graph": quote(str(shown)), **(files or {})},
     )
     if not patterns.missing.any():
-        return Recommendation(
+        return case.recommend(
             "complete",
-            (),
-            case.command("complete"),
             "no cell is missing: relative frequencies are the maximum likelihood estimate",
             "the rows are no independent draws from one distribution",
         )
     choose = {"MCAR": _completely_at_random, "MAR": _at_random, "MNAR": _not_at_random}
     return choose[shown.kind](case)
+
+
+def _not_recoverable(
+    dataset: Dataset, parents: Sequence[Sequence[int]] | None, graph: MissingnessGraph
+) -> tuple[str, ...]:
+    """Return the variables whose families no formula is known for, given the graph."""
+    if graph.kind != "MNAR":
+        return ()
+    if parents is None:
+        return tuple(name for name, causes in graph.causes.items() if name in causes)
+    families = recoverability(parents, dataset.names, graph)
+    return tuple(family.child for family in families if not family.is_recoverable)
 
 
 def _clique_size(dataset: Dataset, parents: Sequence[Sequence[int]]) -> float:
@@ -285,89 +312,75 @@ def _completely_at_random(case: _Case) -> Recommendation:
         "whether cells are missing depends on variables after all, which the tests have overlooked "
         "(few rows, or a dependence on the own value, which no test sees)"
     )
-    if not case.is_large:
-        if case.complete >= case.parameters.nearly_complete:
-            return Recommendation(
-                "cca",
-                (),
-                case.command("cca"),
-                f"{100 * case.complete:.3g} % of the rows are complete, and cells are missing "
-                "completely at random: leaving the other rows out costs little; 'em' uses them, "
-                "too, and is right under weaker conditions",
-                wrong,
-            )
-        return Recommendation("em", (), case.command("em"), case.size, _em_wrong())
-    return Recommendation(
-        "f-mcar",
-        (),
-        case.command("f-mcar"),
-        f"{case.size}; factored deletion uses every row that observes a member of a family "
-        "(d-mcar is some ten times faster, and as accurate from a million rows on)",
+    if case.is_large:
+        return case.recommend(
+            "f-mcar",
+            f"{case.size}; factored deletion uses every row that observes a member of a family "
+            "(d-mcar is some ten times faster, and as accurate from a million rows on)",
+            wrong,
+        )
+    if case.complete < case.parameters.nearly_complete:
+        return case.recommend("em", case.size, _EM_WRONG)
+    return case.recommend(
+        "cca",
+        f"{100 * case.complete:.3g} % of the rows are complete, and cells are missing completely "
+        "at random: leaving the other rows out costs little; 'em' uses them, too, and is right "
+        "under weaker conditions",
         wrong,
     )
 
 
 def _at_random(case: _Case) -> Recommendation:
     if not case.is_large:
-        return Recommendation("em", (), case.command("em"), case.size, _em_wrong())
-    informed = case.configurations * case.parameters.rows_per_configuration <= case.rows
-    wrong = (
-        "an indicator depends on a variable with missing cells or on its own value"
-        + (", or on a fully observed one that is no separator" if informed else "")
-        + ("" if case.is_given else "; the graph is learned: it may miss weak causes")
-    )
-    if informed:
-        method = "id-mar" if case.rows >= case.parameters.few_rows else "if-mar"
-        option = "--separators '" + ",".join(case.separators) + "'"
-        return Recommendation(
-            method,
-            case.separators,
-            case.command(method, option),
+        return case.recommend("em", case.size, _EM_WRONG)
+    many_rows = case.rows >= case.parameters.few_rows
+    wrong = "an indicator depends on a variable with missing cells or on its own value"
+    learned = "" if case.is_given else "; the graph is learned: it may miss weak causes"
+    if case.configurations * case.parameters.rows_per_configuration <= case.rows:
+        return case.recommend(
+            "id-mar" if many_rows else "if-mar",
             f"{case.size}; missing cells depend on {', '.join(case.separators)}, which every row "
             f"observes and which have {case.configurations:.0f} configurations",
-            wrong,
+            f"{wrong}, or on a fully observed one that is no separator{learned}",
+            separators=case.separators,
         )
-    method = "d-mar" if case.rows >= case.parameters.few_rows else "f-mar"
-    return Recommendation(
-        method,
-        (),
-        case.command(method),
+    return case.recommend(
+        "d-mar" if many_rows else "f-mar",
         f"{case.size}; missing cells depend on fully observed variables, which together have too "
         f"many configurations ({case.configurations:.2g}) to serve every family as separators",
-        wrong,
+        wrong + learned,
     )
 
 
 def _not_at_random(case: _Case) -> Recommendation:
-    own = [name for name, causes in case.graph.causes.items() if name in causes]
-    if case.is_given:
-        words = ("exactlearn fit", case.files["network"], case.files["data"])
-        return Recommendation(
-            "missingness-graph",
-            (),
-            " ".join([*words, f"--missingness {case.files['graph']}"]),
-            "cells are missing not at random, so that EM and the other deletion estimators are "
-            "biased whatever the number of rows; a known graph gives consistent closed forms for "
-            "the families that it makes recoverable, and 'fit' names the others",
-            "the graph lacks a cause"
-            + (f"; families with {', '.join(own)} may not be recoverable at all" if own else ""),
+    biased = (
+        "cells are missing not at random, so that estimators which ignore why are biased whatever "
+        "the number of rows; "
+    )
+    wrong = "the graph lacks a cause" if case.is_given else (
+        "the learned graph is wrong, which the rows cannot rule out: say what missing cells depend "
+        "on if you know it (--missingness)"
+    )  # fmt: skip
+    lost = ", ".join(case.not_recoverable)
+    if case.has_large_cliques or (case.is_given and not lost):
+        return case.recommend(
+            "graph",
+            f"{biased}the graph gives consistent closed forms for the families that it makes "
+            "recoverable, and 'fit' names the others",
+            wrong + (f"; no formula is known for the families of {lost}" if lost else ""),
+            missingness=True,
         )
-    return Recommendation(
-        "em with learned missingness",
-        (),
-        f"exactlearn impute {case.files['data']} --missingness learned -o completed",
-        "missing cells seem to depend on "
-        + ("their own value or on " if own else "")
-        + "variables that have missing cells themselves: estimators that ignore this are biased, "
-        "so the indicators become variables of the network, and EM fits all parameters together",
-        "the learned graph is wrong, which the rows cannot rule out; if you know what the missing "
-        "cells depend on, say so: 'exactlearn fit --missingness GRAPH' estimates by formulas that "
-        "are consistent where the graph is right",
+    return case.recommend(
+        "em",
+        f"{biased}EM fits the probabilities that cells are missing together with the network"
+        + (f" (no closed form is known for the families of {lost})" if lost else ""),
+        f"{wrong}; or rows do not determine all parameters, so that starts end in different "
+        "estimates of the same likelihood (--starts 5 shows it)",
+        missingness=True,
     )
 
 
-def _em_wrong() -> str:
-    return (
-        "an indicator depends on its own value or on another variable with missing cells (MNAR), "
-        "or EM stops at a local maximum: repeat it with several starts (--starts 5)"
-    )
+_EM_WRONG = (
+    "an indicator depends on its own value or on another variable with missing cells (MNAR), or EM "
+    "stops at a local maximum: repeat it with several starts (--starts 5)"
+)

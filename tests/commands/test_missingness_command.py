@@ -1,5 +1,7 @@
 """``exactlearn missingness``: what it prints, draws and writes, and what it recommends."""
 
+import shlex
+
 import numpy as np
 import pytest
 
@@ -62,7 +64,7 @@ def test_a_given_graph_is_tested(incomplete, tmp_path):
     assert {("lung", "smoke"), ("dysp", "bronc")} <= failed
     assert not {indicator for indicator, _ in failed} & {"xray"}
     assert wrong["implied"]["not_testable"] == ["xray"]
-    assert wrong["recommendation"]["method"] == "missingness-graph"
+    assert wrong["recommendation"]["method"] == "em"
     assert "which the rows contradict" in wrong["recommendation"]["wrong_if"]
 
 
@@ -134,7 +136,9 @@ DENSE = DiagnosisParameters(large_cliques=4)
         ("a <- b", 2000, 0.5, DENSE, "if-mar"),
         ("a <- b, c, d", 40, 0.5, DENSE, "f-mar"),
         ("a <- b, c, d", 40, 0.5, DiagnosisParameters(few_rows=40), "d-mar"),
-        ("a <- a", 2000, 0.5, DiagnosisParameters(), "missingness-graph"),
+        ("a <- b; b <- a", 2000, 0.5, DiagnosisParameters(), "graph"),
+        ("a <- a", 2000, 0.5, DiagnosisParameters(), "em"),
+        ("a <- a", 2000, 0.5, DENSE, "graph"),
     ],
 )
 def test_recommendations(text, rows, complete, parameters, method):
@@ -145,17 +149,29 @@ def test_recommendations(text, rows, complete, parameters, method):
         is_given=True, parents=CHAIN, parameters=parameters,
     )  # fmt: skip
     assert found.method == method
-    assert method in found.command or "--missingness" in found.command
+    assert (f"--method {method}" in found.command) != (method == "graph")
+    assert ("--missingness" in found.command) == (graph.kind == "MNAR") == bool(found.missingness)
     assert found.why
     assert found.wrong_if
 
 
-def test_what_is_learned_to_be_missing_not_at_random_needs_a_model_of_it():
+def test_what_is_learned_to_be_missing_not_at_random_is_fitted_with_the_network():
     graph = MissingnessGraph.parse("a <- b; b <-")
     data = table(graph)
     found = recommendation(data, missingness_patterns(data), graph, is_given=False)
-    assert "impute" in found.command
+    assert (found.method, found.missingness) == ("em", "a <- b; b <-")
     assert "learned" in found.wrong_if
+
+
+def test_the_recommended_command_runs(tmp_path):
+    data, model = tmp_path / "a.csv", tmp_path / "model.bif"
+    for graph, method in ((GRAPH, "em"), ("smoke <- bronc; bronc <- smoke", "graph")):
+        run("simulate", "asia", "--rows", 3000, "--missingness", graph, "--seed", 4, "-o", data)
+        words = ("missingness", data, "--missingness", graph, "--network", "asia")
+        found = run_json(*words)["recommendation"]
+        assert found["method"] == method
+        record = run_json(*shlex.split(found["command"])[1:], "-o", model)
+        assert ("families" in record) == (method == "graph")
 
 
 def test_the_learned_graph_has_all_fully_observed_causes_that_tests_find():
