@@ -38,7 +38,7 @@ and numbers of rows; 1 is up to twice as far from networks with near-determinist
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import prod
 from typing import Literal, get_args
@@ -49,10 +49,23 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed, table_shape
+from exactlearn.bayesnet.deletion_variances import (
+    counted_variances,
+    direct_variances,
+    factored_variances,
+    second_moments,
+    smoothed_variances,
+)
 from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery
-from exactlearn.bayesnet.row_mixtures import Groups, configurations, mixture, weight_by
+from exactlearn.bayesnet.row_mixtures import (
+    Groups,
+    configurations,
+    group_counts,
+    mixture,
+    weight_by,
+)
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
@@ -97,6 +110,8 @@ class FamilyEstimate:
         depend on.
     recovery
         Of the estimates by a missingness graph: the family's formula, or why there is none.
+    variances
+        Variance of each parameter of the family's table, of the same shape, where asked for.
     """
 
     rows: float
@@ -105,6 +120,7 @@ class FamilyEstimate:
     defect: float = 0.0
     separators: tuple[str, ...] | None = None
     recovery: Recovery | None = None
+    variances: Floats | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -144,6 +160,7 @@ def fit_deletion(
     alpha: float = SMOOTHING,
     aggregation: Aggregation = "inverse-variance",
     separators: Separators = None,
+    variances: bool = False,
 ) -> DeletionFit:
     """Estimate the tables of a network with given parents from incomplete rows by deletion.
 
@@ -166,6 +183,9 @@ def fit_deletion(
         Of ``id-mar`` and ``if-mar``: names or indices of variables that every row observes, for all
         families; or a missingness graph, of which each family takes the causes of its indicators;
         or ``None`` to learn them for each indicator by BIC.
+    variances
+        Whether to estimate the variance of each parameter, see
+        :mod:`~exactlearn.bayesnet.deletion_variances`; for the factored estimators an upper bound.
 
     Returns
     -------
@@ -202,11 +222,17 @@ def fit_deletion(
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
     estimator = _Families(counting_rows(dataset), method, aggregation, separators, alpha)
+    estimator.with_variances = variances
     tables, estimates = [], []
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
         counts, estimate = estimator.estimate(child, family)
-        tables.append(smoothed(counts, 0.0 if estimator.smooths(child, family) else alpha))
+        added = 0.0 if estimator.smooths(child, family) else alpha
+        table, found = smoothed(counts, added), estimate.variances
+        if found is not None:
+            found = smoothed_variances(found, counts, table, added)
+            estimate = replace(estimate, variances=found)
+        tables.append(table)
         estimates.append(estimate)
     model = BayesianNetwork(dataset.names, dataset.states, families, tuple(tables))
     return DeletionFit(model, method, tuple(estimates))
@@ -269,6 +295,7 @@ class _Families:
     ) -> None:
         self.dataset, self.method = dataset, method
         self.alpha = alpha if method == "f-mcar" else 0.0
+        self.with_variances = False
         self.aggregation = aggregation if "f-" in method else None
         self.weights = dataset.row_weights
         self.separators = (
@@ -318,7 +345,8 @@ class _Families:
         if dataset is not self.dataset:
             observed = self._observing([*parents, child])
         weights = {name: used} if used else {"prior": float(self.weights.sum())}
-        return counts, FamilyEstimate(used, observed, weights)
+        variances = counted_variances(counts) if self.with_variances else None
+        return counts, FamilyEstimate(used, observed, weights, variances=variances)
 
     def _mixed(self, child: int, parents: Sequence[int]) -> tuple[Floats, FamilyEstimate]:
         """Mix the distributions of a family's partially observed members over groups of rows."""
@@ -329,26 +357,49 @@ class _Families:
         groups = self._groups(family, rest, separators)
         used, observed = float(groups.weights.sum()), self._observing(family)
         table = np.zeros((groups.n_rest, prod(shape) // groups.n_rest))
-        defect, weights = 0.0, {}
+        defect, weights, sums = 0.0, {}, np.zeros((3, *table.shape))
         for name in (self.method, *_WEAKER.get(self.method, ())):
             if not groups.weights.any():
                 break
             found = mixture(self.dataset, members, groups, self.aggregation, self.alpha)
             table, defect = table + found.table, defect + found.defect
             weights[name] = float(groups.weights[found.supported].sum())
+            if self.with_variances and self.method != "f-mcar":
+                sums += second_moments(self.dataset, members, groups, child)
             groups = groups.by_rest(~found.supported, self._configurations(rest))
         weights["prior"] = float(groups.weights.sum())
         if not observed:
             weights = {"prior": used}  # of the factors that no row supports, in f-mcar
         counts = table * ((observed or used) / max(float(table.sum()), 1e-300))
         order = [*rest, *members]
-        counts = counts.reshape(self.dataset.cardinalities[order])
-        counts = counts.transpose([order.index(v) for v in family]).reshape(shape)
+        sizes, places = self.dataset.cardinalities[order], [order.index(v) for v in family]
+
+        def in_order(numbers: Floats) -> Floats:
+            return numbers.reshape(sizes).transpose(places).reshape(shape)
+
+        variances = None
+        if self.with_variances and self.aggregation and self.method == "f-mcar":
+            variances = self._factored_variances(family, table.reshape(shape))
+        elif self.with_variances:
+            variances = direct_variances(np.stack([*map(in_order, sums)]), in_order(table))
         weights = {name: weight for name, weight in weights.items() if weight}
         names = None
         if separators is not None:
             names = tuple(self.dataset.names[v] for v in separators)
-        return counts, FamilyEstimate(used, observed, weights, defect / max(used, 1e-300), names)
+        defect /= max(used, 1e-300)
+        return in_order(counts), FamilyEstimate(
+            used, observed, weights, defect, names, variances=variances
+        )
+
+    def _factored_variances(self, family: Sequence[int], table: Floats) -> Floats:
+        """Return bounds on the variances of the parameters of a family by F-MCAR."""
+        one = np.zeros(self.dataset.n_rows, np.int64)
+        groups = Groups(one, one[:1], np.ones(1), 1)
+        for _, counts in group_counts(self.dataset, family, groups, True, self.alpha):
+            joint = table / max(float(table.sum()), 1e-300)
+            aggregation = self.aggregation or "mean"
+            return factored_variances(counts[0], joint, aggregation, self.alpha)
+        return np.zeros(table.shape)
 
     def _separators(self, members: Sequence[int]) -> tuple[int, ...] | None:
         """Return the separators of the indicators of some variables, if these are informed."""

@@ -26,7 +26,7 @@ and :math:`N_S + \alpha K_S` stands for :math:`N_S` in the variances: a configur
 has then gets what the factors over fewer variables say of it, in place of the uniform distribution.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -88,6 +88,42 @@ def factored_distributions(
         estimates.append(estimate)
         variances.append(variance)
     return _normalised(estimates[-1])
+
+
+def lattice_sums(
+    counts: Floats, moments: Sequence[Floats], aggregation: Aggregation, alpha: float
+) -> Floats:
+    """Sum increments of the nodes along the lattice, divided by their rows and averaged as edges.
+
+    Parameters
+    ----------
+    counts
+        As for :func:`factored_distributions`, of one group, without its axis.
+    moments
+        An array for each node, all of one shape: an edge adds the difference of those at its ends
+        divided by the weight of the rows that observe the upper one.
+    aggregation, alpha
+        As for :func:`factored_distributions`; the median is taken as the mean.
+    """
+    counts = counts[np.newaxis].copy()
+    _sum_over_missing(counts)
+    k, average = counts.ndim - 1, "mean" if aggregation == "median" else aggregation
+    sums, variances = [0.0 * moments[0]], [np.zeros(())]
+    for node in range(1, 2**k):
+        seen = counts[_places(node, k)] + alpha
+        rows, size = _inverse(seen.sum(keepdims=True)).reshape(()), seen.size
+        edges, spreads = [], []
+        for i in range(k):
+            if node >> i & 1:
+                below = node ^ 1 << i
+                edges.append(sums[below] + (moments[node] - moments[below]) * rows)
+                spreads.append((size - size // seen.shape[i + 1]) * rows + variances[below])
+        total, variance = _AGGREGATIONS[average](
+            np.stack(edges), np.stack(spreads).reshape(-1, *[1] * moments[0].ndim)
+        )
+        sums.append(total)
+        variances.append(variance.reshape(()))
+    return sums[-1]
 
 
 def _sum_over_missing(counts: Floats) -> None:

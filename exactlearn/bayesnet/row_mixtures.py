@@ -44,6 +44,26 @@ class Groups:
     weights: Floats
     n_rest: int
 
+    def table_of(self, part: NDArray[np.intp], numbers: Floats) -> Floats:
+        """Sum numbers of some groups by the configuration of the other variables.
+
+        Parameters
+        ----------
+        part
+            The groups.
+        numbers
+            Shape (groups, columns).
+
+        Returns
+        -------
+        table
+            Shape (configurations of the other variables, columns).
+        """
+        width = numbers.shape[1]
+        entries = self.rest[part, np.newaxis] * width + np.arange(width)
+        sums = weight_by(entries.ravel(), numbers.ravel(), self.n_rest * width)
+        return sums.reshape(self.n_rest, width)
+
     def by_rest(self, chosen: NDArray[np.bool_], labels: NDArray[np.int64]) -> "Groups":
         """Merge groups with the same configuration of the other variables.
 
@@ -107,29 +127,54 @@ def mixture(
         When the counts of one group would have more than
         :data:`~exactlearn.bayesnet.network.LARGEST_TABLE` entries.
     """
+    shape = (groups.n_rest, prod(dataset.cardinalities[variables].tolist()))
+    table, defect, supported = np.zeros(shape), 0.0, np.zeros(len(groups.weights), np.bool_)
+    for part, counts in group_counts(dataset, variables, groups, aggregation is not None, alpha):
+        shares, defects = _distributions(counts, aggregation, alpha)
+        weights, supported[part] = groups.weights[part], True
+        table += groups.table_of(part, weights[:, np.newaxis] * shares)
+        defect += float(defects @ weights)
+    return Mixture(table, supported, defect)
+
+
+def group_counts(
+    dataset: Dataset,
+    variables: Sequence[int],
+    groups: Groups,
+    with_missing: bool,
+    alpha: float = 0.0,
+) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """Yield blocks of the groups with a weight that have a row that observes some variables.
+
+    Parameters
+    ----------
+    dataset, variables, groups
+        As for :func:`mixture`.
+    with_missing
+        Whether the last place of the axis of each variable counts the rows that lack it; else
+        only the rows that observe all the variables count.
+    alpha
+        As for :func:`mixture`.
+
+    Yields
+    ------
+    part, counts
+        The groups, and the weights of their rows by configuration, shape (groups, sizes).
+    """
     available = (dataset.codes[:, variables] >= 0).all(axis=1)
     supported = np.bincount(groups.labels[available], minlength=len(groups.weights)) > 0
     supported = (supported | (alpha > 0)) & (groups.weights > 0)
-    sizes = (dataset.cardinalities[variables] + (aggregation is not None)).tolist()
+    sizes = (dataset.cardinalities[variables] + with_missing).tolist()
     _check_size([dataset.names[v] for v in variables], prod(sizes))
-    # The frequencies of a group come from the rows that observe all the variables, its factors
-    # also from the others.
-    used = supported[groups.labels] & (available | (aggregation is not None))
+    used = supported[groups.labels] & (available | with_missing)
     rows, chosen = np.flatnonzero(used), np.flatnonzero(supported)
     places = np.cumsum(supported)[groups.labels[rows]] - 1
-    shape = (groups.n_rest, prod(dataset.cardinalities[variables].tolist()))
-    table, defect, row_weights = np.zeros(shape), 0.0, dataset.row_weights
+    row_weights = dataset.row_weights
     for block, inside, labels in _blocks(places, len(chosen), prod(sizes)):
         some, part = rows[inside], chosen[block]
         cells = configurations(dataset.codes[some[:, np.newaxis], list(variables)], sizes, labels)
         counts = weight_by(cells, row_weights[some], len(part) * prod(sizes))
-        shares, defects = _distributions(counts.reshape(len(part), *sizes), aggregation, alpha)
-        weights, columns = groups.weights[part], np.arange(shape[1])
-        entries = groups.rest[part, np.newaxis] * shape[1] + columns
-        weighted = weights[:, np.newaxis] * shares
-        table += weight_by(entries.ravel(), weighted.ravel(), table.size).reshape(shape)
-        defect += float(defects @ weights)
-    return Mixture(table, supported, defect)
+        yield part, counts.reshape(len(part), *sizes)
 
 
 def _check_size(names: Sequence[str], size: int) -> None:

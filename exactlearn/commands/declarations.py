@@ -383,6 +383,11 @@ class Fit(Clustered, Random):
         help="f-mcar, f-mar, if-mar: how the factorisations are combined.  "
         "[default: inverse-variance]",
     )
+    standard_errors: bool = option(
+        False,
+        help="cca, aca and deletion: add the standard error of each parameter to --json, in the "
+        "order of the network's tables; of f-mcar, f-mar and if-mar an upper bound.",
+    )
     missingness: str | None = option(
         None,
         reads=True,

@@ -86,6 +86,7 @@ def run(options: Fit, output: Output) -> None:
             used, replaced = _rows_used(fit), _replaced(fit)
             how = {**_separators(fit), **_recoveries(fit)}
             _note_unsupported(fit, given.get("smoothing"), output)
+        how = {**how, **_standard_errors(fit)}
         log_likelihoods = (nan, _log_likelihood(fitted, dataset, output))
     else:
         raise OptionError(
@@ -139,11 +140,12 @@ def _check_takes(options: Fit, method: str) -> None:
         "separators": informed,
         "aggregation": ("f-mcar", "f-mar", "if-mar"),
         "missingness": ("graph", "em", *informed),
+        "standard_errors": ("complete", *DELETION_METHODS),
     }
     for name, methods in takers.items():
-        if getattr(options, name) is not None and method not in methods:
+        if getattr(options, name) not in (None, False) and method not in methods:
             raise OptionError(
-                f"--{name}: method {method!r} takes none; leave it out, or add --method "
+                f"--{name.replace('_', '-')}: method {method!r} takes none; leave it out, or add --method "
                 f"{' or '.join(m for m in methods if m != 'graph')}"
             )
 
@@ -219,6 +221,7 @@ def _by_deletion(
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
     how = {"separators": graph or options.separators, "aggregation": options.aggregation}
     chosen: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
+    chosen["variances"] = options.standard_errors
     return fit_deletion(data, network.parents, method=estimator, alpha=alpha, **chosen)
 
 
@@ -267,6 +270,16 @@ def _separators(fit: DeletionFit) -> dict[str, dict[str, list[str]]]:
         if family.separators is not None
     }
     return {"separators": found} if found else {}
+
+
+def _standard_errors(fit: DeletionFit) -> dict[str, dict[str, Any]]:
+    """Return the standard errors of the parameters, tables as nested lists, where asked for."""
+    found = {
+        name: np.sqrt(family.variances).tolist()
+        for name, family in zip(fit.model.names, fit.families, strict=True)
+        if family.variances is not None
+    }
+    return {"standard_errors": found} if found else {}
 
 
 def _recoveries(fit: DeletionFit) -> dict[str, dict[str, dict[str, Any]]]:

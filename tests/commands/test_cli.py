@@ -441,6 +441,15 @@ def test_fit_by_a_missingness_graph(wind):
     assert "has none; add the statement 'v <- ...'" in fails(*words, "--missingness", "h <-")
 
 
+def test_fit_by_deletion_gives_standard_errors(wind):
+    words = ("fit", wind / "net.bif", wind / "wind.csv", "--smoothing", 0, "--standard-errors")
+    errors = run_json(*words, "--method", "d-mcar")["standard_errors"]
+    height = np.array([9, 4, 9]) / 22
+    assert errors["h"] == pytest.approx(np.sqrt(height * (1 - height) / 22).tolist())
+    assert len(errors["v"]) == 5
+    assert "--standard-errors: method 'em' takes none" in fails(*words)
+
+
 def test_fit_by_deletion_shows_what_other_estimators_did(wind):
     text = (wind / "wind.csv").read_text().replace("v4,h1", "?,h1").replace("v3,h1", "?,h1")
     (wind / "wind.csv").write_text(text)
