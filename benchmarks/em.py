@@ -48,7 +48,7 @@ class Counted:
 
     def __init__(self, problem: EMProblem[Any]) -> None:
         self.problem, self.e_steps = problem, 0
-        self.total_weight = problem.total_weight
+        self.total_weight, self.is_approximate = problem.total_weight, False
         self.m_step, self.normalised, self.model = problem.m_step, problem.normalised, problem.model
 
     def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:

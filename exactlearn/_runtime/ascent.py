@@ -5,7 +5,7 @@ the model.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -47,6 +47,7 @@ def ascend(
     *,
     iterations: int,
     least_gain: float = -inf,
+    may_fall: bool = False,
     on_iteration: Callable[[State], None] | None = None,
     control: SearchControl = UNLIMITED,
 ) -> tuple[State, bool]:
@@ -62,6 +63,9 @@ def ascend(
         Most steps to do.
     least_gain
         The ascent ends when a step gains no more of the objective than this.
+    may_fall
+        Whether the objective is approximate and may fall: then the ascent ends when it changes no
+        more than that.
     on_iteration
         Called with the first state and after each step.
     control
@@ -84,7 +88,8 @@ def ascend(
         following = step(state)
         if following is None:
             return state, True
-        converged = _gain(state, following) <= least_gain
+        gain = following.objective - state.objective if may_fall else _gain(state, following)
+        converged = (abs(gain) if may_fall else gain) <= least_gain
         state = following
         if on_iteration:
             on_iteration(state)
@@ -137,6 +142,21 @@ class EMStart(NamedTuple):
     converged: bool
 
 
+class Approximation(NamedTuple):
+    """How much of EM's inference was approximate.
+
+    Attributes
+    ----------
+    rows
+        Share of the rows, by weight, with approximate inference.
+    unconverged
+        Share of the rows whose messages had not converged in the last E-step.
+    """
+
+    rows: float
+    unconverged: float
+
+
 @dataclass(frozen=True, eq=False)
 class EMResult(Generic[M]):
     """Fitted parameters and how EM got there.
@@ -158,6 +178,8 @@ class EMResult(Generic[M]):
     symmetric
         Variables in whose states the first start is symmetric: from there EM cannot tell them
         apart.
+    approximation
+        Of how many rows inference was approximate; log-likelihoods and objectives then are, too.
     """
 
     model: M
@@ -167,6 +189,7 @@ class EMResult(Generic[M]):
     starts: tuple[EMStart, ...]
     is_complete: bool
     symmetric: tuple[str, ...] = ()
+    approximation: Approximation | None = None
 
     @property
     def log_likelihood(self) -> float:
@@ -184,6 +207,11 @@ class EMProblem(Protocol[M_co]):
 
     total_weight: float
     """Weight of all rows."""
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the objective is approximate and may fall."""
+        ...
 
     def model(self, parameters: NDArray[np.float64]) -> M_co:
         """Return the model with these parameters."""
@@ -257,6 +285,7 @@ def fitted(
     )
 
 
+@dataclass
 class Overrelaxation(Generic[M]):
     r"""Steps of EM, made longer as long as that raises the objective.
 
@@ -274,26 +303,20 @@ class Overrelaxation(Generic[M]):
     least_gain
         Gain of the objective that counts as convergence.
     growth
-        Factor of :math:`\eta` after each step that gained.
+        Factor of :math:`\eta` after each step that gained; with 1 all steps are plain.
     slow
         Share of the gain of the step before above which plain steps converge slowly.
     reach
         Most that the logarithm of a parameter moves beyond the plain step.
     """
 
-    def __init__(
-        self,
-        problem: EMProblem[M],
-        least_gain: float,
-        *,
-        growth: float = 1.5,
-        slow: float = 0.3,
-        reach: float = 5.0,
-    ) -> None:
-        self.problem, self.least_gain = problem, least_gain
-        self.growth, self.slow, self.reach = growth, slow, reach
-        self.factor = 1.0
-        self._last_gain = inf
+    problem: EMProblem[M]
+    least_gain: float
+    growth: float = 1.5
+    slow: float = 0.3
+    reach: float = 5.0
+    factor: float = field(default=1.0, init=False)
+    _last_gain: float = field(default=inf, init=False)
 
     def step(self, state: EMState) -> EMState:
         """Return the state after a lengthened step, or a plain one where that gains too little."""
@@ -347,11 +370,13 @@ def _ascended(
         if on_iteration:
             on_iteration(state)
 
+    growth = 1.0 if problem.is_approximate else Overrelaxation.growth
     last, converged = ascend(
         problem.e_step(0, parameters),
-        Overrelaxation(problem, least_gain).step,
+        Overrelaxation(problem, least_gain, growth).step,
         iterations=iterations,
         least_gain=least_gain,
+        may_fall=problem.is_approximate,
         on_iteration=record,
         control=control,
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel, kernel, overwrite
 from exactlearn.bayesnet.buckets import (
+    PRUNED,
     Buckets,
     Space,
     add_up,
@@ -296,7 +297,12 @@ def distribute(layout: Buckets, m: int, space: Space) -> None:
 
 @in_place_kernel
 def is_assigned(layout: Buckets, row: NDArray[np.int16], family: int, variable: int) -> bool:
-    """Return whether a family is in the bucket of a variable, its first missing one eliminated."""
+    """Return whether a family is in the bucket of a variable, its first missing one eliminated.
+
+    A pruned family is in none.
+    """
+    if row[family] == PRUNED:
+        return False
     for t in range(layout.family_first[family], layout.family_first[family + 1]):
         u = layout.family[t]
         if row[u] < 0 and layout.position[u] < layout.position[variable]:

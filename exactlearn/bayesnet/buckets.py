@@ -127,6 +127,12 @@ def _flat(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np
     return _starts(map(len, lists)), np.array([v for one in lists for v in one], np.int64)
 
 
+PRUNED = 2**15 - 1
+"""Code of a variable in a row that its family is left out of: missing, with no descendant observed.
+
+Such a *barren* variable says nothing on the others. Being no family's member but its own and those
+of other barren variables, it is never looked up."""
+
 LARGEST_ROW = 2**26
 """Most table cells (half a GiB) that the buckets of one row may have."""
 
@@ -205,6 +211,31 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
 
 
 @in_place_kernel
+def row_cells(layout: Buckets, row: NDArray[np.int16]) -> tuple[float, float, float]:
+    """Return the cells of a row's buckets, of its messages, and of its largest bucket."""
+    total = sent = largest = 0.0
+    for v in range(len(row)):
+        if row[v] < 0:
+            size = 1.0
+            for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
+                if row[layout.separator[t]] < 0:
+                    size *= layout.cardinality[layout.separator[t]]
+            sent += size
+            total += size * layout.cardinality[v]
+            largest = max(largest, size * layout.cardinality[v])
+    return total, sent, largest
+
+
+@in_place_kernel
+def rows_larger_than(
+    layout: Buckets, codes: NDArray[np.int16], cells: float, is_larger: NDArray[np.bool_]
+) -> None:
+    """Write which rows have buckets of more than so many cells."""
+    for i in range(len(codes)):
+        is_larger[i] = row_cells(layout, codes[i])[0] > cells
+
+
+@in_place_kernel
 def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, float, float]:
     """Return the sizes of the tables of some rows' buckets, as floats, which do not overflow.
 
@@ -215,17 +246,8 @@ def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, f
     """
     worst, most, most_sent, largest = 0, 0.0, 0.0, 0.0
     for i in range(len(codes)):
-        total = sent = 0.0
-        for v in range(codes.shape[1]):
-            if codes[i, v] < 0:
-                size = 1.0
-                for t in range(layout.separator_first[v], layout.separator_first[v + 1]):
-                    if codes[i, layout.separator[t]] < 0:
-                        size *= layout.cardinality[layout.separator[t]]
-                sent += size
-                total += size * layout.cardinality[v]
-                largest = max(largest, size * layout.cardinality[v])
-        most_sent = max(most_sent, sent)
+        total, sent, of_bucket = row_cells(layout, codes[i])
+        largest, most_sent = max(largest, of_bucket), max(most_sent, sent)
         if total > most:
             worst, most = i, total
     return worst, most, most_sent, largest

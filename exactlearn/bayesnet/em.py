@@ -12,10 +12,13 @@ without :math:`\alpha` that is the log-likelihood of the observed cells itself, 
 little when :math:`\alpha > 0`.
 
 Families without a missing cell in a row are counted once for all iterations, and inference visits
-each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.row_completion`).
+each distinct part of the incomplete rows once (:mod:`exactlearn.bayesnet.row_completion`). Where a
+part is too large, loopy belief propagation can approximate its expected counts
+(:mod:`exactlearn.bayesnet.loopy_propagation`).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,11 +26,12 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
+from exactlearn._runtime.ascent import STARTS, Approximation, EMResult, EMState, fitted
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
-from exactlearn.bayesnet.buckets import buckets, space_for
+from exactlearn.bayesnet.buckets import buckets, rows_larger_than, space_for
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
+from exactlearn.bayesnet.loopy_propagation import LoopyParameters, loopy_families, loopy_space
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
 from exactlearn.bayesnet.row_completion import missing_parts
 from exactlearn.data.dataset import Dataset
@@ -48,10 +52,27 @@ class NetworkEM:
         Parents of each variable of the table, by index.
     alpha
         Pseudo-count of every parameter.
+    leaves_out_barren
+        Whether the expected counts leave out, row by row, barren variables: missing ones without an
+        observed descendant. They do not change the likelihood, and without them inference is
+        smaller and EM converges faster.
+    loopy
+        For parts of rows that are large, approximate inference; without it, all is exact.
+
+    Raises
+    ------
+    TooLargeError
+        When the tables of exact inference are too large.
     """
 
     def __init__(
-        self, dataset: Dataset, parents: Sequence[Sequence[int]], alpha: float = 1.0
+        self,
+        dataset: Dataset,
+        parents: Sequence[Sequence[int]],
+        alpha: float = 1.0,
+        *,
+        leaves_out_barren: bool = True,
+        loopy: LoopyParameters | None = None,
     ) -> None:
         self.families = checked_families(dataset, parents, alpha)
         self.dataset, self.alpha = dataset, alpha
@@ -64,14 +85,25 @@ class NetworkEM:
         self._ends = np.cumsum([table.size for table in counts])[:-1]
         self.available = np.concatenate([table.ravel() for table in counts])
         # Checks for directed cycles and repeated parents before the first inference.
-        self.model(self.maximise(np.ones_like(self.available)))
+        order = self.model(self.maximise(np.ones_like(self.available))).order
         self._cells = dataset.missing_cells[weights[dataset.missing_cells[:, 0]] > 0]
         missing = set(self._cells[:, 1].tolist())
         self._layout = buckets(self.families, dataset.cardinalities, missing)
         rows = np.unique(self._cells[:, 0])
         codes = dataset.codes[rows].astype(np.int16)
-        self._parts = missing_parts(self._layout, codes, weights[rows])
-        self._space = space_for(self._layout, self._parts.codes)
+        last = order[::-1] if leaves_out_barren else ()
+        self._parts = missing_parts(self._layout, codes, weights[rows], last)
+        self._loopy, self._is_large = loopy, np.zeros(len(self._parts.codes), np.bool_)
+        if loopy is not None:
+            limit = float(loopy.largest_exact)
+            rows_larger_than(self._layout, self._parts.codes, limit, self._is_large)
+        self._groups = [
+            (self._parts.codes[chosen], self._parts.weights[chosen], chosen)
+            for chosen in (np.flatnonzero(~self._is_large), np.flatnonzero(self._is_large))
+        ]
+        self._space = space_for(self._layout, self._groups[0][0])
+        self._loopy_space = loopy_space(self._layout, order)
+        self._unconverged = np.zeros(len(self._parts.codes), np.bool_)
 
     def model(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
         """Return the network with these flat parameters."""
@@ -92,28 +124,76 @@ class NetworkEM:
         DataError
             If a row is impossible under them.
         """
-        parts, counts = self._parts, self.available.copy()
-        logs = np.empty(len(parts.codes))
-        expect_families(
-            self._layout,
-            parameters,
-            parts.codes,
-            parts.weights,
-            self._space,
-            logs,
-            counts,
-            NO_POSTERIOR,
-        )
-        log_likelihood = float(xlogy(self.available, parameters).sum() + parts.weights @ logs)
+        counts, logs = self.available.copy(), np.zeros(len(self._parts.codes))
+        layout, ((codes, weights, chosen), large) = self._layout, self._groups
+        own = np.empty(len(codes))
+        expect_families(layout, parameters, codes, weights, self._space, own, counts, NO_POSTERIOR)
+        logs[chosen] = own
+        if self._loopy is not None:
+            self._approximate(parameters, *large, logs, counts)
+        of_parts = float(self._parts.weights @ logs)
+        log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
             self._refuse(parameters, logs)
         with np.errstate(divide="ignore"):
             prior = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
+    def _approximate(
+        self,
+        parameters: NDArray[np.float64],
+        codes: NDArray[np.int16],
+        weights: NDArray[np.float64],
+        chosen: NDArray[np.int64],
+        logs: NDArray[np.float64],
+        counts: NDArray[np.float64],
+    ) -> None:
+        """Add the counts of large parts, and write their log-probabilities."""
+        assert self._loopy is not None
+        how, own, converged = self._loopy, np.empty(len(codes)), np.zeros(len(codes), np.bool_)
+        loopy_families(
+            self._layout,
+            parameters,
+            codes,
+            weights,
+            how.sweeps,
+            how.undamped,
+            how.damping,
+            how.tolerance,
+            self._loopy_space,
+            own,
+            counts,
+            converged,
+        )
+        logs[chosen], self._unconverged[chosen] = own, ~converged
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether some part of a row is so large that its inference is approximate."""
+        return bool(self._is_large.any())
+
+    @property
+    def approximation(self) -> Approximation | None:
+        """The shares of rows with approximate inference, nothing where there are none."""
+        if not self.is_approximate:
+            return None
+        return Approximation(self._share(self._is_large), self._share(self._unconverged))
+
+    def _share(self, chosen: NDArray[np.bool_]) -> float:
+        """Return the share of the rows, by weight, that have one of the chosen parts."""
+        rows = np.unique(self._cells[np.append(chosen, False)[self._parts.of_cell], 0])
+        return float(self.dataset.row_weights[rows].sum()) / self.total_weight
+
     def m_step(self, state: EMState) -> NDArray[np.float64]:
-        """Return the parameters that maximise the objective given the counts of a state."""
-        return self.maximise(state.counts)
+        """Return the parameters that maximise the objective given the counts of a state.
+
+        A distribution without counts stays as it is, without pseudo-counts.
+        """
+        if self.alpha:
+            return self.maximise(state.counts)
+        pairs = zip(self.tables(state.counts), self.tables(state.parameters), strict=True)
+        kept = [np.where(c.sum(axis=-1, keepdims=True) > 0, c, p) for c, p in pairs]
+        return self.maximise(np.concatenate([table.ravel() for table in kept]))
 
     def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return parameters in proportion to some, each distribution with the sum one."""
@@ -152,7 +232,8 @@ class NetworkEM:
 
     def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
         """Raise an error that names an impossible row."""
-        names, dead = self.dataset.names, np.isneginf(logs)[self._parts.of_cell]
+        names = self.dataset.names
+        dead = np.append(np.isneginf(logs), False)[self._parts.of_cell]
         if dead.any():
             row, variable = self._cells[dead.argmax()].tolist()
             where = f"row {row}, around the missing cell of {names[variable]!r}"
@@ -190,6 +271,7 @@ def fit_em(
     on_iteration: Callable[[EMState], None] | None = None,
     start: BayesianNetwork | DeletionMethod | None = None,
     time_limit: float | None = None,
+    loopy: LoopyParameters | None = None,
 ) -> EMResult[BayesianNetwork]:
     """Estimate the tables of a network with given parents from data with missing cells.
 
@@ -221,6 +303,11 @@ def fit_em(
         frequencies are.
     time_limit
         Seconds after which no other iteration and no other start begins.
+    loopy
+        Approximate inference by loopy belief propagation for the parts of rows that are too large
+        for exact inference by these limits (EM-BP); ``EMResult.approximation`` says whether there
+        were any. The objective, then the Bethe approximation of it, may fall: EM ends when it
+        changes no more than the tolerance. Without it, all inference is exact.
 
     Returns
     -------
@@ -252,13 +339,13 @@ def fit_em(
             f"starts {starts}, iterations {iterations}, tolerance {tolerance}, "
             f"seed {seed}"
         )
-    problem = NetworkEM(dataset, parents, alpha)
+    problem = NetworkEM(dataset, parents, alpha, loopy=loopy)
     if isinstance(start, str):
         start = fit_deletion(dataset, parents, method=start, alpha=_least_smoothing(alpha)).model
     first = _first(problem, start)
     symmetric = problem.symmetric(first)
     starts = starts or (STARTS if symmetric else 1)
-    return fitted(
+    result = fitted(
         problem,
         _starts(problem, first, starts, seed),
         symmetric,
@@ -267,6 +354,7 @@ def fit_em(
         on_iteration=on_iteration,
         time_limit=time_limit,
     )
+    return replace(result, approximation=problem.approximation)
 
 
 def network_of(

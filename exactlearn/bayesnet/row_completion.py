@@ -9,6 +9,7 @@ their families. Each such group with those observed states is a *part* of the ro
 differ, however many rows there are, so each is treated once.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from exactlearn.bayesnet.bucket_elimination import (
     expect_families,
     fill_cells,
 )
-from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
+from exactlearn.bayesnet.buckets import PRUNED, Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError, did_you_mean
@@ -192,7 +193,7 @@ def observed_log_likelihood_rows(network: BayesianNetwork, dataset: Dataset) -> 
     layout, tables = buckets(network.parents, network.cardinalities, missing), flat_tables(network)
     with np.errstate(divide="ignore"):
         logs = [np.log(table) for table in network.tables]
-    total = np.zeros(dataset.n_rows)
+    total, last = np.zeros(dataset.n_rows), network.order[::-1]
     for first in range(0, max(1, dataset.n_rows), ROWS_AT_ONCE):
         part = slice(first, first + ROWS_AT_ONCE)
         codes = aligned_codes(dataset.part(part), network.names, network.states, first)
@@ -201,23 +202,27 @@ def observed_log_likelihood_rows(network: BayesianNetwork, dataset: Dataset) -> 
             observed = (cells >= 0).all(axis=1)
             total[part][observed] += table[tuple(cells[observed].T)]
         incomplete = np.flatnonzero(codes.min(axis=1, initial=0) < 0)
-        found = _log_likelihood_of_parts(layout, tables, codes[incomplete])
+        found = _log_likelihood_of_parts(layout, tables, codes[incomplete], last)
         total[part][incomplete] += found
     return total
 
 
 def _log_likelihood_of_parts(
-    layout: Buckets, tables: NDArray[np.float64], codes: NDArray[np.int16]
+    layout: Buckets,
+    tables: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    parents_last: Sequence[int],
 ) -> NDArray[np.float64]:
     """Return the log probability of each row's families with missing cells, shape (rows,)."""
-    parts = missing_parts(layout, codes, np.ones(len(codes)))
+    parts = missing_parts(layout, codes, np.ones(len(codes)), parents_last)
     logs = np.empty(len(parts.codes))
     space = space_for(layout, parts.codes)
     expect_families(
         layout, tables, parts.codes, parts.weights, space, logs, NO_COUNTS, NO_POSTERIOR
     )
+    # The parts of a row differ from each other.
     of_cell = np.column_stack((np.nonzero(codes < 0)[0], parts.of_cell))
-    rows, of_row = np.unique(of_cell, axis=0).T  # the parts of a row differ from each other
+    rows, of_row = np.unique(of_cell[parts.of_cell >= 0], axis=0).T
     return np.bincount(rows, logs[of_row], len(codes)).astype(np.float64)
 
 
@@ -233,7 +238,8 @@ class MissingParts:
     weights
         Total weight of the rows that have the part, shape (parts,).
     of_cell
-        The part that each missing cell of the table is in, in row-major order, shape (cells,).
+        The part that each missing cell of the table is in, in row-major order, shape (cells,); -1
+        for one of a barren variable that is left out.
     """
 
     codes: NDArray[np.int16]
@@ -242,7 +248,10 @@ class MissingParts:
 
 
 def missing_parts(
-    layout: Buckets, codes: NDArray[np.int16], weights: NDArray[np.float64]
+    layout: Buckets,
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    parents_last: Sequence[int] = (),
 ) -> MissingParts:
     """Return the distinct parts of the rows of a table.
 
@@ -252,35 +261,47 @@ def missing_parts(
         The network's structure.
     codes, weights
         The table, -1 for a missing cell, shape (rows, variables), and the weight of each row.
+    parents_last
+        The variables, children before their parents: then the barren variables of each row, missing
+        without an observed descendant, are left out. They do not change the probability of the
+        observed cells. Without it, all missing variables are in some part.
     """
     n_cells = int((codes < 0).sum())
     row_of_part, part_of_cell = np.empty(n_cells, np.int64), np.empty(n_cells, np.int64)
     parts = np.zeros((n_cells, codes.shape[1]), np.int16)
-    n = _split(layout, codes, parts, row_of_part, part_of_cell)
+    order = np.array(parents_last, np.int64)
+    n = _split(layout, codes, order, parts, row_of_part, part_of_cell)
     labels, first = group_rows(parts[:n])
     totals = np.bincount(labels, weights[row_of_part[:n]], len(first)).astype(np.float64)
-    return MissingParts(parts[first], totals, labels.astype(np.int64)[part_of_cell])
+    of_cell = np.append(labels.astype(np.int64), -1)[part_of_cell]
+    return MissingParts(parts[first], totals, of_cell)
 
 
 @kernel
 def _split(
     layout: Buckets,
     codes: NDArray[np.int16],
+    parents_last: NDArray[np.int64],
     parts: NDArray[np.int16],
     row_of_part: NDArray[np.int64],
     part_of_cell: NDArray[np.int64],
 ) -> int:
     """Write the parts of all rows; return how many there are."""
     n, cell = 0, 0
+    barren = np.zeros(codes.shape[1], np.bool_)
     label = np.empty(codes.shape[1], np.int64)
     stack = np.empty(codes.shape[1], np.int64)
     for i in range(len(codes)):
         label[:] = -1
+        for v in parents_last:
+            barren[v] = codes[i, v] < 0
+            for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
+                barren[v] &= layout.holder[t] == v or barren[layout.holder[t]]
         for v in range(codes.shape[1]):
             if codes[i, v] >= 0:
                 continue
-            if label[v] < 0:
-                _gather(layout, codes[i], v, n, label, stack, parts[n])
+            if label[v] < 0 and not barren[v]:
+                _gather(layout, codes[i], barren, v, n, label, stack, parts[n])
                 row_of_part[n] = i
                 n += 1
             part_of_cell[cell] = label[v]
@@ -292,6 +313,7 @@ def _split(
 def _gather(
     layout: Buckets,
     row: NDArray[np.int16],
+    barren: NDArray[np.bool_],
     variable: int,
     number: int,
     label: NDArray[np.int64],
@@ -308,6 +330,9 @@ def _gather(
         v = stack[height]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             family = layout.holder[t]
+            if barren[family]:
+                part[family] = PRUNED
+                continue
             for k in range(layout.family_first[family], layout.family_first[family + 1]):
                 u = layout.family[k]
                 part[u] = row[u]

@@ -56,7 +56,7 @@ class FittedNetwork:
     def of(cls, network: BayesianNetwork, dataset: Dataset, score: Score) -> "FittedNetwork":
         """Judge a network on a table with missing cells."""
         values = most_probable_completion(network, dataset)
-        problem = NetworkEM(dataset, network.parents)
+        problem = NetworkEM(dataset, network.parents, leaves_out_barren=False)
         parameters = flat_tables(network)
         state = problem.e_step(0, parameters)
         expected = _score(problem.tables(state.counts), score, total_weight(dataset))

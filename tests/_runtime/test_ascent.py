@@ -54,7 +54,7 @@ def test_it_ends_where_the_steps_the_time_or_the_wish_end():
 class Climb:
     """An EM problem of one parameter, whose objective it is: a step halves the distance from 8."""
 
-    total_weight = 1.0
+    total_weight, is_approximate = 1.0, False
 
     def __init__(self, stopped_by=None):
         self.stopped_by = stopped_by

@@ -35,6 +35,10 @@ def problem():
     return network, table_with_holes(network, rng, 60)
 
 
+def flat(network: BayesianNetwork) -> np.ndarray:
+    return np.concatenate([table.ravel() for table in network.tables])
+
+
 def expected_counts(network: BayesianNetwork, table: Dataset) -> tuple[np.ndarray, float]:
     """Return the expected counts of all families and the log-likelihood, by enumeration."""
     full, total = joint(network), 0.0
@@ -58,16 +62,14 @@ def expected_counts(network: BayesianNetwork, table: Dataset) -> tuple[np.ndarra
 
 def test_the_lecture_converges_to_its_fixed_point():
     table = lecture_table()
-    seen = []
-    fit_em(
-        table,
-        [(), (0,)],
-        alpha=0.0,
-        start=lecture_start(table),
-        on_iteration=lambda state: seen.append(state.parameters[0]),
-    )
+    # Plain EM with the expected counts of all variables, also of barren ones.
+    em = NetworkEM(table, [(), (0,)], alpha=0.0, leaves_out_barren=False)
+    states = [em.e_step(0, flat(lecture_start(table)))]
+    for k in (1, 2):
+        states.append(em.e_step(k, em.m_step(states[-1])))
     # The lecture rounds 0.43333 up to 0.44, and 0.42036 to 0.43.
-    assert seen[:3] == pytest.approx([0.5, 0.43333, 0.42036], abs=5e-6)
+    seen = [state.parameters[0] for state in states]
+    assert seen == pytest.approx([0.5, 0.43333, 0.42036], abs=5e-6)
     result = fit_em(table, [(), (0,)], alpha=0.0, tolerance=1e-12)
     assert result.converged
     a, b = result.model.tables
@@ -82,11 +84,29 @@ def test_expected_counts_agree_with_the_full_joint(seed):
     network = random_network(rng, int(rng.integers(1, 7)))
     holes = table_with_holes(network, rng, 15)
     table = Dataset(holes.codes, holes.names, holes.states, weights=rng.random(15) * 3)
-    em = NetworkEM(table, network.parents, alpha=0.5)
-    state = em.e_step(0, np.concatenate([t.ravel() for t in network.tables]))
+    em = NetworkEM(table, network.parents, alpha=0.5, leaves_out_barren=False)
+    state = em.e_step(0, flat(network))
     counts, log_likelihood = expected_counts(network, table)
     np.testing.assert_allclose(state.counts, counts, atol=1e-9)
     assert state.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
+    fewer = NetworkEM(table, network.parents, alpha=0.5).e_step(0, flat(network))
+    assert fewer.log_likelihood == pytest.approx(log_likelihood, rel=1e-9)
+    np.testing.assert_allclose(fewer.counts, without_barren(network, table), atol=1e-9)
+
+
+def without_barren(network: BayesianNetwork, table: Dataset) -> np.ndarray:
+    """Return the expected counts without barren variables, row by row, by enumeration."""
+    ends, total = np.cumsum([t.size for t in network.tables])[:-1], 0.0
+    for k in range(table.n_rows):
+        barren: set[int] = set()
+        for v in reversed(network.order):
+            children = {c for c, ps in enumerate(network.parents) if v in ps}
+            if table.codes[k, v] < 0 and children <= barren:
+                barren.add(v)
+        row = Dataset(table.codes[[k]], table.names, table.states, weights=table.weights[[k]])
+        own = np.split(expected_counts(network, row)[0], ends)
+        total = total + np.concatenate([0.0 * t if v in barren else t for v, t in enumerate(own)])
+    return total
 
 
 def configuration_counts(counts, network):

@@ -69,6 +69,8 @@ class ParameterEM:
         self.symmetric = symmetric_variables(graph, unobserved)
         self.pseudo_counts = alpha * pseudo_counts(graph, "uniform" if self.symmetric else prior)
 
+    is_approximate = False
+
     def model(self, parameters: NDArray[np.float64]) -> DecisionGraph:
         """Return the graph with these parameters."""
         return self.graph.with_parameters(parameters)
