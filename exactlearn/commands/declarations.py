@@ -38,7 +38,17 @@ MODES = ("augmentation", "posterior", "mpe", "averaged", "multiple", "mode")
 
 SizeName = Literal["effective", "representational"]
 FitMethod = Literal[
-    "complete", "em", "cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"
+    "complete",
+    "em",
+    "em-bp",
+    "cca",
+    "aca",
+    "d-mcar",
+    "f-mcar",
+    "d-mar",
+    "f-mar",
+    "id-mar",
+    "if-mar",
 ]
 Aggregation = Literal["mean", "median", "inverse-variance"]
 CountsName = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
@@ -359,7 +369,10 @@ class Fit(Clustered, Random):
     table: str = argument("DATA.csv", reads=True, in_run="file")
     method: FitMethod | None = option(
         None,
-        help="em: a network or a decision graph from all observed cells. The others estimate a "
+        help="em: a network or a decision graph from all observed cells, by exact inference. "
+        "em-bp: the same for a network, approximately, by loopy belief propagation where the "
+        "missing cells of a row depend on each other too much for exact inference; ends when the "
+        "approximate likelihood, which may fall, hardly changes. The others estimate a "
         "network in closed form, and print the rows that each family (a variable and its parents) "
         "used. complete, aca, d-mcar: in the rows that observe the whole family (available cases); "
         "cca: in the rows without missing cells; f-mcar: from all factorisations of the family, "

@@ -23,6 +23,7 @@ from exactlearn.bayesnet.deletion import (
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, network_of
 from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
+from exactlearn.bayesnet.loopy_propagation import LoopyParameters
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
 from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
@@ -41,7 +42,7 @@ from exactlearn.instances import locate
 from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reporting.report import facts, number, plain_table
+from exactlearn.reporting.report import facts, number, percent, plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,10 +76,14 @@ def run(options: Fit, output: Output) -> None:
     how: dict[str, Any] = {}
     fitted: Model
     log_likelihoods: Sequence[float | None]
-    if method == "em":
+    if method in ("em", "em-bp"):
+        if method == "em-bp":
+            given["loopy"] = LoopyParameters()
         fitted, result, em_ended = _by_em(model, dataset, given, options.seed, graph, output)
         ended = em_ended if ended == "finished" else ended
         log_likelihoods, how = result.log_likelihoods, em_record(result)
+        if method == "em-bp":
+            how |= _approximation(result, output)
     elif isinstance(model, BayesianNetwork):
         fit = _by_deletion(model, dataset, method, given, graph, options)
         fitted = fit.model
@@ -139,7 +144,7 @@ def _check_takes(options: Fit, method: str) -> None:
     takers = {
         "separators": informed,
         "aggregation": ("f-mcar", "f-mar", "if-mar"),
-        "missingness": ("graph", "em", *informed),
+        "missingness": ("graph", "em", "em-bp", *informed),
         "standard_errors": ("complete", *DELETION_METHODS),
     }
     for name, methods in takers.items():
@@ -170,16 +175,27 @@ def _by_em(
         how = {**given, "start": _start(given["start"])} if "start" in given else given
         if graph is not None:
             output.note("The log-likelihood is that of the observed cells and of which are missing")
-        result, ended = fitted_network(
-            data,
-            model.parents,
-            output,
-            output.path,
-            graph=graph or IGNORABLE,
-            seed=seed,
-            **how,
-        )
+        try:
+            result, ended = fitted_network(
+                data,
+                model.parents,
+                output,
+                output.path,
+                graph=graph or IGNORABLE,
+                seed=seed,
+                **how,
+            )
+        except TooLargeError as error:
+            raise TooLargeError(
+                f"{error}; or use --method em-bp, which approximates inference, or an estimator "
+                "that needs none, such as --method d-mar"
+            ) from None
         return result.model, result, ended
+    if "loopy" in given:
+        raise OptionError(
+            "--method em-bp approximates the inference of a network (.bif); that of a decision "
+            "graph is exact at any size: use --method em"
+        )
     if "start" in given:
         raise OptionError(
             "--start: a decision graph starts from its own parameters; fit the graph that has "
@@ -190,6 +206,24 @@ def _by_em(
     limits = {k: v for k, v in given.items() if k not in own}
     refinement, ended = refined(model, data, parameters, output, output.path, seed=seed, **limits)
     return refinement.model, refinement, ended
+
+
+def _approximation(result: EMResult[Any], output: Output) -> dict[str, Any]:
+    """Return the JSON record of how much of the inference was approximate, and say it."""
+    found = result.approximation
+    if found is None:
+        output.note("No row is too large for exact inference: the result is that of 'em'")
+        return {"approximate": False}
+    output.note(
+        "Inference was approximate, by loopy belief propagation, in "
+        f"{percent(found.rows)} of the rows; the log-likelihood is Bethe's approximation. Its "
+        f"messages had not converged in {percent(found.unconverged)} of the rows"
+    )
+    return {
+        "approximate": True,
+        "approximate_rows": found.rows,
+        "unconverged_rows": found.unconverged,
+    }
 
 
 def _start(name: str) -> BayesianNetwork | DeletionMethod:
@@ -358,6 +392,7 @@ def fitted_network(
     starts: int | None = None,
     seed: int = 0,
     start: BayesianNetwork | DeletionMethod | None = None,
+    loopy: LoopyParameters | None = None,
     time_limit: float | None = None,
 ) -> tuple[EMResult[BayesianNetwork], str]:
     """Fit a network with given parents to a table with missing cells, as :func:`refined`.
@@ -375,6 +410,7 @@ def fitted_network(
         starts=starts,
         seed=seed,
         start=start,
+        loopy=loopy,
     )
     table, families = graph.extended(data), [*parents, *graph.parents(data.names)]
 

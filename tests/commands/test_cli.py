@@ -24,12 +24,14 @@ from exactlearn.errors import TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.formats.jkl import read_jkl
 from exactlearn.formats.missingness_file import read_missingness
+from exactlearn.formats.models import write_model
 from exactlearn.formats.pdg_json import read_pdg
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import bundled, folder, locate, path
 from exactlearn.pdg.compile.forest_search import ForestSearch
 from exactlearn.pdg.inference.flows import log_likelihood
 from exactlearn.pdg.learn.refine import ParameterEM
+from tests.bayesnet.test_loopy_propagation import grid, hidden
 from tests.command_line import (
     ENVIRONMENT,
     PATIENCE,
@@ -562,6 +564,30 @@ def test_em_from_several_starts(tables, tmp_path, monkeypatch):
     graph = tmp_path / "model.pdg.json"
     run("compile", "cancer", "-o", graph)
     assert len(run_json("fit", graph, tables / "holes.csv", "--starts", 2)["starts"]) == 2
+
+
+def test_em_where_inference_is_too_large(tables, tmp_path):
+    rng = np.random.default_rng(4)
+    network = grid(40, rng)
+    table = hidden(network, 0.75, 3, rng)
+    write_model(network, tmp_path / "grid.bif")
+    lines = (",".join("01?"[c] for c in row) for row in table.codes)
+    (tmp_path / "rows.csv").write_text("\n".join([",".join(network.names), *lines]))
+    words = ("fit", tmp_path / "grid.bif", tmp_path / "rows.csv", "--method")
+    printed = fails(*words, "em")
+    assert "tables of" in printed
+    assert "--method em-bp" in printed
+    found = run_json(*words, "em-bp", "--iterations", 1)
+    assert (found["approximate"], found["approximate_rows"]) == (True, 1.0)
+    assert 0 <= found["unconverged_rows"] <= 1
+    assert np.isfinite(found["log_likelihood"])
+
+    small = ("fit", "cancer", tables / "holes.csv", "--method")
+    exact, same = (run_json(*small, method) for method in ("em", "em-bp"))
+    assert (same["approximate"], same["log_likelihood"]) == (False, exact["log_likelihood"])
+    run("compile", "cancer", "-o", tmp_path / "model.pdg.json")
+    graph = ("fit", tmp_path / "model.pdg.json", tables / "holes.csv")
+    assert "exact at any size" in fails(*graph, "--method", "em-bp")
 
 
 def test_em_from_a_named_start(tables, tmp_path):
