@@ -149,8 +149,9 @@ def _check_takes(options: Fit, method: str) -> None:
     }
     for name, methods in takers.items():
         if getattr(options, name) not in (None, False) and method not in methods:
+            flag = name.replace("_", "-")
             raise OptionError(
-                f"--{name.replace('_', '-')}: method {method!r} takes none; leave it out, or add --method "
+                f"--{flag}: method {method!r} takes none; leave it out, or add --method "
                 f"{' or '.join(m for m in methods if m != 'graph')}"
             )
 
