@@ -3,7 +3,8 @@ r"""Deletion by a missingness graph: each family by the formula that recovers it
 :mod:`exactlearn.bayesnet.recoverability` chooses an estimand for each family; here it is computed
 from the rows. Formulas with weights, by strata or by inverse probability, weight the rows that
 observe all they need; ordered factorisations multiply tables of available cases and sum over them.
-A family without a formula is estimated in its available cases, and says so.
+A family without a formula is estimated in its available cases, and says so. Pseudo-counts are added
+to the effective numbers of rows: uneven weights make few rows of many.
 
 Strata that no row observes take the distribution without the separators, as in informed deletion
 (:mod:`exactlearn.bayesnet.deletion`); what is still unsupported is left to the prior.
@@ -168,17 +169,14 @@ class _Rows:
             case Stratified():
                 counts, how, used = self._stratified(family, estimand)
             case Weighted():
-                counts, used = self._weighted(family, estimand)
+                counts, defect, used = self._weighted(family, estimand)
                 how = {"graph": total * bool(counts.any())}
-                defect = (
-                    abs(float(counts.sum()) / max(total, 1e-300) - 1) if estimand.is_joint else 0.0
-                )
             case _:
                 counts, used = self._factorised(family, estimand)
                 how = {"graph": float(counts.sum())}
-        if isinstance(estimand, Stratified | Weighted | Summed | Chained | Conditioned):
-            size = n or float(self.weights[used].sum())
-            counts = counts * (size / max(float(counts.sum()), 1e-300))
+                size = n or float(self.weights[used].sum())
+                counts = counts * (size / max(how["graph"], 1e-300))
+        if not isinstance(estimand, Available | None):
             how["prior"] = total - sum(how.values())
         how = {name: weight for name, weight in how.items() if weight > 1e-9 * total}
         how = how or {"prior": total}
@@ -200,6 +198,18 @@ class _Rows:
         labels = configurations(self._codes(names, where), sizes)
         weights = self.weights[where] if weights is None else weights
         return weight_by(labels, weights, prod(sizes)).reshape(sizes)
+
+    def effective_counts(self, family: Names, rows: Rows, factors: Floats) -> Floats:
+        """Return the counts of a family in rows weighted by factors, as of effective rows.
+
+        Given the parents they sum to Kish's effective number of rows, ``(sum f)^2 / sum f^2``.
+        """
+        weighted = self.counts(family, rows, self.weights[rows] * factors)
+        squares = self.counts(family, rows, self.weights[rows] * factors**2)
+        effective: Floats = weighted.sum(-1, keepdims=True) * _inverse(
+            squares.sum(-1, keepdims=True)
+        )
+        return weighted * effective
 
     def _codes(self, names: Sequence[str], where: NDArray[np.int64]) -> NDArray[np.integer]:
         columns = [self.codes[:, self.place[name]][where] for name in names]
@@ -226,25 +236,26 @@ class _Rows:
         unseen = _bincount(coarse[lost], weights[lost], coarse)
         seen_coarse = _bincount(coarse[ob], weights[ob], coarse)
         ratio = (total * _inverse(seen))[strata] + (unseen * _inverse(seen_coarse))[coarse]
-        counts = self.counts(family, ob, (weights * ratio)[ob])
+        counts = self.effective_counts(family, ob, ratio[ob])
         instead = float(unseen[seen_coarse > 0].sum())
         how = {"graph": float(total[seen > 0].sum()), "d-mcar": instead}
         return counts, how, self.all
 
-    def _weighted(self, family: Names, estimand: Weighted) -> tuple[Floats, Rows]:
+    def _weighted(self, family: Names, estimand: Weighted) -> tuple[Floats, float, Rows]:
         """Weight the rows that observe all that the formula needs by inverse probability."""
-        rows = self.observing(estimand.observed)
-        where = np.flatnonzero(rows)
-        weights, used = self.weights[where], rows
+        rows = used = self.observing(estimand.observed)
+        factors = np.ones(np.count_nonzero(rows))
         for propensity in estimand.propensities:
             counted = self.observing(propensity.observed)
-            weights = weights * self._inverse_propensity(propensity, counted)[rows[counted]]
+            factors *= self._inverse_propensity(propensity, counted)[rows[counted]]
             used = used | counted
         for pattern in estimand.patterns:
             counted = self.observing((*pattern.variables, *pattern.others))
-            weights = weights * self._inverse_of_pattern(pattern, counted)[rows[counted]]
+            factors *= self._inverse_of_pattern(pattern, counted)[rows[counted]]
             used = used | self.observing(pattern.others)
-        return self.counts(family, rows, weights), used
+        sum_of_weights, total = float(self.weights[rows] @ factors), float(self.weights.sum())
+        defect = abs(sum_of_weights / total - 1) if estimand.is_joint and total else 0.0
+        return self.effective_counts(family, rows, factors), defect, used
 
     def _inverse_propensity(self, propensity: Propensity, counted: Rows) -> Floats:
         """Return the inverse probability that a cell is observed in each row counted."""

@@ -47,6 +47,9 @@ from exactlearn.reporting.report import facts, number, percent, plain_table
 if TYPE_CHECKING:
     from rich.table import Table
 
+_LARGE_DEFECT = 0.1
+"""Defect of the weights of a family that is worth a note."""
+
 M = TypeVar("M", BayesianNetwork, DecisionGraph)
 
 
@@ -320,7 +323,11 @@ def _standard_errors(fit: DeletionFit) -> dict[str, dict[str, Any]]:
 def _recoveries(fit: DeletionFit) -> dict[str, dict[str, dict[str, Any]]]:
     """Return how the missingness graph recovers each family, if there is one."""
     found = {
-        name: {**family.recovery.to_dict(), "rows": _plain(family.rows)}
+        name: {
+            **family.recovery.to_dict(),
+            "rows": _plain(family.rows),
+            "defect": family.defect,
+        }
         for name, family in zip(fit.model.names, fit.families, strict=True)
         if family.recovery is not None
     }
@@ -352,6 +359,18 @@ def _note_unsupported(fit: DeletionFit, smoothing: float | None, output: Output)
             )
         else:
             partly += name in unsupported
+    uneven = {
+        name: family.defect
+        for name, family in zip(network.names, fit.families, strict=True)
+        if family.recovery is not None and family.defect > _LARGE_DEFECT
+    }
+    if uneven:
+        worst = max(uneven, key=lambda name: uneven[name])
+        output.note(
+            f"{len(uneven)} of {len(fit.families)} families have too few rows for their formulas: "
+            f"the weights of {worst!r} miss their sum by {uneven[worst]:.0%}; '--method em' with "
+            "the graph uses all rows"
+        )
     if partly:
         method = "the missingness graph" if fit.method == "graph" else fit.method
         output.note(

@@ -234,8 +234,9 @@ def test_mcar_and_mar_graphs_agree_with_direct_and_informed_deletion():
     hidden = rng.random(len(codes)) < np.where(codes[:, child] == 0, 0.6, 0.1)
     codes[hidden, parent] = -1
     table, graph = replace(data, codes=codes), MissingnessGraph({names[parent]: (names[child],)})
-    mar = fit_by_missingness_graph(table, network.parents, graph)
-    informed = fit_deletion(table, network.parents, method="id-mar", separators=[names[child]])
+    mar = fit_by_missingness_graph(table, network.parents, graph, alpha=0.0)
+    how = {"method": "id-mar", "separators": [names[child]], "alpha": 0.0}
+    informed = fit_deletion(table, network.parents, **how)
     for v, family in enumerate(mar.families):
         if family.recovery.kind in ("separators", "frequencies"):
             np.testing.assert_allclose(mar.model.tables[v], informed.model.tables[v], rtol=1e-12)
