@@ -12,7 +12,7 @@ Strata that no row observes take the distribution without the separators, as in 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from math import prod
 from string import ascii_letters
 from typing import assert_never
@@ -149,6 +149,7 @@ class _Rows:
         self.place = {name: v for v, name in enumerate(dataset.names)}
         self.codes = np.asfortranarray(dataset.codes)
         self.all = np.ones(len(self.codes), np.bool_)
+        self.inverse_of_pattern = cache(self._inverse_of_pattern)
 
     @cached_property
     def observed(self) -> NDArray[np.bool_]:
@@ -250,8 +251,8 @@ class _Rows:
             factors *= self._inverse_propensity(propensity, counted)[rows[counted]]
             used = used | counted
         for pattern in estimand.patterns:
-            counted = self.observing((*pattern.variables, *pattern.others))
-            factors *= self._inverse_of_pattern(pattern, counted)[rows[counted]]
+            counted, inverse = self.inverse_of_pattern(pattern)
+            factors *= inverse[rows[counted]]
             used = used | self.observing(pattern.others)
         sum_of_weights, total = float(self.weights[rows] @ factors), float(self.weights.sum())
         defect = abs(sum_of_weights / total - 1) if estimand.is_joint and total else 0.0
@@ -266,8 +267,9 @@ class _Rows:
         inverse: Floats = (np.bincount(labels, weights) * _inverse(seen))[labels]
         return inverse
 
-    def _inverse_of_pattern(self, odds: PatternOdds, counted: Rows) -> Floats:
-        """Return one plus the odds of all patterns in each of the complete rows."""
+    def _inverse_of_pattern(self, odds: PatternOdds) -> tuple[Rows, Floats]:
+        """Return the complete rows, and one plus the odds of all patterns in each of them."""
+        counted = self.observing((*odds.variables, *odds.others))
         where = np.flatnonzero(counted)
         complete, factors = self.weights[where], list[Floats]()
         for k, (members, scope) in enumerate(odds.factors):
@@ -284,7 +286,7 @@ class _Rows:
         inverse = np.ones(len(where))
         for _, some in odds.patterns:
             inverse += _times(np.ones(len(where)), [factors[k] for k in some])
-        return inverse
+        return counted, inverse
 
     def _factorised(self, family: Names, tree: Tree) -> tuple[Floats, Rows]:
         """Return the counts of a family by an ordered factorisation, as of all rows."""
