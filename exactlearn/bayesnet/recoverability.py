@@ -10,8 +10,8 @@ decided alone: the first of these that applies gives the formula of :math:`P(X \
 3. :math:`Y_m \perp R_Y \mid Y_o, W` for variables W that every row observes: informed deletion.
 4. Sums over variables W with :math:`Y \perp R_{Y,Z,W} \mid Z, W` and chains of such distributions,
    where W may have missing cells itself: ordered factorisation.
-5. Inverse probability weighting over the indicators that the family needs; those whose causes are
-   among the parents of X cancel.
+5. Inverse probability weighting over the indicators that the family needs; those without X and its
+   descendants among their causes cancel.
 6. The same with the odds of missingness patterns, where indicators depend on each other.
 
 What none recovers is not recoverable where a theorem says so, else no criterion known here
@@ -42,7 +42,7 @@ from exactlearn.bayesnet.estimands import (
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 from exactlearn.errors import OptionError
 from exactlearn.graphs.d_separation import active_trail, ancestors
-from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.dag import children, topological_order
 
 RecoveryKind = Literal[
     "frequencies",
@@ -230,6 +230,7 @@ class _Criteria:
         self.names, self.limits, n = tuple(names), limits, len(names)
         self.sizes = sizes
         self.dag = [*map(tuple, parents), *graph.parents(names)]
+        self.offspring = children(self.dag[:n])
         places = {name: v for v, name in enumerate(names)}
         self.indicator = {places[name]: n + k for k, name in enumerate(graph.variables)}
         variable = {r: v for v, r in self.indicator.items()}
@@ -342,10 +343,15 @@ class _Criteria:
         top = ancestors(self.dag, {*variables, *(self.indicator[v] for v in lacking)})
         return {v for v in top if v < len(self.names)}
 
-    def _weighted(self, child: int, parents: Sequence[int]) -> Weighted | str:
-        """Return the estimand by inverse probability, or an obstacle to it in words."""
+    def _weighted(
+        self, child: int, parents: Sequence[int], also: Indices = frozenset()
+    ) -> Weighted | str:
+        """Return the estimand by inverse probability, or an obstacle to it in words.
+
+        Some variables may be given whose indicators have a factor that counts, too.
+        """
         family = {child, *parents}
-        needed, weighed = self._closure(family, frozenset(parents))
+        needed, weighed = self._closure(child, family, also)
         for v in sorted(weighed):
             if v in self.causes[v]:
                 name = self.names[v]
@@ -363,6 +369,8 @@ class _Criteria:
                 kept -= last
                 propensities += map(self._propensity, last & weighed)
                 divided |= last & weighed
+            if not kept <= weighed:
+                return self._weighted(child, parents, also | kept)
             if (obstacle := self._obstacle(kept)) is not None:
                 return obstacle
             patterns.append(self._odds(kept))
@@ -378,12 +386,15 @@ class _Criteria:
             is_joint=divided == needed,
         )
 
-    def _closure(self, family: Collection[int], parents: Indices) -> tuple[Indices, Indices]:
+    def _closure(
+        self, child: int, family: Collection[int], also: Indices
+    ) -> tuple[Indices, Indices]:
         """Return the variables that rows must observe, and those with a factor that counts.
 
-        The indicator of a variable whose causes are all among the parents has a factor that is
-        constant given these.
+        The factor of an indicator without the child and its descendants among its causes does not:
+        given the parents, those causes do not depend on the child.
         """
+        affected = self._descendants(child)
         needed: set[int] = set()
         weighed: set[int] = set()
         waiting = [*self._incomplete(family)]
@@ -392,10 +403,19 @@ class _Criteria:
             if v not in needed:
                 needed.add(v)
                 waiting += self.before[v]
-                if not self.causes[v] <= parents:
+                if v in also or not affected.isdisjoint(self.causes[v]):
                     weighed.add(v)
                     waiting += self._incomplete(self.causes[v])
         return frozenset(needed), frozenset(weighed)
+
+    def _descendants(self, child: int) -> set[int]:
+        """Return a variable and its descendants in the network."""
+        found, waiting = {child}, [child]
+        while waiting:
+            more = {*self.offspring[waiting.pop()]} - found
+            found |= more
+            waiting += more
+        return found
 
     def _components(self, needed: Indices) -> list[Indices]:
         """Return the sets of variables whose indicators depend on each other given all causes."""

@@ -121,6 +121,13 @@ def test_an_income_that_is_hidden_by_itself_is_not_recoverable():
         ([(1,), ()], "b <- a", ["separators", "separators"]),
         ([(), (0,)], "a <-; b <- a", ["available cases", "available cases"]),
         ([(1,), ()], "a <-; b <- a", ["factorisation", "factorisation"]),
+        # A self-masked cause that does not depend on the child cancels.
+        (
+            [(), (0,), (1,)],
+            "a <- a; b <- c; c <- a",
+            ["not recoverable", "no criterion", "inverse probability"],
+        ),
+        ([(), (0,), (1,)], "a <- b; b <- c; c <- a", ["inverse probability"] * 3),
         ([(1,), ()], "a <-; b <- a, missing(a)", ["factorisation", "factorisation"]),
         ([(), ()], "a <-; b <- a", ["available cases", "available cases"]),
         ([(), (0,), (1,)], "c <- b; b <- a", ["frequencies", "available cases", "available cases"]),
