@@ -125,7 +125,7 @@ def test_an_income_that_is_hidden_by_itself_is_not_recoverable():
         (
             [(), (0,), (1,)],
             "a <- a; b <- c; c <- a",
-            ["not recoverable", "no criterion", "inverse probability"],
+            ["not recoverable", "factorisation", "inverse probability"],
         ),
         ([(), (0,), (1,)], "a <- b; b <- c; c <- a", ["inverse probability"] * 3),
         ([(1,), ()], "a <-; b <- a, missing(a)", ["factorisation", "factorisation"]),
