@@ -39,7 +39,7 @@ and numbers of rows; 1 is up to twice as far from networks with near-determinist
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Literal, get_args
 
@@ -303,7 +303,7 @@ class _Families:
             if method.startswith("i")
             else None
         )
-        self.contexts = cache(self._contexts)
+        self.contexts = lru_cache(maxsize=1)(self._contexts)
 
     @cached_property
     def is_full(self) -> NDArray[np.bool_]:
@@ -409,11 +409,11 @@ class _Families:
 
     def _observing(self, variables: Sequence[int]) -> float:
         """Return the weight of the rows that observe some variables."""
-        return float(self.weights @ self._observes(variables).all(axis=1))
+        return float(self.weights @ self._observes(variables).all(axis=0))
 
     def _observes(self, variables: Sequence[int]) -> NDArray[np.bool_]:
-        """Return whether each row observes each of some variables."""
-        return self.dataset.codes[:, variables] >= 0
+        """Return whether each row observes each of some variables, shape (variables, rows)."""
+        return self.dataset.codes.T[list(variables)] >= 0
 
     def _groups(
         self, family: Sequence[int], rest: Sequence[int], separators: Sequence[int] | None
@@ -424,7 +424,7 @@ class _Families:
         """
         n_rest = prod(self.dataset.cardinalities[rest].tolist())
         if self.method == "f-mcar":
-            useful = np.array([self.weights @ self._observes(family).any(axis=1)])
+            useful = np.array([self.weights @ self._observes(family).any(axis=0)])
             return Groups(self._configurations(rest), np.zeros(1, np.int64), useful, 1)
         context = (
             np.flatnonzero(self.is_full).tolist() if separators is None else {*separators, *rest}
@@ -437,6 +437,6 @@ class _Families:
         self, variables: Sequence[int], rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64]:
         """Return the number of the configuration of some fully observed variables in rows."""
-        codes = self.dataset.codes[:, variables] if rows is None else self.dataset.codes[rows]
-        codes = codes if rows is None else codes[:, variables]
-        return configurations(codes, self.dataset.cardinalities[list(variables)])
+        columns = self.dataset.codes.T[list(variables)]
+        columns = columns if rows is None else columns[:, rows]
+        return configurations(columns.T, self.dataset.cardinalities[list(variables)])

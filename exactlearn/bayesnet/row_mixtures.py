@@ -161,19 +161,22 @@ def group_counts(
     part, counts
         The groups, and the weights of their rows by configuration, shape (groups, sizes).
     """
-    available = (dataset.codes[:, variables] >= 0).all(axis=1)
-    supported = np.bincount(groups.labels[available], minlength=len(groups.weights)) > 0
+    columns, row_weights = dataset.codes.T[list(variables)], dataset.row_weights
+    used = (columns >= 0).all(axis=0)
+    supported = np.bincount(groups.labels[used], minlength=len(groups.weights)) > 0
     supported = (supported | (alpha > 0)) & (groups.weights > 0)
     sizes = (dataset.cardinalities[variables] + with_missing).tolist()
     _check_size([dataset.names[v] for v in variables], prod(sizes))
-    used = supported[groups.labels] & (available | with_missing)
-    rows, chosen = np.flatnonzero(used), np.flatnonzero(supported)
-    places = np.cumsum(supported)[groups.labels[rows]] - 1
-    row_weights = dataset.row_weights
-    for block, inside, labels in _blocks(places, len(chosen), prod(sizes)):
-        some, part = rows[inside], chosen[block]
-        cells = configurations(dataset.codes[some[:, np.newaxis], list(variables)], sizes, labels)
-        counts = weight_by(cells, row_weights[some], len(part) * prod(sizes))
+    labels, chosen = groups.labels, np.flatnonzero(supported)
+    used = (used | with_missing) & supported[labels]
+    if not used.all():
+        columns, row_weights, labels = columns[:, used], row_weights[used], labels[used]
+    if len(chosen) < len(supported):
+        labels = (np.cumsum(supported) - 1)[labels]
+    for block, inside, places in _blocks(labels, len(chosen), prod(sizes)):
+        part = chosen[block]
+        cells = configurations(columns[:, inside].T, sizes, places)
+        counts = weight_by(cells, row_weights[inside], len(part) * prod(sizes))
         yield part, counts.reshape(len(part), *sizes)
 
 
@@ -186,12 +189,12 @@ def _check_size(names: Sequence[str], size: int) -> None:
 
 
 def _blocks(
-    labels: NDArray[np.int64], n: int, width: int
-) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
+    labels: NDArray[np.integer], n: int, width: int
+) -> Iterator[tuple[slice, slice | NDArray[np.int64], NDArray[np.integer]]]:
     """Yield blocks of labels below n, their rows, and the labels in these, from zero."""
     step = max(1, _BLOCK // width)
     if 0 < n <= step:
-        yield slice(0, n), np.arange(len(labels)), labels
+        yield slice(0, n), slice(None), labels
         return
     order = np.argsort(labels, kind="stable")
     starts = range(0, n, step)
@@ -215,7 +218,7 @@ def _distributions(
 def configurations(
     codes: NDArray[np.integer],
     sizes: Sequence[int] | NDArray[np.int64],
-    first: NDArray[np.int64] | None = None,
+    first: NDArray[np.integer] | None = None,
 ) -> NDArray[np.int64]:
     """Return the number of each row's configuration; a missing cell has the last state.
 
@@ -228,9 +231,10 @@ def configurations(
     first
         A number of each row that comes before the columns.
     """
-    numbers = np.zeros(len(codes), np.int64) if first is None else first
+    numbers = np.zeros(len(codes), np.int64) if first is None else first.astype(np.int64)
     for column, size in zip(codes.T, sizes, strict=True):
-        numbers = numbers * size + np.where(column < 0, size - 1, column)
+        numbers *= size
+        numbers += np.where(column < 0, size - 1, column)
     return numbers
 
 
