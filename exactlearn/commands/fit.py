@@ -25,6 +25,7 @@ from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
 from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
 from exactlearn.commands.declarations import Fit
@@ -85,6 +86,8 @@ def run(options: Fit, output: Output) -> None:
         fitted, result, em_ended = _by_em(model, dataset, given, options.seed, graph, output)
         ended = em_ended if ended == "finished" else ended
         log_likelihoods, how = result.log_likelihoods, em_record(result)
+        if graph is not None and isinstance(model, BayesianNetwork):
+            how |= _decisions(model, graph, output)
         if method == "em-bp":
             how |= _approximation(result, output)
     elif isinstance(model, BayesianNetwork):
@@ -332,6 +335,20 @@ def _recoveries(fit: DeletionFit) -> dict[str, dict[str, dict[str, Any]]]:
         if family.recovery is not None
     }
     return {"families": found} if found else {}
+
+
+def _decisions(
+    network: BayesianNetwork, graph: MissingnessGraph, output: Output
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return which families a missingness graph makes recoverable; say which EM may not find."""
+    families = recoverability(network.parents, network.names, graph)
+    for family in families:
+        if family.kind == "not recoverable":
+            output.note(
+                f"{family.formula()}. What EM finds depends on its start, unless other variables "
+                "tell the missing values"
+            )
+    return {"families": {family.child: family.to_dict() for family in families}}
 
 
 def _note_unsupported(fit: DeletionFit, smoothing: float | None, output: Output) -> None:

@@ -434,7 +434,12 @@ def test_fit_by_a_missingness_graph(wind):
     assert "aca: 11" in done.stdout
     informed = run_json(*words, "--missingness", "v <- h", "--method", "id-mar")
     assert informed["separators"] == {"v": ["h"], "h": ["h"]}
+    done = CliRunner().invoke(
+        main, [str(w) for w in (*words, "--missingness", graph, "--method", "em")]
+    )
+    assert "What EM finds depends on its start" in done.stderr
     em = run_json(*words, "--missingness", "v <- h", "--method", "em")
+    assert em["families"]["v"] == expected
     assert em["log_likelihood"] < run_json(*words, "--method", "em")["log_likelihood"]
     assert read_bif(out).names == ("v", "h")
     assert "--missingness: method 'd-mar' takes none" in fails(
