@@ -69,6 +69,7 @@ def insert_rows(
     n: int,
     rows: NDArray[np.integer[Any]],
     weights: NDArray[np.float64],
+    labels: NDArray[np.int32],
 ) -> np.int64:
     """Add weighted rows to a table of different rows; return how many the table then has.
 
@@ -83,16 +84,19 @@ def insert_rows(
         How many they are.
     rows, weights
         What is added.
+    labels
+        Where each of the rows stands then in the table is written here.
     """
     size = len(slots)
     for i in range(len(rows)):
         slot = _slot(rows, i, size)
         while slots[slot] >= 0 and not _equal(rows, i, table, slots[slot]):
             slot = (slot + 1) & (size - 1)
-        if slots[slot] >= 0:
-            totals[slots[slot]] += weights[i]
+        labels[i] = slots[slot]
+        if labels[i] >= 0:
+            totals[labels[i]] += weights[i]
             continue
-        slots[slot] = n
+        labels[i] = slots[slot] = n
         for j in range(rows.shape[1]):
             table[n, j] = rows[i, j]
         totals[n] = weights[i]
@@ -122,3 +126,80 @@ def _equal(a: NDArray[np.integer[Any]], i: int, b: NDArray[np.integer[Any]], k: 
     while j < width and a[i, j] == b[k, j]:
         j += 1
     return j == width
+
+
+class WeightedRows:
+    """Different rows with their weights, to which more are added.
+
+    Parameters
+    ----------
+    width
+        Number of columns.
+    dtype
+        Type of the codes.
+
+    Examples
+    --------
+    >>> rows = WeightedRows(1, np.int8)
+    >>> rows.add(np.array([[0], [-1], [0]], np.int8), np.ones(3)).tolist()
+    [0, 1, 0]
+    >>> rows.codes.ravel().tolist(), rows.weights.tolist()
+    ([0, -1], [2.0, 1.0])
+    """
+
+    def __init__(self, width: int, dtype: type[Any]) -> None:
+        self.n = 0
+        self._codes, self._weights = np.empty((0, width), dtype), np.empty(0)
+        self._slots = np.empty(0, np.int32)
+        self._is_shared = False
+
+    @property
+    def codes(self) -> NDArray[Any]:
+        """The rows in the order in which they came first, shape (rows, columns)."""
+        self._give_away()
+        return self._codes
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weight of each row, shape (rows,)."""
+        self._give_away()
+        return self._weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process, where the index is made again."""
+        own = {"_codes": self.codes, "_weights": self.weights, "_slots": np.empty(0, np.int32)}
+        return {**self.__dict__, **own}
+
+    def add(self, codes: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Add rows with their weights; return where each stands."""
+        most = self.n + len(codes)
+        if most > len(self._codes) or self._is_shared:
+            self._make_room(most + most // 8)
+        if len(self._slots) < 2 * most:
+            del self._slots
+            self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
+            # Added to an empty table that they themselves lie in, the rows stay where they are.
+            self._insert(0, self._codes[: self.n], self._weights[: self.n])
+        self.n, labels = self._insert(self.n, codes, weights)
+        return labels
+
+    def _insert(
+        self, n: int, codes: NDArray[Any], weights: NDArray[np.float64]
+    ) -> tuple[int, NDArray[np.int32]]:
+        labels = np.empty(len(codes), np.int32)
+        n = int(insert_rows(self._slots, self._codes, self._weights, n, codes, weights, labels))
+        return n, labels
+
+    def _give_away(self) -> None:
+        """Cut the table to its rows, which then change no more."""
+        if not self._is_shared:
+            self._make_room(self.n)
+            self._is_shared = True
+
+    def _make_room(self, rows: int) -> None:
+        """Lengthen, or cut, the table; memory that can grow in place is not copied."""
+        if self._is_shared:
+            self._codes, self._weights = self._codes.copy(), self._weights.copy()
+            self._is_shared = False
+        self._codes.resize((rows, self._codes.shape[1]), refcheck=False)
+        self._weights.resize(rows, refcheck=False)

@@ -17,7 +17,7 @@ part is too large, loopy belief propagation can approximate its expected counts
 (:mod:`exactlearn.bayesnet.loopy_propagation`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,13 +27,14 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, Approximation, EMResult, EMState, fitted
+from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, rows_larger_than, space_for
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters, loopy_families, loopy_space
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
-from exactlearn.bayesnet.row_completion import missing_parts
+from exactlearn.bayesnet.row_completion import part_blocks
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 
@@ -86,13 +87,13 @@ class NetworkEM:
         self.available = np.concatenate([table.ravel() for table in counts])
         # Checks for directed cycles and repeated parents before the first inference.
         order = self.model(self.maximise(np.ones_like(self.available))).order
-        self._cells = dataset.missing_cells[weights[dataset.missing_cells[:, 0]] > 0]
-        missing = set(self._cells[:, 1].tolist())
-        self._layout = buckets(self.families, dataset.cardinalities, missing)
-        rows = np.unique(self._cells[:, 0])
-        codes = dataset.codes[rows].astype(np.int16)
-        last = order[::-1] if leaves_out_barren else ()
-        self._parts = missing_parts(self._layout, codes, weights[rows], last)
+        counting = dataset if weights.all() else dataset.part(weights > 0)
+        self._missing = np.flatnonzero(counting.codes.min(axis=0, initial=0) < 0).tolist()
+        self._layout = buckets(self.families, dataset.cardinalities, set(self._missing))
+        self._last = order[::-1] if leaves_out_barren else ()
+        self._parts = WeightedRows(dataset.n_variables, np.int16)
+        for block, _, _ in part_blocks(self._layout, dataset, self._last):
+            self._parts.add(block.codes, block.weights)
         self._loopy, self._is_large = loopy, np.zeros(len(self._parts.codes), np.bool_)
         if loopy is not None:
             limit = float(loopy.largest_exact)
@@ -181,8 +182,21 @@ class NetworkEM:
 
     def _share(self, chosen: NDArray[np.bool_]) -> float:
         """Return the share of the rows, by weight, that have one of the chosen parts."""
-        rows = np.unique(self._cells[np.append(chosen, False)[self._parts.of_cell], 0])
-        return float(self.dataset.row_weights[rows].sum()) / self.total_weight
+        weights = self.dataset.row_weights
+        shares = (float(weights[np.unique(rows)].sum()) for rows, _ in self._cells_of(chosen))
+        return sum(shares) / self.total_weight
+
+    def _cells_of(
+        self, chosen: NDArray[np.bool_]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield rows and variables of the missing cells in the chosen parts, some at a time."""
+        parts = WeightedRows(self.dataset.n_variables, np.int16)
+        parts.add(self._parts.codes, self._parts.weights)
+        for block, rows, variables in part_blocks(self._layout, self.dataset, self._last):
+            labels = parts.add(block.codes, block.weights)
+            found = np.append(chosen[labels], False)[block.of_cell]
+            if found.any():
+                yield rows[found], variables[found]
 
     def m_step(self, state: EMState) -> NDArray[np.float64]:
         """Return the parameters that maximise the objective given the counts of a state.
@@ -222,8 +236,7 @@ class NetworkEM:
 
     def _without_dependents(self, parameters: NDArray[np.float64]) -> set[int]:
         """Return the variables with missing cells and children, none of which depends on them."""
-        missing = np.unique(self._cells[:, 1]).tolist()
-        ranges: dict[int, list[float]] = {v: [] for v in missing}
+        ranges: dict[int, list[float]] = {v: [] for v in self._missing}
         for table, family in zip(self.tables(parameters), self.families, strict=True):
             for axis, parent in enumerate(family):
                 if parent in ranges:
@@ -233,9 +246,9 @@ class NetworkEM:
     def _refuse(self, parameters: NDArray[np.float64], logs: NDArray[np.float64]) -> None:
         """Raise an error that names an impossible row."""
         names = self.dataset.names
-        dead = np.append(np.isneginf(logs), False)[self._parts.of_cell]
-        if dead.any():
-            row, variable = self._cells[dead.argmax()].tolist()
+        if np.isneginf(logs).any():
+            rows, variables = next(self._cells_of(np.isneginf(logs)))
+            row, variable = rows[0], variables[0]
             where = f"row {row}, around the missing cell of {names[variable]!r}"
         else:
             impossible = np.flatnonzero((self.available > 0) & (parameters == 0))

@@ -9,7 +9,7 @@ their families. Each such group with those observed states is a *part* of the ro
 differ, however many rows there are, so each is treated once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -275,6 +275,28 @@ def missing_parts(
     totals = np.bincount(labels, weights[row_of_part[:n]], len(first)).astype(np.float64)
     of_cell = np.append(labels.astype(np.int64), -1)[part_of_cell]
     return MissingParts(parts[first], totals, of_cell)
+
+
+def part_blocks(
+    layout: Buckets, dataset: Dataset, parents_last: Sequence[int] = ()
+) -> Iterator[tuple[MissingParts, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the parts of the rows of positive weight, some rows at a time.
+
+    Yields
+    ------
+    parts
+        Distinct among these rows.
+    rows, variables
+        Where each missing cell of these rows is in the table, shape (cells,).
+    """
+    for first in range(0, dataset.n_rows, ROWS_AT_ONCE):
+        some = dataset.part(slice(first, first + ROWS_AT_ONCE))
+        weights = some.row_weights
+        rows = np.flatnonzero((some.codes.min(axis=1) < 0) & (weights > 0))
+        codes = some.codes[rows].astype(np.int16)
+        own, variables = np.nonzero(codes < 0)
+        parts = missing_parts(layout, codes, weights[rows], parents_last)
+        yield parts, first + rows[own], variables
 
 
 @kernel

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime import cluster as clusters
 from exactlearn._runtime.control import SearchControl
-from exactlearn._runtime.row_table import insert_rows
+from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.data.codes import LARGEST, MISSING, code_type
 from exactlearn.data.coding import check_known, code_columns, tidy
 from exactlearn.data.dataset import Dataset, as_dataset
@@ -328,17 +328,8 @@ class DistinctRows:
 
     def __init__(self, names: Sequence[str], states: Sequence[Sequence[str]]) -> None:
         self.names, self.states = tuple(names), tuple(map(tuple, states))
-        self.rows, self.distinct = 0, 0
         most = max(len(own) for own in self.states)
-        self._codes = np.empty((0, len(self.names)), code_type(most))
-        self._weights = np.empty(0)
-        self._slots = np.empty(0, np.int32)
-        self._is_shared = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to another process, where the index is made again."""
-        cut = {"_codes": self._codes[: self.distinct], "_weights": self._weights[: self.distinct]}
-        return {**self.__dict__, **cut, "_slots": np.empty(0, np.int32), "_is_shared": True}
+        self.rows, self._table = 0, WeightedRows(len(self.names), code_type(most))
 
     def add(self, block: Dataset) -> None:
         """Add the rows of a table.
@@ -353,41 +344,17 @@ class DistinctRows:
                 "blocks of one table need the same variables with the same states, in the same "
                 "order: code them with declared states, as read_dataset(path, states=...) does"
             )
-        self._insert(block.codes, block.row_weights)
+        self._table.add(block.codes, block.row_weights)
         self.rows += block.n_rows
 
     def merge(self, other: "DistinctRows") -> None:
         """Add the rows of another part of the table."""
-        self._insert(other._codes[: other.distinct], other._weights[: other.distinct])
+        self._table.add(other._table.codes, other._table.weights)
         self.rows += other.rows
 
     def dataset(self) -> Dataset:
         """Return the rows in the order in which they came first, with their weights."""
-        self._make_room(self.distinct)
-        self._is_shared = True
-        return Dataset(self._codes, self.names, self.states, self._weights)
-
-    def _insert(self, codes: NDArray[Any], weights: NDArray[np.float64]) -> None:
-        most = self.distinct + len(codes)
-        if most > len(self._codes) or self._is_shared:
-            self._make_room(most + most // 8)
-        if len(self._slots) < 2 * most:
-            del self._slots
-            self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
-            # Added to an empty table that they themselves lie in, the rows stay where they are.
-            self._merge(0, self._codes[: self.distinct], self._weights[: self.distinct])
-        self.distinct = self._merge(self.distinct, codes, weights)
-
-    def _merge(self, n: int, codes: NDArray[Any], weights: NDArray[np.float64]) -> int:
-        return int(insert_rows(self._slots, self._codes, self._weights, n, codes, weights))
-
-    def _make_room(self, rows: int) -> None:
-        """Lengthen, or cut, the table; memory that can grow in place is not copied."""
-        if self._is_shared:
-            self._codes, self._weights = self._codes.copy(), self._weights.copy()
-            self._is_shared = False
-        self._codes.resize((rows, len(self.names)), refcheck=False)
-        self._weights.resize(rows, refcheck=False)
+        return Dataset(self._table.codes, self.names, self.states, self._table.weights)
 
 
 def merge_rows(blocks: Iterable[Dataset], *, cluster: Any = None) -> Dataset:
