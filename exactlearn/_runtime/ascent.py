@@ -370,10 +370,9 @@ def _ascended(
         if on_iteration:
             on_iteration(state)
 
-    growth = 1.0 if problem.is_approximate else Overrelaxation.growth
     last, converged = ascend(
         problem.e_step(0, parameters),
-        Overrelaxation(problem, least_gain, growth).step,
+        Overrelaxation(problem, least_gain).step,
         iterations=iterations,
         least_gain=least_gain,
         may_fall=problem.is_approximate,
