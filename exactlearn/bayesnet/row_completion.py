@@ -155,7 +155,14 @@ def draw_completions(
 
 
 ROWS_AT_ONCE = 65_536
-"""Rows whose parts are in memory together."""
+"""Most rows whose parts are in memory together."""
+
+CODES_AT_ONCE = 2**28
+"""Most codes of these parts, if each cell were missing and a part of its own."""
+
+
+def _rows_at_once(n_variables: int) -> int:
+    return max(1, min(ROWS_AT_ONCE, CODES_AT_ONCE // max(1, n_variables) ** 2))
 
 
 @checked_arguments()
@@ -194,8 +201,9 @@ def observed_log_likelihood_rows(network: BayesianNetwork, dataset: Dataset) -> 
     with np.errstate(divide="ignore"):
         logs = [np.log(table) for table in network.tables]
     total, last = np.zeros(dataset.n_rows), network.order[::-1]
-    for first in range(0, max(1, dataset.n_rows), ROWS_AT_ONCE):
-        part = slice(first, first + ROWS_AT_ONCE)
+    at_once = _rows_at_once(network.n_variables)
+    for first in range(0, max(1, dataset.n_rows), at_once):
+        part = slice(first, first + at_once)
         codes = aligned_codes(dataset.part(part), network.names, network.states, first)
         for v, (family, table) in enumerate(zip(network.parents, logs, strict=True)):
             cells = codes[:, [*family, v]]
@@ -289,8 +297,9 @@ def part_blocks(
     rows, variables
         Where each missing cell of these rows is in the table, shape (cells,).
     """
-    for first in range(0, dataset.n_rows, ROWS_AT_ONCE):
-        some = dataset.part(slice(first, first + ROWS_AT_ONCE))
+    at_once = _rows_at_once(dataset.n_variables)
+    for first in range(0, dataset.n_rows, at_once):
+        some = dataset.part(slice(first, first + at_once))
         weights = some.row_weights
         rows = np.flatnonzero((some.codes.min(axis=1) < 0) & (weights > 0))
         codes = some.codes[rows].astype(np.int16)
