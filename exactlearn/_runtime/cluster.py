@@ -4,13 +4,14 @@ The results of a cluster come back in the order of the tasks, so that they do no
 runs the tasks of a worker that is lost on another one.
 """
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import SearchControl, interrupts_ignored
 from exactlearn.errors import MissingExtraError, OptionError
 
 T = TypeVar("T")
@@ -52,9 +53,14 @@ def running(cluster: Any) -> Iterator[Any]:
         return
     if count and not (count.isdecimal() and int(count)):
         raise OptionError(f"cluster {cluster!r}: expected a number of workers, as in 'local:2'")
-    processes = distributed.LocalCluster(
-        n_workers=int(count or os.cpu_count() or 1), threads_per_worker=1, dashboard_address=":0"
-    )
+    workers = int(count or os.cpu_count() or 1)
+    with interrupts_ignored():  # the client looks at its control, and ends the processes
+        processes = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.ERROR,
+        )
     with processes, distributed.Client(processes) as client:
         yield client
 

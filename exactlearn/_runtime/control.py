@@ -281,6 +281,22 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 @contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C in the block, and for good in the processes that are started in it.
+
+    Outside the main thread, nothing changes.
+    """
+    if not _is_main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def interrupts_deferred() -> Iterator[None]:
     """Raise what Ctrl-C would raise in the block once the block has ended.
 

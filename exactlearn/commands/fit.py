@@ -98,7 +98,8 @@ def run(options: Fit, output: Output) -> None:
             how = {**_separators(fit), **_recoveries(fit)}
             _note_unsupported(fit, given.get("smoothing"), output)
         how = {**how, **_standard_errors(fit)}
-        log_likelihoods = (nan, _log_likelihood(fitted, dataset, output))
+        is_stopped = ended == "interrupted"
+        log_likelihoods = (nan, None if is_stopped else _log_likelihood(fitted, dataset, output))
     else:
         raise OptionError(
             f"--method {method} fits a network (.bif); fit a decision graph with 'em'"

@@ -110,6 +110,7 @@ def rows_for(
     if not control.is_over:
         return Rows(table, "finished", control.remaining, record)
     if not counted.rows and control.is_stopped:
+        output.note("Interrupted before any row was read")
         leave(control.status)
     if not counted.rows:
         raise OptionError(f"--time-limit {time_limit:g}: no row was read; give it more time")
