@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.kernel import in_place_kernel, kernel
-from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.bucket_elimination import (
     NO_COUNTS,
     NO_POSTERIOR,
@@ -154,15 +153,12 @@ def draw_completions(
     return values
 
 
-ROWS_AT_ONCE = 65_536
-"""Most rows whose parts are in memory together."""
-
-CODES_AT_ONCE = 2**28
-"""Most codes of these parts, if each cell were missing and a part of its own."""
+ROWS_AT_ONCE, CELLS_AT_ONCE = 65_536, 2**22
+"""Most rows, and cells of these rows, whose parts are in memory together."""
 
 
 def _rows_at_once(n_variables: int) -> int:
-    return max(1, min(ROWS_AT_ONCE, CODES_AT_ONCE // max(1, n_variables) ** 2))
+    return max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(1, n_variables)))
 
 
 @checked_arguments()
@@ -228,10 +224,7 @@ def _log_likelihood_of_parts(
     expect_families(
         layout, tables, parts.codes, parts.weights, space, logs, NO_COUNTS, NO_POSTERIOR
     )
-    # The parts of a row differ from each other.
-    of_cell = np.column_stack((np.nonzero(codes < 0)[0], parts.of_cell))
-    rows, of_row = np.unique(of_cell[parts.of_cell >= 0], axis=0).T
-    return np.bincount(rows, logs[of_row], len(codes)).astype(np.float64)
+    return np.bincount(parts.rows, logs[parts.of_row], len(codes)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,11 +241,15 @@ class MissingParts:
     of_cell
         The part that each missing cell of the table is in, in row-major order, shape (cells,); -1
         for one of a barren variable that is left out.
+    rows, of_row
+        A row of the table and a part of it, in the order of the rows; shape (parts of rows,) each.
     """
 
     codes: NDArray[np.int16]
     weights: NDArray[np.float64]
     of_cell: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    of_row: NDArray[np.int64]
 
 
 def missing_parts(
@@ -274,15 +271,10 @@ def missing_parts(
         without an observed descendant, are left out. They do not change the probability of the
         observed cells. Without it, all missing variables are in some part.
     """
-    n_cells = int((codes < 0).sum())
-    row_of_part, part_of_cell = np.empty(n_cells, np.int64), np.empty(n_cells, np.int64)
-    parts = np.zeros((n_cells, codes.shape[1]), np.int16)
     order = np.array(parents_last, np.int64)
-    n = _split(layout, codes, order, parts, row_of_part, part_of_cell)
-    labels, first = group_rows(parts[:n])
-    totals = np.bincount(labels, weights[row_of_part[:n]], len(first)).astype(np.float64)
-    of_cell = np.append(labels.astype(np.int64), -1)[part_of_cell]
-    return MissingParts(parts[first], totals, of_cell)
+    parts, of_cell, rows, of_row = _split(layout, codes, order, int((codes < 0).sum()))
+    totals = np.bincount(of_row, weights[rows], len(parts)).astype(np.float64)
+    return MissingParts(parts, totals, of_cell, rows, of_row)
 
 
 def part_blocks(
@@ -310,34 +302,82 @@ def part_blocks(
 
 @kernel
 def _split(
-    layout: Buckets,
-    codes: NDArray[np.int16],
-    parents_last: NDArray[np.int64],
-    parts: NDArray[np.int16],
-    row_of_part: NDArray[np.int64],
-    part_of_cell: NDArray[np.int64],
-) -> int:
-    """Write the parts of all rows; return how many there are."""
-    n, cell = 0, 0
-    barren = np.zeros(codes.shape[1], np.bool_)
-    label = np.empty(codes.shape[1], np.int64)
-    stack = np.empty(codes.shape[1], np.int64)
-    for i in range(len(codes)):
+    layout: Buckets, codes: NDArray[np.int16], parents_last: NDArray[np.int64], n_cells: int
+) -> tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct parts of all rows; that of each missing cell; rows and their parts."""
+    n_rows, width = codes.shape
+    parts, n = np.zeros((64, width), np.int16), 0
+    hashes, slots = np.empty(64, np.uint64), np.full(256, -1, np.int64)
+    masses = np.empty(64, np.int64)
+    of_cell, cell = np.empty(n_cells, np.int64), 0
+    rows, of_row, found = np.empty(n_cells, np.int64), np.empty(n_cells, np.int64), 0
+    barren = np.zeros(width, np.bool_)
+    label, stack = np.empty(width, np.int64), np.empty(width, np.int64)
+    part, touched = np.zeros(width, np.int16), np.empty(width, np.int64)
+    is_touched = np.zeros(width, np.bool_)
+    for i in range(n_rows):
         label[:] = -1
         for v in parents_last:
             barren[v] = codes[i, v] < 0
             for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
                 barren[v] &= layout.holder[t] == v or barren[layout.holder[t]]
-        for v in range(codes.shape[1]):
+        for v in range(width):
             if codes[i, v] >= 0:
                 continue
             if label[v] < 0 and not barren[v]:
-                _gather(layout, codes[i], barren, v, n, label, stack, parts[n])
-                row_of_part[n] = i
-                n += 1
-            part_of_cell[cell] = label[v]
+                m = _gather(
+                    layout, codes[i], barren, v, found, label, stack, part, touched, is_touched
+                )
+                # Look the part up among those before. An equal one has equal codes where this one
+                # was written, and the same sum of all codes, so that its other codes are zero.
+                mixed, mass = np.uint64(1469598103934665603), 0
+                for t in range(m):
+                    mass += abs(int(part[touched[t]]))
+                    key = np.uint64(touched[t]) * np.uint64(65536) + np.uint64(part[touched[t]] + 2)
+                    mixed = (mixed ^ key) * np.uint64(1099511628211)
+                    mixed ^= mixed >> np.uint64(29)
+                slot = np.int64(mixed & np.uint64(len(slots) - 1))
+                while slots[slot] >= 0 and not (
+                    hashes[slots[slot]] == mixed
+                    and masses[slots[slot]] == mass
+                    and _agree(parts[slots[slot]], part, touched, m)
+                ):
+                    slot = (slot + 1) & (len(slots) - 1)
+                if slots[slot] < 0:
+                    slots[slot] = n
+                    parts[n], hashes[n], masses[n] = part, mixed, mass
+                    n += 1
+                rows[found], of_row[found] = i, slots[slot]
+                found += 1
+                for t in range(m):
+                    part[touched[t]] = 0
+                    is_touched[touched[t]] = False
+                # Make room for as many again.
+                if n == len(parts):
+                    more = np.zeros((2 * n, width), np.int16)
+                    more[:n] = parts
+                    parts = more
+                    hashes, masses = np.append(hashes, hashes), np.append(masses, masses)
+                    slots = np.full(8 * n, -1, np.int64)
+                    for k in range(n):
+                        slot = np.int64(hashes[k] & np.uint64(len(slots) - 1))
+                        while slots[slot] >= 0:
+                            slot = (slot + 1) & (len(slots) - 1)
+                        slots[slot] = k
+            of_cell[cell] = of_row[label[v]] if label[v] >= 0 else -1
             cell += 1
-    return n
+    return parts[:n].copy(), of_cell, rows[:found].copy(), of_row[:found].copy()
+
+
+@in_place_kernel
+def _agree(
+    one: NDArray[np.int16], other: NDArray[np.int16], columns: NDArray[np.int64], n: int
+) -> bool:
+    """Return whether two rows have the same codes in the first so many of some columns."""
+    t = 0
+    while t < n and one[columns[t]] == other[columns[t]]:
+        t += 1
+    return t == n
 
 
 @in_place_kernel
@@ -350,27 +390,40 @@ def _gather(
     label: NDArray[np.int64],
     stack: NDArray[np.int64],
     part: NDArray[np.int16],
-) -> None:
-    """Label the missing variables connected with one, and copy what their families hold."""
+    touched: NDArray[np.int64],
+    is_touched: NDArray[np.bool_],
+) -> int:
+    """Label the missing variables connected with one, and copy what their families hold.
+
+    The variables of these families are listed in ``touched``; returns how many they are.
+    """
     label[variable] = number
     stack[0] = variable
-    part[variable] = -1
-    height = 1
+    height, n = 1, 0
     while height > 0:
         height -= 1
         v = stack[height]
         for t in range(layout.holder_first[v], layout.holder_first[v + 1]):
             family = layout.holder[t]
             if barren[family]:
+                if not is_touched[family]:
+                    is_touched[family] = True
+                    touched[n] = family
+                    n += 1
                 part[family] = PRUNED
                 continue
             for k in range(layout.family_first[family], layout.family_first[family + 1]):
                 u = layout.family[k]
+                if not is_touched[u]:
+                    is_touched[u] = True
+                    touched[n] = u
+                    n += 1
                 part[u] = row[u]
                 if row[u] < 0 and label[u] < 0:
                     label[u] = number
                     stack[height] = u
                     height += 1
+    return n
 
 
 class _IncompleteRows:
