@@ -28,6 +28,15 @@ def with_indicators(
     )
 
 
+def observed_rows(rows: Dataset, network: BayesianNetwork, graph: MissingnessGraph) -> Dataset:
+    """Return the rows of a network as the indicators behind its variables let them be seen."""
+    n = len(network.names)
+    codes = rows.codes[:, :n].copy()
+    for k, name in enumerate(graph.variables):
+        codes[rows.codes[:, n + k] == 1, network.names.index(name)] = MISSING
+    return Dataset(codes, network.names, network.states)
+
+
 def exact_rows(
     network: BayesianNetwork, graph: MissingnessGraph, extended: BayesianNetwork
 ) -> Dataset:

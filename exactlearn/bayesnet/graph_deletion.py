@@ -11,7 +11,7 @@ Strata that no row observes take the distribution without the separators, as in 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
 from math import prod
 from string import ascii_letters
@@ -24,6 +24,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import checked_families, smoothed, table_shape
 from exactlearn.bayesnet.deletion import SMOOTHING, DeletionFit, FamilyEstimate, counting_rows
+from exactlearn.bayesnet.deletion_variances import counted_variances, smoothed_variances
 from exactlearn.bayesnet.estimands import (
     Available,
     Chained,
@@ -57,6 +58,7 @@ def fit_by_missingness_graph(
     missingness: MissingnessGraph,
     *,
     alpha: float = SMOOTHING,
+    variances: bool = False,
 ) -> DeletionFit:
     """Estimate the tables of a network from incomplete rows, given what their missing cells mean.
 
@@ -74,6 +76,11 @@ def fit_by_missingness_graph(
         What the missing cells of each variable depend on; its text will do.
     alpha
         Smoothing added to every count, finite, at least zero.
+    variances
+        Whether each family's result has the variances of its parameters: with weights by
+        linearisation, as if the weights were known, which is seldom too little; else those of
+        frequencies in the rows that observe the family, which is a rough figure for ordered
+        factorisations.
 
     Returns
     -------
@@ -108,14 +115,16 @@ def fit_by_missingness_graph(
         check_parents(dataset.names, child, family)
     missingness.check_table(dataset)
     rows = _Rows(counting_rows(dataset))
-    counts, estimates = [], []
+    tables, estimates = [], []
     sizes = dataset.cardinalities.tolist()
     for recovery in recoverability(families, dataset.names, missingness, cardinalities=sizes):
-        table, estimate = rows.estimate(recovery)
-        counts.append(table)
-        estimates.append(estimate)
-    tables = tuple(smoothed(table, alpha) for table in counts)
-    model = BayesianNetwork(dataset.names, dataset.states, families, tables)
+        counts, estimate = rows.estimate(recovery)
+        table, found = smoothed(counts, alpha), estimate.variances
+        if found is not None:
+            found = smoothed_variances(found, counts, table, alpha) if variances else None
+        tables.append(table)
+        estimates.append(replace(estimate, variances=found))
+    model = BayesianNetwork(dataset.names, dataset.states, families, tuple(tables))
     return DeletionFit(model, "graph", tuple(estimates))
 
 
@@ -163,14 +172,16 @@ class _Rows:
         family, total, defect = (*parents, child), float(self.weights.sum()), 0.0
         observed = self.observing(family)
         n = float(self.weights[observed].sum())
+        variances: Floats | None = None
         match estimand:
             case None | Available():
                 counts, used = self.counts(family), observed
                 how = {"aca" if estimand is None else "graph": n}
             case Stratified():
-                counts, how, used = self._stratified(family, estimand)
+                (counts, variances), how = self._stratified(family, estimand)
+                used = self.all
             case Weighted():
-                counts, defect, used = self._weighted(family, estimand)
+                (counts, variances), defect, used = self._weighted(family, estimand)
                 how = {"graph": total * bool(counts.any())}
             case _:
                 counts, used = self._factorised(family, estimand)
@@ -182,7 +193,10 @@ class _Rows:
         how = {name: weight for name, weight in how.items() if weight > 1e-9 * total}
         how = how or {"prior": total}
         used_weight = float(self.weights[used].sum())
-        return counts, FamilyEstimate(used_weight, n, how, defect, recovery=recovery)
+        variances = counted_variances(counts) if variances is None else variances
+        return counts, FamilyEstimate(
+            used_weight, n, how, defect, recovery=recovery, variances=variances
+        )
 
     def observing(self, names: Sequence[str]) -> Rows:
         """Return which rows observe some variables."""
@@ -200,17 +214,18 @@ class _Rows:
         weights = self.weights[where] if weights is None else weights
         return weight_by(labels, weights, prod(sizes)).reshape(sizes)
 
-    def effective_counts(self, family: Names, rows: Rows, factors: Floats) -> Floats:
+    def effective_counts(self, family: Names, rows: Rows, factors: Floats) -> tuple[Floats, Floats]:
         """Return the counts of a family in rows weighted by factors, as of effective rows.
 
         Given the parents they sum to Kish's effective number of rows, ``(sum f)^2 / sum f^2``.
+        Second are the variances of the parameters by linearisation.
         """
         weighted = self.counts(family, rows, self.weights[rows] * factors)
         squares = self.counts(family, rows, self.weights[rows] * factors**2)
-        effective: Floats = weighted.sum(-1, keepdims=True) * _inverse(
-            squares.sum(-1, keepdims=True)
-        )
-        return weighted * effective
+        total, of_squares = (table.sum(-1, keepdims=True) for table in (weighted, squares))
+        theta = weighted * _inverse(total)
+        variances = ((1 - 2 * theta) * squares + theta**2 * of_squares) * _inverse(total**2)
+        return weighted * total * _inverse(of_squares), variances
 
     def _codes(self, names: Sequence[str], where: NDArray[np.int64]) -> NDArray[np.integer]:
         columns = [self.codes[:, self.place[name]][where] for name in names]
@@ -226,7 +241,7 @@ class _Rows:
 
     def _stratified(
         self, family: Names, estimand: Stratified
-    ) -> tuple[Floats, dict[str, float], Rows]:
+    ) -> tuple[tuple[Floats, Floats], dict[str, float]]:
         """Weight the rows of each stratum that observe the family for all its rows."""
         every, weights = np.flatnonzero(self.all), self.weights
         ob = self.observing(estimand.incomplete)
@@ -240,9 +255,11 @@ class _Rows:
         counts = self.effective_counts(family, ob, ratio[ob])
         instead = float(unseen[seen_coarse > 0].sum())
         how = {"graph": float(total[seen > 0].sum()), "d-mcar": instead}
-        return counts, how, self.all
+        return counts, how
 
-    def _weighted(self, family: Names, estimand: Weighted) -> tuple[Floats, float, Rows]:
+    def _weighted(
+        self, family: Names, estimand: Weighted
+    ) -> tuple[tuple[Floats, Floats], float, Rows]:
         """Weight the rows that observe all that the formula needs by inverse probability."""
         rows = used = self.observing(estimand.observed)
         factors = np.ones(np.count_nonzero(rows))

@@ -399,7 +399,8 @@ class Fit(Clustered, Random):
     standard_errors: bool = option(
         False,
         help="cca, aca and deletion: add the standard error of each parameter to --json, in the "
-        "order of the network's tables; of f-mcar, f-mar and if-mar an upper bound.",
+        "order of the network's tables; of f-mcar, f-mar and if-mar an upper bound, with a "
+        "missingness graph an approximation.",
     )
     missingness: str | None = option(
         None,

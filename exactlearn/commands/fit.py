@@ -259,7 +259,9 @@ def _by_deletion(
     usual = NetworkParameters.smoothing if method == "complete" else SMOOTHING
     alpha = given.get("smoothing", usual)
     if method == "graph" and graph is not None:
-        return fit_by_missingness_graph(data, network.parents, graph, alpha=alpha)
+        return fit_by_missingness_graph(
+            data, network.parents, graph, alpha=alpha, variances=options.standard_errors
+        )
     estimator = "aca" if method == "complete" else cast(DeletionMethod, method)
     how = {"separators": graph or options.separators, "aggregation": options.aggregation}
     chosen: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
