@@ -77,7 +77,7 @@ def second_moments(
             given = np.broadcast_to(shares.sum(axis=axis, keepdims=True), shares.shape)
         q, q_u = shares.reshape(len(part), width), given.reshape(len(part), width)
         for k, numbers in enumerate((g * q, h * q * q, h * q * q_u)):
-            sums[k] += groups.table_of(part, numbers)
+            sums[k] += groups.sums_by_rest(part, numbers)
     return sums
 
 

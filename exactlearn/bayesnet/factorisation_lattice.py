@@ -27,10 +27,13 @@ has then gets what the factors over fewer variables say of it, in place of the u
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from exactlearn._runtime.row_table import group_rows
 
 Floats = NDArray[np.float64]
 
@@ -88,6 +91,75 @@ def factored_distributions(
         estimates.append(estimate)
         variances.append(variance)
     return _normalised(estimates[-1])
+
+
+def factored_configurations(
+    columns: NDArray[np.integer],
+    labels: NDArray[np.integer],
+    weights: Floats,
+    sizes: Sequence[int],
+    aggregation: Aggregation,
+) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Compute :func:`factored_distributions` where groups have few rows for their configurations.
+
+    Without pseudo-counts only the configurations that a row of the group has are possible.
+
+    Parameters
+    ----------
+    columns
+        States of the variables, -1 where missing, shape (variables, rows).
+    labels, weights
+        Group and weight of each row; each group has a row that observes all the variables.
+    sizes
+        Numbers of states.
+    aggregation
+        As for :func:`factored_distributions`.
+
+    Returns
+    -------
+    rows, shares, defects
+        A row of each group and configuration that has one, its probability in the group, and how
+        far the probabilities of each group summed from one.
+    """
+    k, n_groups = len(columns), int(labels.max(initial=-1)) + 1
+
+    def weight_at(chosen: NDArray[np.bool_], variables: list[int]) -> Floats:
+        """Return, for rows that are chosen, the weight of those alike, with zeros for others."""
+        keys = np.concatenate([labels[np.newaxis, chosen], columns[variables][:, chosen]])
+        same, _ = group_rows(np.ascontiguousarray(keys.T, np.int32))
+        alike = np.zeros(len(labels))
+        alike[chosen] = _sums(same, weights[chosen], 0)[same]
+        at_rows: Floats = alike[rows]
+        return at_rows
+
+    observed: NDArray[np.bool_] = columns >= 0
+    complete = np.flatnonzero(observed.all(axis=0))
+    keys = np.concatenate([labels[np.newaxis, complete], columns[:, complete]])
+    rows = complete[group_rows(np.ascontiguousarray(keys.T, np.int32))[1]]
+    of_group = labels[rows]
+    estimates, variances = [np.ones(len(rows))], [np.zeros(n_groups)]
+    for node in range(1, 2**k):
+        inside = [i for i in range(k) if node >> i & 1]
+        chosen = np.asarray(observed[inside].all(axis=0))
+        seen = weight_at(chosen, inside)
+        inverse = _inverse(_sums(labels[chosen], weights[chosen], n_groups))
+        size, edges, spreads = prod(sizes[i] for i in inside), [], []
+        for i in inside:
+            below, others = node ^ 1 << i, [j for j in inside if j != i]
+            edges.append(estimates[below] * seen * _inverse(weight_at(chosen, others)))
+            spreads.append((size - size // sizes[i]) * inverse + variances[below])
+        spread = np.stack(spreads)
+        average = _AGGREGATIONS[aggregation]
+        estimates.append(average(np.stack(edges), spread[:, of_group])[0])
+        variances.append(average(spread, spread)[1])
+    totals = _sums(of_group, estimates[-1], n_groups)
+    shares = estimates[-1] * _inverse(totals)[of_group]
+    return rows, shares, np.where(totals > 0, np.abs(totals - 1.0), 0.0)
+
+
+def _sums(labels: NDArray[np.integer], weights: Floats, n: int) -> Floats:
+    """Return the weight of each label."""
+    return np.bincount(labels, weights, n).astype(np.float64, copy=False)
 
 
 def lattice_sums(

@@ -12,7 +12,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.factorisation_lattice import Aggregation, factored_distributions
+from exactlearn.bayesnet.factorisation_lattice import (
+    Aggregation,
+    factored_configurations,
+    factored_distributions,
+)
 from exactlearn.bayesnet.network import LARGEST_TABLE
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
@@ -21,6 +25,9 @@ Floats = NDArray[np.float64]
 
 _BLOCK = 2**22
 """Cells of the counts of a block of groups (32 MiB)."""
+
+_SPARSE = 16
+"""Cells for each row beyond which only the configurations that rows have are computed."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +51,34 @@ class Groups:
     weights: Floats
     n_rest: int
 
-    def table_of(self, part: NDArray[np.intp], numbers: Floats) -> Floats:
-        """Sum numbers of some groups by the configuration of the other variables.
+    def table_of(
+        self,
+        columns: NDArray[np.integer],
+        sizes: Sequence[int],
+        rest: NDArray[np.integer],
+        weights: Floats,
+    ) -> Floats:
+        """Sum weights by the configurations of the other variables and of some variables.
 
         Parameters
         ----------
-        part
-            The groups.
-        numbers
-            Shape (groups, columns).
+        columns
+            States of some variables, shape (variables, rows).
+        sizes
+            Their numbers of states.
+        rest, weights
+            Configuration of the other variables, and weight, of each row.
+
+        Returns
+        -------
+        table
+            Shape (configurations of the other variables, configurations).
+        """
+        cells = configurations(columns.T, sizes, rest)
+        return weight_by(cells, weights, self.n_rest * prod(sizes)).reshape(self.n_rest, -1)
+
+    def sums_by_rest(self, part: NDArray[np.intp], numbers: Floats) -> Floats:
+        """Sum numbers of some groups, shape (groups, columns), by the other variables.
 
         Returns
         -------
@@ -127,14 +153,63 @@ def mixture(
         When the counts of one group would have more than
         :data:`~exactlearn.bayesnet.network.LARGEST_TABLE` entries.
     """
-    shape = (groups.n_rest, prod(dataset.cardinalities[variables].tolist()))
-    table, defect, supported = np.zeros(shape), 0.0, np.zeros(len(groups.weights), np.bool_)
-    for part, counts in group_counts(dataset, variables, groups, aggregation is not None, alpha):
-        shares, defects = _distributions(counts, aggregation, alpha)
-        weights, supported[part] = groups.weights[part], True
-        table += groups.table_of(part, weights[:, np.newaxis] * shares)
-        defect += float(defects @ weights)
+    rows = _used_rows(dataset, variables, groups, aggregation is not None, alpha)
+    sizes = dataset.cardinalities[variables].tolist()
+    weights, rest = groups.weights[rows.chosen], groups.rest[rows.chosen]
+    supported = np.zeros(len(groups.weights), np.bool_)
+    supported[rows.chosen] = True
+    if aggregation is None:
+        scales = weights / weight_by(rows.labels, rows.weights, len(weights))
+        table = groups.table_of(
+            rows.columns, sizes, rest[rows.labels], rows.weights * scales[rows.labels]
+        )
+        return Mixture(table, supported, 0.0)
+    cells = len(weights) * prod(size + 1 for size in sizes)
+    if alpha == 0 and cells > _SPARSE * len(rows.labels):
+        at, shares, defects = factored_configurations(
+            rows.columns, rows.labels, rows.weights, sizes, aggregation
+        )
+        labels = rows.labels[at]
+        table = groups.table_of(rows.columns[:, at], sizes, rest[labels], shares * weights[labels])
+        return Mixture(table, supported, float(defects @ weights))
+    table, defect = np.zeros((groups.n_rest, prod(sizes))), 0.0
+    for part, counts in _dense_counts(rows, [size + 1 for size in sizes]):
+        shares, defects = factored_distributions(counts, aggregation, alpha)
+        weighted = groups.weights[part, np.newaxis] * shares.reshape(len(part), prod(sizes))
+        table += groups.sums_by_rest(part, weighted)
+        defect += float(defects @ groups.weights[part])
     return Mixture(table, supported, defect)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of groups: the columns of some variables, the place of each row's group, weights.
+
+    The groups are the chosen ones, in order.
+    """
+
+    columns: NDArray[np.integer]
+    labels: NDArray[np.integer]
+    weights: Floats
+    chosen: NDArray[np.intp]
+
+
+def _used_rows(
+    dataset: Dataset, variables: Sequence[int], groups: Groups, with_missing: bool, alpha: float
+) -> _Rows:
+    """Return the rows of the groups with a weight and a row that observes some variables."""
+    columns, weights = dataset.codes.T[list(variables)], dataset.row_weights
+    used = (columns >= 0).all(axis=0)
+    supported = np.bincount(groups.labels[used], minlength=len(groups.weights)) > 0
+    supported = (supported | (alpha > 0)) & (groups.weights > 0)
+    sizes = (dataset.cardinalities[variables] + with_missing).tolist()
+    _check_size([dataset.names[v] for v in variables], prod(sizes))
+    labels, used = groups.labels, (used | with_missing) & supported[groups.labels]
+    if not used.all():
+        columns, weights, labels = columns[:, used], weights[used], labels[used]
+    if not supported.all():
+        labels = (np.cumsum(supported) - 1)[labels]
+    return _Rows(columns, labels, weights, np.flatnonzero(supported))
 
 
 def group_counts(
@@ -144,7 +219,7 @@ def group_counts(
     with_missing: bool,
     alpha: float = 0.0,
 ) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """Yield blocks of the groups with a weight that have a row that observes some variables.
+    """Count blocks of the groups with a weight that have a row that observes some variables.
 
     Parameters
     ----------
@@ -156,27 +231,22 @@ def group_counts(
     alpha
         As for :func:`mixture`.
 
-    Yields
-    ------
-    part, counts
-        The groups, and the weights of their rows by configuration, shape (groups, sizes).
+    Returns
+    -------
+    blocks
+        Of groups: their numbers, and the weights of their rows by configuration, shape
+        (groups, sizes).
     """
-    columns, row_weights = dataset.codes.T[list(variables)], dataset.row_weights
-    used = (columns >= 0).all(axis=0)
-    supported = np.bincount(groups.labels[used], minlength=len(groups.weights)) > 0
-    supported = (supported | (alpha > 0)) & (groups.weights > 0)
     sizes = (dataset.cardinalities[variables] + with_missing).tolist()
-    _check_size([dataset.names[v] for v in variables], prod(sizes))
-    labels, chosen = groups.labels, np.flatnonzero(supported)
-    used = (used | with_missing) & supported[labels]
-    if not used.all():
-        columns, row_weights, labels = columns[:, used], row_weights[used], labels[used]
-    if len(chosen) < len(supported):
-        labels = (np.cumsum(supported) - 1)[labels]
-    for block, inside, places in _blocks(labels, len(chosen), prod(sizes)):
-        part = chosen[block]
-        cells = configurations(columns[:, inside].T, sizes, places)
-        counts = weight_by(cells, row_weights[inside], len(part) * prod(sizes))
+    return _dense_counts(_used_rows(dataset, variables, groups, with_missing, alpha), sizes)
+
+
+def _dense_counts(rows: _Rows, sizes: Sequence[int]) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """Yield blocks of groups, and the weights of their rows, shape (groups, sizes)."""
+    for block, inside, places in _blocks(rows.labels, len(rows.chosen), prod(sizes)):
+        part = rows.chosen[block]
+        cells = configurations(rows.columns[:, inside].T, sizes, places)
+        counts = weight_by(cells, rows.weights[inside], len(part) * prod(sizes))
         yield part, counts.reshape(len(part), *sizes)
 
 
@@ -202,17 +272,6 @@ def _blocks(
     for start, first, last in zip(starts, ends, ends[1:], strict=False):
         inside = order[first:last]
         yield slice(start, min(n, start + step)), inside, labels[inside] - start
-
-
-def _distributions(
-    counts: Floats, aggregation: Aggregation | None, alpha: float
-) -> tuple[Floats, Floats]:
-    """Return the distribution of each group, one a line, and its defect."""
-    if aggregation is not None:
-        shares, defects = factored_distributions(counts, aggregation, alpha)
-        return shares.reshape(len(counts), prod(shares.shape[1:])), defects
-    shares = counts.reshape(len(counts), prod(counts.shape[1:]))
-    return shares / shares.sum(axis=1, keepdims=True), np.zeros(len(counts))
 
 
 def configurations(
