@@ -6,7 +6,7 @@ the model.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isnan
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -58,7 +58,8 @@ def ascend(
     state
         The first state.
     step
-        Returns the state that follows one, or nothing where nothing gains.
+        Returns the state that follows one, or nothing where nothing gains; a state whose objective
+        is nan, and which is dropped, where the search ended during the step.
     iterations
         Most steps to do.
     least_gain
@@ -84,10 +85,12 @@ def ascend(
     converged = False
     if on_iteration:
         on_iteration(state)
-    while not (converged or state.iteration >= iterations or _is_over(control)):
+    while not (converged or state.iteration >= iterations or is_over(control)):
         following = step(state)
         if following is None:
             return state, True
+        if isnan(following.objective):
+            return state, False
         gain = following.objective - state.objective if may_fall else _gain(state, following)
         converged = (abs(gain) if may_fall else gain) <= least_gain
         state = following
@@ -96,7 +99,8 @@ def ascend(
     return state, converged
 
 
-def _is_over(control: SearchControl) -> bool:
+def is_over(control: SearchControl) -> bool:
+    """Return whether the control is over, or the search that runs in this thread is to stop."""
     return control.is_over or is_interrupted()
 
 
@@ -238,7 +242,7 @@ def fitted(
     iterations: int,
     tolerance: float,
     on_iteration: Callable[[EMState], None] | None,
-    time_limit: float | None,
+    control: SearchControl,
 ) -> EMResult[M]:
     """Return the best of the ascents from some parameters, of those that a limit leaves time for.
 
@@ -256,10 +260,9 @@ def fitted(
         Gain of the objective for each row (unit of weight) that ends an ascent.
     on_iteration
         Called with the first state of each start and after each iteration.
-    time_limit
-        Seconds after which no other iteration begins.
+    control
+        Ends the ascents.
     """
-    control = SearchControl(time_limit)
     outcomes: list[EMStart] = []
     best: _Ascent | None = None
     for parameters in starts:
@@ -269,11 +272,12 @@ def fitted(
         outcomes.append(ascent.outcome)
         if best is None or ascent.last.objective > best.last.objective:
             best = ascent
-        if _is_over(control):
+        if is_over(control):
             break
     if best is None:
         raise OptionError("EM needs at least one start")
-    ended = outcomes[-1].converged or outcomes[-1].iterations >= iterations
+    last = outcomes[-1]
+    ended = last.converged or (last.iterations >= iterations and not isnan(last.objective))
     return EMResult(
         problem.model(best.last.parameters),
         tuple(best.log_likelihoods),

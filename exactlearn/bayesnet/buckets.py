@@ -227,12 +227,10 @@ def row_cells(layout: Buckets, row: NDArray[np.int16]) -> tuple[float, float, fl
 
 
 @in_place_kernel
-def rows_larger_than(
-    layout: Buckets, codes: NDArray[np.int16], cells: float, is_larger: NDArray[np.bool_]
-) -> None:
-    """Write which rows have buckets of more than so many cells."""
+def write_cells(layout: Buckets, codes: NDArray[np.int16], cells: NDArray[np.float64]) -> None:
+    """Write how many cells the buckets of each row have."""
     for i in range(len(codes)):
-        is_larger[i] = row_cells(layout, codes[i])[0] > cells
+        cells[i] = row_cells(layout, codes[i])[0]
 
 
 @in_place_kernel

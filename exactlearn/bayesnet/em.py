@@ -26,10 +26,18 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.ascent import STARTS, Approximation, EMResult, EMState, fitted
+from exactlearn._runtime.ascent import (
+    STARTS,
+    Approximation,
+    EMResult,
+    EMState,
+    fitted,
+    is_over,
+)
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
-from exactlearn.bayesnet.buckets import buckets, rows_larger_than, space_for
+from exactlearn.bayesnet.buckets import buckets, space_for, write_cells
 from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters, loopy_families, loopy_space
@@ -59,6 +67,8 @@ class NetworkEM:
         smaller and EM converges faster.
     loopy
         For parts of rows that are large, approximate inference; without it, all is exact.
+    control
+        Looked at between blocks of work.
 
     Raises
     ------
@@ -74,7 +84,9 @@ class NetworkEM:
         *,
         leaves_out_barren: bool = True,
         loopy: LoopyParameters | None = None,
+        control: SearchControl = UNLIMITED,
     ) -> None:
+        self.control = control
         self.families = checked_families(dataset, parents, alpha)
         self.dataset, self.alpha = dataset, alpha
         weights = dataset.row_weights
@@ -94,17 +106,15 @@ class NetworkEM:
         self._parts = WeightedRows(dataset.n_variables, np.int16)
         for block, _, _ in part_blocks(self._layout, dataset, self._last):
             self._parts.add(block.codes, block.weights)
-        self._loopy, self._is_large = loopy, np.zeros(len(self._parts.codes), np.bool_)
-        if loopy is not None:
-            limit = float(loopy.largest_exact)
-            rows_larger_than(self._layout, self._parts.codes, limit, self._is_large)
-        self._groups = [
-            (self._parts.codes[chosen], self._parts.weights[chosen], chosen)
-            for chosen in (np.flatnonzero(~self._is_large), np.flatnonzero(self._is_large))
-        ]
-        self._space = space_for(self._layout, self._groups[0][0])
+        cells = np.empty(len(self._parts.codes))
+        write_cells(self._layout, self._parts.codes, cells)
+        self._loopy = LoopyParameters() if loopy is None else loopy
+        self._is_large = cells > (np.inf if loopy is None else loopy.largest_exact)
+        self._unconverged = np.zeros(len(cells), np.bool_)
+        self._blocks = list(_blocks(cells, self._is_large))
+        exact = self._parts.codes[~self._is_large] if self.is_approximate else self._parts.codes
+        self._space = space_for(self._layout, exact)
         self._loopy_space = loopy_space(self._layout, order)
-        self._unconverged = np.zeros(len(self._parts.codes), np.bool_)
 
     def model(self, parameters: NDArray[np.float64]) -> BayesianNetwork:
         """Return the network with these flat parameters."""
@@ -120,18 +130,19 @@ class NetworkEM:
     def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         """Return the state at some parameters, after so many iterations.
 
+        Where the control ends the E-step before it has seen all parts of rows, log-likelihood
+        and objective are not known (nan).
+
         Raises
         ------
         DataError
             If a row is impossible under them.
         """
         counts, logs = self.available.copy(), np.zeros(len(self._parts.codes))
-        layout, ((codes, weights, chosen), large) = self._layout, self._groups
-        own = np.empty(len(codes))
-        expect_families(layout, parameters, codes, weights, self._space, own, counts, NO_POSTERIOR)
-        logs[chosen] = own
-        if self._loopy is not None:
-            self._approximate(parameters, *large, logs, counts)
+        for k, block in enumerate(self._blocks):
+            if k > 0 and is_over(self.control):
+                return EMState(iteration, parameters, counts, np.nan, np.nan)
+            self._expect(block, parameters, logs, counts)
         of_parts = float(self._parts.weights @ logs)
         log_likelihood = float(xlogy(self.available, parameters).sum()) + of_parts
         if log_likelihood == -np.inf:
@@ -140,33 +151,35 @@ class NetworkEM:
             prior = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
         return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + prior)
 
-    def _approximate(
+    def _expect(
         self,
+        block: slice | NDArray[np.int64],
         parameters: NDArray[np.float64],
-        codes: NDArray[np.int16],
-        weights: NDArray[np.float64],
-        chosen: NDArray[np.int64],
         logs: NDArray[np.float64],
         counts: NDArray[np.float64],
     ) -> None:
-        """Add the counts of large parts, and write their log-probabilities."""
-        assert self._loopy is not None
-        how, own, converged = self._loopy, np.empty(len(codes)), np.zeros(len(codes), np.bool_)
-        loopy_families(
-            self._layout,
-            parameters,
-            codes,
-            weights,
-            how.sweeps,
-            how.undamped,
-            how.damping,
-            how.tolerance,
-            self._loopy_space,
-            own,
-            counts,
-            converged,
-        )
-        logs[chosen], self._unconverged[chosen] = own, ~converged
+        """Add the counts of a block of parts, and write their log-probabilities."""
+        layout, how, space = self._layout, self._loopy, self._space
+        codes, weights = self._parts.codes[block], self._parts.weights[block]
+        own, converged = np.empty(len(codes)), np.ones(len(codes), np.bool_)
+        if self._is_large[block].any():
+            loopy_families(
+                layout,
+                parameters,
+                codes,
+                weights,
+                how.sweeps,
+                how.undamped,
+                how.damping,
+                how.tolerance,
+                self._loopy_space,
+                own,
+                counts,
+                converged,
+            )
+        else:
+            expect_families(layout, parameters, codes, weights, space, own, counts, NO_POSTERIOR)
+        logs[block], self._unconverged[block] = own, ~converged
 
     @property
     def is_approximate(self) -> bool:
@@ -260,6 +273,26 @@ class NetworkEM:
         )
 
 
+def _blocks(
+    cells: NDArray[np.float64], is_large: NDArray[np.bool_]
+) -> Iterator[slice | NDArray[np.int64]]:
+    """Yield the parts in blocks of equal work, those with approximate inference last."""
+    work = np.where(is_large, LARGE_WORK, cells + SMALL_WORK)
+    for kind in (False, True):
+        chosen = np.flatnonzero(is_large == kind)
+        steps = np.cumsum(work[chosen]) // BLOCK_WORK
+        ends = [*(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(chosen)]
+        for first, end in zip([0, *ends], ends, strict=False):
+            if end > first:
+                yield chosen[first:end] if is_large.any() else slice(first, end)
+
+
+BLOCK_WORK = 2.0**25
+"""Table cells between two looks at the control: some tenths of a second."""
+
+SMALL_WORK, LARGE_WORK = 500.0, 2.0**16
+"""Work for a part besides its cells, and for a part with approximate inference, as such cells."""
+
 TOLERANCE = 1e-6
 """Gain of the objective for each row (unit of weight) below which EM ends."""
 
@@ -315,7 +348,9 @@ def fit_em(
         (:func:`~exactlearn.bayesnet.deletion.fit_deletion`), such as ``f-mar``, smoothed as the
         frequencies are.
     time_limit
-        Seconds after which no other iteration and no other start begins.
+        Seconds after which no other iteration and no other start begins, and an E-step ends before
+        it has seen all rows. If that is the first one, the parameters are those to start from, and
+        the log-likelihood is nan.
     loopy
         Approximate inference by loopy belief propagation for the parts of rows that are too large
         for exact inference by these limits (EM-BP); ``EMResult.approximation`` says whether there
@@ -352,7 +387,8 @@ def fit_em(
             f"starts {starts}, iterations {iterations}, tolerance {tolerance}, "
             f"seed {seed}"
         )
-    problem = NetworkEM(dataset, parents, alpha, loopy=loopy)
+    control = SearchControl(time_limit)
+    problem = NetworkEM(dataset, parents, alpha, loopy=loopy, control=control)
     if isinstance(start, str):
         start = fit_deletion(dataset, parents, method=start, alpha=_least_smoothing(alpha)).model
     first = _first(problem, start)
@@ -365,7 +401,7 @@ def fit_em(
         iterations=iterations,
         tolerance=tolerance,
         on_iteration=on_iteration,
-        time_limit=time_limit,
+        control=control,
     )
     return replace(result, approximation=problem.approximation)
 

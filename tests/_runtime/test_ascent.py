@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exactlearn._runtime.ascent import EMState, ascend, fitted
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.errors import CheckError
 from tests.interrupts import press_ctrl_c
 
@@ -81,7 +81,13 @@ class Climb:
 
 def climbed(problem, starts, **options):
     """Return the result of climbing from some numbers."""
-    given = {"iterations": 1, "tolerance": 0.0, "on_iteration": None, "time_limit": None, **options}
+    given = {
+        "iterations": 1,
+        "tolerance": 0.0,
+        "on_iteration": None,
+        "control": UNLIMITED,
+        **options,
+    }
     return fitted(problem, [np.array([float(s)]) for s in starts], (), **given)
 
 
@@ -95,7 +101,7 @@ def test_the_best_start_counts():
 
 
 def test_a_limit_keeps_the_best_start_and_begins_no_other():
-    found = climbed(Climb(), [0, 5], time_limit=0.0)
+    found = climbed(Climb(), [0, 5], control=SearchControl(0.0))
     assert (found.model, len(found.starts), found.is_complete) == (0.0, 1, False)
 
 

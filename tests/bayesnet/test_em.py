@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.deletion import fit_deletion
 from exactlearn.bayesnet.em import NetworkEM, fit_em
@@ -12,6 +13,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from tests.bayesnet.test_completing import row_posterior, table_with_holes
+from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint, random_network
 
 LECTURE = [[0, 0], [0, 1], [0, 1], [-1, 1], [-1, 0], [-1, 0], [1, 0], [1, 0], [1, 1], [1, -1]]
@@ -264,6 +266,23 @@ def test_it_starts_from_a_deletion_estimate(problem, method):
     assert np.isfinite(
         without.log_likelihood
     )  # the start is smoothed, so that no row is impossible
+
+
+def test_an_e_step_ends_with_the_limit(problem, monkeypatch):
+    network, table = problem
+    whole = fit_em(table, network.parents, iterations=3)
+    monkeypatch.setattr("exactlearn.bayesnet.em.BLOCK_WORK", 2000.0)
+    np.testing.assert_allclose(
+        fit_em(table, network.parents, iterations=3).objectives, whole.objectives, rtol=1e-12
+    )
+    cut = fit_em(table, network.parents, time_limit=0.0)
+    assert np.isnan(cut.log_likelihoods).all()
+    assert (cut.iterations, cut.is_complete, cut.converged) == (0, False, False)
+    first = fit_em(table, network.parents, iterations=0).model
+    np.testing.assert_array_equal(flat(cut.model), flat(first))
+    with SearchControl().running():
+        second = fit_em(table, network.parents, on_iteration=press_ctrl_c)
+    assert second.objectives == pytest.approx(whole.objectives[:1])
 
 
 def test_rows_without_weight_do_not_count(problem):

@@ -26,6 +26,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
+from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -182,7 +183,7 @@ def refine(
         iterations=iterations,
         tolerance=tolerance,
         on_iteration=on_iteration,
-        time_limit=time_limit,
+        control=SearchControl(time_limit),
     )
 
 
