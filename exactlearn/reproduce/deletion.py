@@ -39,6 +39,9 @@ TEST_ROWS = 10_000
 LARGE_DIFFERENCE = 1.5
 """Nats, from which on a difference from the published figure wants an explanation."""
 
+LATE = 3.0
+"""Multiple of the limit from which on EM is not tried with more rows: one iteration took longer."""
+
 SIZES = (10**2, 10**3, 10**4, 10**5, 10**6)
 
 GRID = "Grid 90-20-1"
@@ -400,7 +403,14 @@ class Study:
         return [m for m in table.methods if not wanted or m in wanted]
 
     def _run(self, table: Table, network: str, rows: int, seed: int, method: str) -> dict[str, Any]:
-        """Estimate once; return how well, and how long it took."""
+        """Estimate once; return how well, and how long it took.
+
+        EM ends after the iteration in which its limit falls. Where that was much too late, it is
+        not run with more rows.
+        """
+        late = self._late(table, network, rows, seed, method)
+        if late is not None:
+            return {"refused": late, "seconds": 0.0}
         at = table.setting.name, network, rows, seed
         if at not in self._drawn:  # the last draw only: they may be large
             self._drawn = {at: draw(self.setup, table.setting, network, rows, seed)}
@@ -417,6 +427,15 @@ class Study:
             "log_likelihood": float(log_likelihoods(model, drawn.test).mean()),
             "seconds": seconds,
         }
+
+    def _late(self, table: Table, network: str, rows: int, seed: int, method: str) -> str | None:
+        """Say how far EM was beyond the limit with fewer rows, where it was."""
+        for fewer in table.sizes[: table.sizes.index(rows)]:
+            done = self.setup.record.done.get(self._key(table, network, fewer), {})
+            run = done.get(str(seed), {}).get(_named(table, method), {})
+            if "EM" in method and run.get("seconds", 0.0) > LATE * table.limit:
+                return f"took {run['seconds']:.0f} s for {fewer:,} rows"
+        return None
 
 
 def _named(table: Table, method: str) -> str:

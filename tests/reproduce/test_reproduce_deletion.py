@@ -245,3 +245,14 @@ def test_bad_options():
         "reproduce", "deletion", "--tables", "2", "--only", "x"
     )
     assert "--starts" in fails("reproduce", "deletion", "--starts", "3")
+
+
+def test_em_that_is_late_is_not_run_with_more_rows(monkeypatch):
+    table = replace(TABLES["fire"], limit=0.0, methods=("EM-1", "D-MCAR"))
+    monkeypatch.setitem(deletion.TABLES, "fire", table)
+    study = Study(setup_of(), ["fire"])
+    study.repeat()
+    em = [row for row in study.rows() if row.method == "EM-1"]
+    assert [row.rows for row in em] == [100, 1_000, 10_000]
+    assert em[0].refused == ""
+    assert all(row.refused.startswith("took 0 s for 100 rows") for row in em[1:])
