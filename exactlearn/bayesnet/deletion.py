@@ -29,12 +29,14 @@ separators, without a row that observes :math:`Y_m` has the distribution of :mat
 complete row ``cca`` takes the available cases. What is still unsupported is left to the prior. The
 weight of the rows that each of these stands for is part of the result.
 
-Pseudo-counts are added to :math:`n P(Y)`, with n the weight of the rows that observe the family:
-without missing cells that is eq. 4.15 of Nielsen's thesis. Only ``f-mcar`` adds them to the counts
-of each factor of a family with missing cells
-(:mod:`~exactlearn.bayesnet.factorisation_lattice`), so that what the whole family has no rows for
-is estimated from its parts. The default of 1/4 is near the best for unseen rows over many networks
-and numbers of rows; 1 is up to twice as far from networks with near-deterministic tables.
+Pseudo-counts are added to :math:`n P(Y)`, with n the weight of the rows that observe the family,
+of all rows for ``f-mar`` and ``if-mar``: without missing cells that is eq. 4.15 of Nielsen's
+thesis. ``f-mcar``, also where it replaces these two, adds them to the counts of each factor of a
+family with missing cells (:mod:`~exactlearn.bayesnet.factorisation_lattice`), so that what the
+whole family has no rows for is estimated from its parts: before, ``f-mar`` was up to twice as far
+from networks as ``f-mcar`` where few rows observe whole families. The default of 1/4 is near the
+best for unseen rows over many networks and numbers of rows; 1 is up to twice as far from networks
+with near-deterministic tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -256,7 +258,7 @@ def family_estimator(
     estimate
         From the child and its parents, by index, the counts of the family, and how they were
         estimated. The counts have one axis per parent and the child's last; they sum to the
-        weight of the rows that observe the family.
+        weight of the rows that observe the family, or for factored estimators of those used.
 
     Examples
     --------
@@ -294,7 +296,7 @@ class _Families:
         alpha: float = 0.0,
     ) -> None:
         self.dataset, self.method = dataset, method
-        self.alpha = alpha if method == "f-mcar" else 0.0
+        self.alpha = alpha
         self.with_variances = False
         self.aggregation = aggregation if "f-" in method else None
         self.weights = dataset.row_weights
@@ -334,7 +336,9 @@ class _Families:
 
     def smooths(self, child: int, parents: Sequence[int]) -> bool:
         """Return whether the counts of a family have pseudo-counts already."""
-        return self.alpha > 0 and not self.is_full[[*parents, child]].all()
+        return (
+            self.method == "f-mcar" and self.alpha > 0 and not self.is_full[[*parents, child]].all()
+        )
 
     def _counted(
         self, dataset: Dataset, child: int, parents: Sequence[int], name: str
@@ -361,7 +365,8 @@ class _Families:
         for name in (self.method, *_WEAKER.get(self.method, ())):
             if not groups.weights.any():
                 break
-            found = mixture(self.dataset, members, groups, self.aggregation, self.alpha)
+            of_factors = self.alpha if name == "f-mcar" else 0.0
+            found = mixture(self.dataset, members, groups, self.aggregation, of_factors)
             table, defect = table + found.table, defect + found.defect
             weights[name] = float(groups.weights[found.supported].sum())
             if self.with_variances and self.method != "f-mcar":
@@ -370,7 +375,8 @@ class _Families:
         weights["prior"] = float(groups.weights.sum())
         if not observed:
             weights = {"prior": used}  # of the factors that no row supports, in f-mcar
-        counts = table * ((observed or used) / max(float(table.sum()), 1e-300))
+        n = used if self.aggregation else observed or used
+        counts = table * (n / max(float(table.sum()), 1e-300))
         order = [*rest, *members]
         sizes, places = self.dataset.cardinalities[order], [order.index(v) for v in family]
 

@@ -201,6 +201,8 @@ def loop_table(data, child, parents, method, alpha, aggregation, separators=None
     distribution = loop_factored if "f-" in method else loop_direct
     if all(v in full for v in family):
         distribution = loop_direct
+    elif method in ("f-mar", "if-mar"):
+        available = sum(w for _, w in rows)
     if method == "f-mcar" and not all(v in full for v in family):
         rows = [r for r in rows if max(r[0][v] for v in family) >= 0]
         for key, p in (
@@ -222,7 +224,10 @@ def loop_table(data, child, parents, method, alpha, aggregation, separators=None
             mass = sum(w for _, w in context)
             alike = [r for r in rows if all(r[0][v] == context[0][0][v] for v in own)]
             shares = distribution(context, members, data, aggregation)
-            shares = shares or distribution(alike, members, data, aggregation) or {}
+            if distribution is loop_factored:
+                shares = shares or loop_factored(alike, members, data, aggregation, alpha) or {}
+            else:
+                shares = shares or loop_direct(alike, members, data, aggregation) or {}
             for key, p in shares.items():
                 at = dict(zip(members, key, strict=True))
                 joint[tuple(at.get(v, context[0][0][v]) for v in family)] += mass * p
