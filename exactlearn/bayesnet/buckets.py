@@ -184,7 +184,7 @@ def space_for(layout: Buckets, codes: NDArray[np.int16]) -> Space:
     TooLargeError
         When the tables of some row's buckets have more than `LARGEST_ROW` cells.
     """
-    row, cells, sent, largest = most_cells(layout, codes)
+    row, cells, sent, largest, _ = most_cells(layout, codes)
     if cells > LARGEST_ROW:
         raise TooLargeError(
             f"the {int((codes[row] < 0).sum())} missing cells of one row depend on each other so "
@@ -234,21 +234,22 @@ def write_cells(layout: Buckets, codes: NDArray[np.int16], cells: NDArray[np.flo
 
 
 @in_place_kernel
-def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, float, float]:
+def most_cells(layout: Buckets, codes: NDArray[np.int16]) -> tuple[int, float, float, float, float]:
     """Return the sizes of the tables of some rows' buckets, as floats, which do not overflow.
 
     Returns
     -------
-    The row whose buckets have the most cells; how many; and, of all rows, the most cells of all
-    messages together, and of one bucket.
+    The row whose buckets have the most cells; how many; of all rows, the most cells of all messages
+    together, and of one bucket; and how many cells the buckets of all rows have together.
     """
-    worst, most, most_sent, largest = 0, 0.0, 0.0, 0.0
+    worst, most, most_sent, largest, every = 0, 0.0, 0.0, 0.0, 0.0
     for i in range(len(codes)):
         total, sent, of_bucket = row_cells(layout, codes[i])
         largest, most_sent = max(largest, of_bucket), max(most_sent, sent)
+        every += total
         if total > most:
             worst, most = i, total
-    return worst, most, most_sent, largest
+    return worst, most, most_sent, largest, every
 
 
 @in_place_kernel

@@ -26,7 +26,10 @@ from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicato
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
-from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
+from exactlearn.bayesnet.row_completion import (
+    log_likelihood_cells,
+    observed_log_likelihood_rows,
+)
 from exactlearn.bayesnet.smoothing_choice import SmoothingChoice, choose_smoothing
 from exactlearn.commands.declarations import Fit
 from exactlearn.commands.large_tables import rows_for
@@ -52,6 +55,9 @@ _LARGE_DEFECT = 0.1
 """Defect of the weights of a family that is worth a note."""
 
 M = TypeVar("M", BayesianNetwork, DecisionGraph)
+
+MOST_CELLS = 3e9
+"""Table cells, of about 6 ns each, that the log-likelihood of a closed-form estimate may take."""
 
 
 def run(options: Fit, output: Output) -> None:
@@ -272,10 +278,18 @@ def _by_deletion(
 def _log_likelihood(network: BayesianNetwork, data: Dataset, output: Output) -> float | None:
     """Return the log-likelihood of the observed cells, minus infinity if a row is impossible.
 
-    Nothing where exact inference is too large: these estimates need none.
+    Nothing where exact inference is too large, or takes much longer than these estimates, which
+    need none.
     """
     if data.is_complete:
         return network.log_likelihood(data)
+    cells = log_likelihood_cells(network, data)
+    if cells > MOST_CELLS:
+        output.note(
+            f"The log-likelihood is left out: it takes about {cells:.1e} table cells, more than "
+            f"{MOST_CELLS:.0e}; 'evaluate' computes it where exact inference is not too large"
+        )
+        return None
     try:
         return data.total(observed_log_likelihood_rows(network, data))
     except TooLargeError as error:

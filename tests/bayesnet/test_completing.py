@@ -7,6 +7,7 @@ from exactlearn.bayesnet import buckets, row_completion
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import (
     draw_completions,
+    log_likelihood_cells,
     most_probable_completion,
     observed_log_likelihood_rows,
     posterior_cells,
@@ -75,6 +76,18 @@ def test_likelihoods_of_observed_cells_agree_with_the_full_joint(seed, monkeypat
     assert np.array_equal(np.isneginf(found), np.array(sums) == 0)
     monkeypatch.setattr(row_completion, "ROWS_AT_ONCE", 3)
     np.testing.assert_array_equal(observed_log_likelihood_rows(network, table), found)
+
+
+def test_the_estimated_cost_of_a_log_likelihood_counts_the_cells_of_all_parts():
+    """A chain a -> b -> c of two states: what is missing of it is one part."""
+    tables = (np.full(2, 0.5), np.full((2, 2), 0.5), np.full((2, 2), 0.5))
+    network = BayesianNetwork(tuple("abc"), (("n", "y"),) * 3, ((), (0,), (1,)), tables)
+    rows = {(0, 0, 0): 0, (-1, 0, 0): 2, (-1, -1, 0): 4 + 2, (0, 0, -1): 0, (-1, 0, 1): 2}
+    table = Dataset(np.array(list(rows)), network.names, network.states)
+    # (-1, 0, 0) and (-1, 0, 1) have the same part, which is counted once within a sample
+    assert log_likelihood_cells(network, table) == sum(rows.values()) - 2
+    many = Dataset(np.repeat(np.array(list(rows)), 40, axis=0), network.names, network.states)
+    assert log_likelihood_cells(network, many, sample=5) == 40 * (sum(rows.values()) - 2)
 
 
 def test_draws_approach_the_joint_posterior():

@@ -478,6 +478,13 @@ def test_fit_by_deletion_needs_no_inference(wind, monkeypatch):
     assert read_bif(wind / "o.bif").n_variables == 2
 
 
+def test_fit_by_deletion_leaves_a_costly_log_likelihood_out(wind, monkeypatch):
+    monkeypatch.setattr("exactlearn.commands.fit.MOST_CELLS", -1)
+    printed = run("fit", wind / "net.bif", wind / "wind.csv", "--method", "d-mar")
+    assert "log-likelihood is left out: it takes about" in printed
+    assert "evaluate" in printed
+
+
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])
 def test_an_interrupt_of_em_keeps_its_last_parameters(tables, tmp_path, monkeypatch, kind):
     def stop_at_the_second(display, state):
