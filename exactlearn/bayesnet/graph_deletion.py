@@ -287,8 +287,13 @@ class _Rows:
     def _inverse_of_pattern(self, odds: PatternOdds) -> tuple[Rows, Floats]:
         """Return the complete rows, and one plus the odds of all patterns in each of them."""
         counted = self.observing((*odds.variables, *odds.others))
-        where = np.flatnonzero(counted)
-        complete, factors = self.weights[where], list[Floats]()
+        every = np.flatnonzero(counted)
+        scopes = dict.fromkeys(v for _, scope in odds.factors for v in scope)
+        _, first, group = np.unique(
+            self.labels([*scopes], every), return_index=True, return_inverse=True
+        )
+        where, factors = every[first], list[Floats]()
+        complete = weight_by(group, self.weights[every], len(where))
         for k, (members, scope) in enumerate(odds.factors):
             rest = [v for v in (*odds.variables, *odds.others) if v not in members]
             lacking = self.observing(rest)
@@ -303,7 +308,7 @@ class _Rows:
         inverse = np.ones(len(where))
         for _, some in odds.patterns:
             inverse += _times(np.ones(len(where)), [factors[k] for k in some])
-        return counted, inverse
+        return counted, inverse[group]
 
     def _factorised(self, family: Names, tree: Tree) -> tuple[Floats, Rows]:
         """Return the counts of a family by an ordered factorisation, as of all rows."""
