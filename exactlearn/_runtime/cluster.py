@@ -19,7 +19,7 @@ T = TypeVar("T")
 TOGETHER = 8
 """Results that a worker combines into one before it is sent."""
 
-REACHED = 10.0
+REACHED = 30.0
 """Seconds in which the scheduler of a cluster must answer."""
 
 LOOK = 0.2
@@ -116,7 +116,7 @@ def results(
         for task in tasks:
             if control.is_over:
                 return
-            yield function(*(_computed(argument) for argument in task))
+            yield function(*(computed(argument) for argument in task))
         return
     delayed, wait = dask().delayed, dask("distributed").wait
     singles = [delayed(function, pure=False)(*task) for task in tasks]
@@ -135,7 +135,7 @@ def results(
         client.cancel(futures)
 
 
-def _computed(argument: Any) -> Any:
+def computed(argument: Any) -> Any:
     """Return what a delayed object stands for, and anything else as it is."""
     is_delayed = hasattr(argument, "__dask_graph__")
     return argument.compute(scheduler="synchronous") if is_delayed else argument

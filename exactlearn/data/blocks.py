@@ -101,9 +101,11 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Dataset]:
         """Yield the blocks in order, all with the same variables and states."""
-        blocks = self.with_states()
+        blocks, control = self.with_states(), SearchControl.within()
         for source in self.sources:
-            yield from blocks.part(*source)
+            if control.is_over:
+                return
+            yield from blocks.part(*map(clusters.computed, source))
 
     def part(self, *source: Any) -> Iterator[Dataset]:
         """Yield the blocks of one source, or of a part of it, until the search is over."""

@@ -83,6 +83,7 @@ def test_a_dask_frame_gives_the_table_of_its_rows(table, client):
     frame = pd.read_csv(table, dtype=str, keep_default_na=False)
     blocks = read_blocks(frames.from_pandas(frame, npartitions=5))
     whole = read_dataset(table)
+    assert np.concatenate([block.codes for block in blocks]).tolist() == whole.codes.tolist()
     same(merge_rows(blocks), merge_rows([whole]))
     merged = merge_rows(blocks, cluster=client)
     same(merged, merge_rows([whole]))
