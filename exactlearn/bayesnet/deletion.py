@@ -33,10 +33,9 @@ Pseudo-counts are added to :math:`n P(Y)`, with n the weight of the rows that ob
 of all rows for ``f-mar`` and ``if-mar``: without missing cells that is eq. 4.15 of Nielsen's
 thesis. ``f-mcar``, also where it replaces these two, adds them to the counts of each factor of a
 family with missing cells (:mod:`~exactlearn.bayesnet.factorisation_lattice`), so that what the
-whole family has no rows for is estimated from its parts: before, ``f-mar`` was up to twice as far
-from networks as ``f-mcar`` where few rows observe whole families. The default of 1/4 is near the
-best for unseen rows over many networks and numbers of rows; 1 is up to twice as far from networks
-with near-deterministic tables.
+whole family has no rows for is estimated from its parts. The default of 1/4 is near the best for
+unseen rows over many networks and numbers of rows; 1 is up to twice as far from networks with
+near-deterministic tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -27,7 +27,8 @@ itself is not in S.
 
 Pseudo-counts scale :math:`\theta` by :math:`n_u / (n_u + \alpha r)`. No variance is larger than
 :math:`\theta (1 - \theta)`, which is the most that an estimate between zero and one can have: that
-is the variance of a distribution without any rows.
+is the variance of a distribution without any rows. Where all rows of a configuration agree, the
+delta method says zero, however few they are.
 """
 
 from collections.abc import Sequence
