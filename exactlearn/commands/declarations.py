@@ -817,8 +817,8 @@ class Missingness(Reading, Random):
         None,
         reads=True,
         metavar="NETWORK.bif",
-        help="The network whose parameters are to be estimated, for the recommendation: EM is slow "
-        "where its cliques are large.",
+        help="The network whose parameters are to be estimated: whether cells seem to be missing "
+        "because of their own value is judged by it, and EM is slow where its cliques are large.",
     )
     patterns: int = option(10, least=1, help="Patterns to print and to draw.")
     significance: float = option(

@@ -18,7 +18,9 @@ from exactlearn.data.missingness_patterns import MissingnessPatterns, missingnes
 from exactlearn.formats.missingness_file import read_missingness, write_missingness
 from exactlearn.formats.models import read_network
 from exactlearn.imputation.missingness_diagnosis import (
+    DEFAULTS,
     causes_in_words,
+    clique_size,
     diagnosed_missingness_graph,
     recommendation,
 )
@@ -31,7 +33,8 @@ from exactlearn.reporting.report import facts, percent, plain_table
 SHOWN_TESTS = 20
 """Most tests that are printed."""
 
-LEARNER = "the tree of Chow and Liu with parameters by EM; fully observed causes by BIC"
+TREE = "the tree of Chow and Liu, parameters by EM; fully observed causes by BIC"
+NETWORK = "the given network, parameters from available cases; fully observed causes by BIC"
 """What the graph is learned with, in words."""
 
 NOT_TESTABLE = (
@@ -62,7 +65,9 @@ def run(options: Missingness, output: Output) -> None:
     patterns = missingness_patterns(data)
     tests = indicator_tests(data, rng)
     found = [test for test in tests if test.adjusted < options.significance]
-    learned = diagnosed_missingness_graph(data, found, rng)
+    parents = None if network is None else network.parents
+    by_network = parents is not None and clique_size(data, parents) <= DEFAULTS.large_cliques
+    learned = diagnosed_missingness_graph(data, found, rng, parents)
     files = {"data": quote(options.source)}
     if options.network is not None:
         files["network"] = quote(options.network)
@@ -73,7 +78,7 @@ def run(options: Missingness, output: Output) -> None:
         patterns,
         learned if given is None else given,
         is_given=given is not None,
-        parents=None if network is None else network.parents,
+        parents=parents,
         files=files,
     )
     record: dict[str, Any] = {
@@ -84,7 +89,7 @@ def run(options: Missingness, output: Output) -> None:
             "kind": learned.kind,
             "graph": str(learned),
             "causes": learned.to_dict(),
-            "learner": LEARNER,
+            "learner": NETWORK if by_network else TREE,
         },
     }
     if given is not None:

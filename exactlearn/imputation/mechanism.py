@@ -7,10 +7,12 @@ inference with missing data"; its arcs are chosen by what they add to the log-li
 
 - on another variable u: half the G statistic of R_v and u, by expected counts;
 - on v itself: with q_i the distribution of v in row i given the row's other cells, and p that of v
-  alone, the most that ``sum_i log sum_s beta_s q_i(s) / p_s`` over the rows without v reaches for
-  any distribution beta of v among the missing cells. At beta = p it is zero. It is concave, and EM
-  climbs it: Saerens, Latinne and Decaestecker 2002, "Adjusting the outputs of a classifier to new a
-  priori probabilities".
+  alone, the log-likelihood of one distribution for the observed cells of v and another one for the
+  missing cells, less that of the same distribution for both. For the distribution beta of missing
+  cells it is ``sum_i log sum_s beta_s q_i(s) / p_s`` over the rows without v, which is concave, and
+  EM climbs it: Saerens, Latinne and Decaestecker 2002, "Adjusting the outputs of a classifier to
+  new a priori probabilities". Where v is observed, q_i is one for its state;
+- on several variables that every row observes, if these are allowed: those that BIC selects.
 
 Each is less the BIC penalty of its parameters. As the variables of a table are seldom missing for
 many different causes, the prior of each cause is estimated from all variables together (empirical
@@ -27,7 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, softmax
 
+from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.separators import learned_separators
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
@@ -48,7 +52,7 @@ NEITHER, ITSELF, OTHERS = 0, 1, 2
 
 
 def learned_missingness_graph(
-    dataset: Dataset, networks: Sequence[BayesianNetwork]
+    dataset: Dataset, networks: Sequence[BayesianNetwork], *, several: bool = False
 ) -> MissingnessGraph:
     """Choose what the missing cells of each variable depend on: nothing, itself or another one.
 
@@ -59,6 +63,9 @@ def learned_missingness_graph(
     networks
         At least one that was learned from it without a missingness mechanism; the mean of
         their posteriors counts.
+    several
+        Whether several fully observed variables may be causes together: those that BIC selects
+        (:func:`~exactlearn.bayesnet.separators.learned_separators`).
 
     Raises
     ------
@@ -71,12 +78,21 @@ def learned_missingness_graph(
     )
     if not len(partly):
         return MissingnessGraph({})
-    causes_of = _likeliest_causes(_gains(dataset, networks, partly))
-    chosen = zip(partly.tolist(), causes_of, strict=True)
-    causes = {v: {NEITHER: (), ITSELF: (v,)}.get(why, (why - OTHERS,)) for v, why in chosen}
-    return MissingnessGraph(
-        {dataset.names[v]: tuple(dataset.names[u] for u in us) for v, us in causes.items()}
-    )
+    gains = _gains(dataset, networks, partly)
+    full = np.flatnonzero(~missing.any(axis=0) & (dataset.cardinalities > 1))
+    together = [sorted(learned_separators(dataset, v, full)) * several for v in partly.tolist()]
+    if any(len(us) > 1 for us in together):
+        more = [
+            _gain_together(dataset, missing[:, v], us)
+            for v, us in zip(partly, together, strict=True)
+        ]
+        gains = np.column_stack([gains, more])
+    last = OTHERS + dataset.n_variables
+    causes: dict[str, tuple[str, ...]] = {}
+    for v, us, why in zip(partly.tolist(), together, _likeliest_causes(gains), strict=True):
+        found = {NEITHER: [], ITSELF: [v], last: us}.get(why, [why - OTHERS])
+        causes[dataset.names[v]] = tuple(dataset.names[u] for u in found)
+    return MissingnessGraph(causes)
 
 
 def _gains(
@@ -93,6 +109,18 @@ def _gains(
     gains[:, OTHERS:] = _gains_by_others(dataset, posterior, missing)
     gains[np.arange(len(partly)), OTHERS + partly] = -np.inf
     return gains
+
+
+def _gain_together(dataset: Dataset, missing: NDArray[np.bool_], causes: Sequence[int]) -> float:
+    """Return the gain of a dependence on several fully observed variables together."""
+    if len(causes) < 2:
+        return -np.inf
+    labels = group_rows(np.ascontiguousarray(dataset.codes[:, causes]))[0]
+    counts = np.zeros((labels.max() + 1, 2))
+    np.add.at(counts, (labels, missing.astype(np.int64)), dataset.row_weights)
+    counts = counts[counts.sum(axis=1) > 0]
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    return float(rel_entr(counts, expected).sum()) - _penalty(dataset) * (len(counts) - 1)
 
 
 def shifted(
@@ -134,12 +162,18 @@ def _own_gain(
     """Return the gain of a dependence of a variable's missing cells on their own values."""
     rows, columns = dataset.missing_cells.T
     possible = np.flatnonzero(marginal > 0)
+    p = marginal[possible] / marginal[possible].sum()
     ratios = posterior[columns == v][:, possible] / marginal[possible]
     weights = dataset.row_weights[rows[columns == v]]
     if len(possible) < 2 or not weights.sum() > 0:
         return -np.inf
-    best = shifted(ratios, weights, marginal[possible] / marginal[possible].sum())[1]
-    return best - _penalty(dataset) * (int(dataset.cardinalities[v]) - 1)
+    states = dataset.codes[:, v]
+    observed = np.zeros(len(marginal))
+    np.add.at(observed, states[states != MISSING], dataset.row_weights[states != MISSING])
+    seen = observed[possible]
+    apart = shifted(ratios, weights, p)[1] + float(rel_entr(seen, seen.sum() * p).sum())
+    alike = shifted(np.concatenate([np.diag(1 / p), ratios]), np.append(seen, weights), p)[1]
+    return apart - alike - _penalty(dataset) * (int(dataset.cardinalities[v]) - 1)
 
 
 def _gains_by_others(

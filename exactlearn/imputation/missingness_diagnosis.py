@@ -2,11 +2,11 @@
 
 The missingness graph of a table is learned in two steps. The imputer's
 (:mod:`exactlearn.imputation.mechanism`) chooses for each variable whether its missing cells depend
-on nothing, on one other variable or on their own values, by a network: the tree of Chow and Liu
-1968 with parameters by EM, from a sample of the rows, since what a tree cannot express looks like a
-dependence on the own value once rows are many. Where the cause may be observed, all fully observed
-causes are then selected by BIC from all rows (:mod:`exactlearn.bayesnet.separators`).
-
+on nothing, on other variables or on their own values, by a network: a given one with parameters
+from available cases, which dependence on own values does not bias, or the tree of Chow and Liu 1968
+with parameters by EM. It takes a sample of the rows, since what a network cannot express looks like
+a dependence on the own value once rows are many. Where the causes may be observed, all fully
+observed causes are then selected by BIC from all rows (:mod:`exactlearn.bayesnet.separators`).
 Causes that the tests of the table (:mod:`exactlearn.imputation.missingness_tests`) do not find are
 left out again. That a cell is missing because of its own value cannot be tested: the learned graph
 says so only where the network predicts other values for the missing cells than the observed ones
@@ -21,6 +21,7 @@ from shlex import quote
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
@@ -73,6 +74,7 @@ def diagnosed_missingness_graph(
     dataset: Dataset,
     tests: Sequence[IndicatorTest],
     rng: np.random.Generator,
+    parents: Sequence[Sequence[int]] | None = None,
     parameters: DiagnosisParameters = DEFAULTS,
 ) -> MissingnessGraph:
     """Learn what the missing cells of each variable depend on, quickly.
@@ -85,6 +87,8 @@ def diagnosed_missingness_graph(
         Tests that find a dependence; other variables are no causes.
     rng
         Draws the sample of the rows.
+    parents
+        Parents of each variable in a network to learn with, unless its cliques are large.
     parameters
         Tuning constants.
 
@@ -98,7 +102,11 @@ def diagnosed_missingness_graph(
         chosen = np.zeros(dataset.n_rows, np.bool_)
         chosen[rng.choice(dataset.n_rows, parameters.graph_rows, replace=False)] = True
         sample = dataset.part(chosen)
-    graph = learned_missingness_graph(sample, [_tree(sample, parameters.smoothing)])
+    if parents is None or clique_size(dataset, parents) > parameters.large_cliques:
+        network = _tree(sample, parameters.smoothing)
+    else:
+        network = fit_available_cases(sample, parents, alpha=parameters.smoothing)
+    graph = learned_missingness_graph(sample, [network], several=True)
     is_full = ~(dataset.codes == MISSING).any(axis=0)
     full = np.flatnonzero(is_full & (dataset.cardinalities > 1))
     dependent = {(test.indicator, test.variable) for test in tests}
@@ -243,8 +251,8 @@ def recommendation(
     """Recommend an estimator for the parameters of a network.
 
     Below a million rows EM is as fast as deletion where the cliques of the network are small, and
-    more accurate; deletion wins where they are large, from a million rows on, and where cells are
-    missing not at random by a known graph.
+    more accurate, also where cells are missing not at random and it fits the indicators of a graph
+    with the network. Deletion wins where the cliques are large, and from a million rows on.
 
     Parameters
     ----------
@@ -270,7 +278,7 @@ def recommendation(
         is_given,
         patterns.total,
         patterns.complete / max(patterns.total, 1e-300),
-        0.0 if parents is None else _clique_size(dataset, parents),
+        0.0 if parents is None else clique_size(dataset, parents),
         _not_recoverable(dataset, parents, shown),
         tuple(separators),
         float(prod(sizes)),
@@ -299,7 +307,7 @@ def _not_recoverable(
     return tuple(family.child for family in families if not family.is_recoverable)
 
 
-def _clique_size(dataset: Dataset, parents: Sequence[Sequence[int]]) -> float:
+def clique_size(dataset: Dataset, parents: Sequence[Sequence[int]]) -> float:
     """Return the configurations of the cliques of a network by the order of a greedy rule."""
     moral = moral_graph(parents)
     sizes = dataset.cardinalities.tolist()
@@ -362,18 +370,20 @@ def _not_at_random(case: _Case) -> Recommendation:
         "on if you know it (--missingness)"
     )  # fmt: skip
     lost = ", ".join(case.not_recoverable)
-    if case.has_large_cliques or (case.is_given and not lost):
+    if case.is_large:
         return case.recommend(
             "graph",
-            f"{biased}the graph gives consistent closed forms for the families that it makes "
-            "recoverable, and 'fit' names the others",
+            f"{biased}{case.size}; the graph gives consistent closed forms for the families that "
+            "it makes recoverable, and 'fit' names the others",
             wrong + (f"; no formula is known for the families of {lost}" if lost else ""),
             missingness=True,
         )
     return case.recommend(
         "em",
-        f"{biased}EM fits the probabilities that cells are missing together with the network"
-        + (f" (no closed form is known for the families of {lost})" if lost else ""),
+        f"{biased}EM fits the probabilities that cells are missing together with the network, "
+        "from every observed cell; with fewer than a million rows and cliques that are not large "
+        "that is more accurate than the closed forms of the graph (without --method)"
+        + (f", which are not known for the families of {lost}" if lost else ""),
         f"{wrong}; or rows do not determine all parameters, so that starts end in different "
         "estimates of the same likelihood (--starts 5 shows it)",
         missingness=True,
