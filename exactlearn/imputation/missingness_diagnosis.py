@@ -15,7 +15,7 @@ have.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import log, prod
 from shlex import quote
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.indicators import fit_with_indicators
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.bayesnet.separators import learned_separators
@@ -46,7 +47,11 @@ class DiagnosisParameters:
     graph_rows
         Most rows that the dependence on own values is learned from.
     smoothing
-        Pseudo-count of the parameters of the tree.
+        Pseudo-count of the parameters of networks.
+    odds
+        For each variable with missing cells, how many times as probable the rows must be when
+        the missing cells of one depend on their own values, by BIC, to be taken to do so: this
+        cannot be tested, and estimates are worse when it is wrong.
     few_rows
         Rows below which EM is preferred to deletion, where exact inference is small.
     large_cliques
@@ -60,6 +65,7 @@ class DiagnosisParameters:
 
     graph_rows: int = 10_000
     smoothing: float = 0.3
+    odds: float = 20.0
     few_rows: float = 1e6
     large_cliques: float = 1e7
     nearly_complete: float = 0.95
@@ -107,16 +113,43 @@ def diagnosed_missingness_graph(
     else:
         network = fit_available_cases(sample, parents, alpha=parameters.smoothing)
     graph = learned_missingness_graph(sample, [network], several=True)
-    is_full = ~(dataset.codes == MISSING).any(axis=0)
-    full = np.flatnonzero(is_full & (dataset.cardinalities > 1))
+    full = np.flatnonzero(~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1))
     dependent = {(test.indicator, test.variable) for test in tests}
-    causes = {}
+    observed = {dataset.names[v] for v in full}
+    causes, suspected = {}, []
     for name, found in graph.causes.items():
-        if all(is_full[dataset.names.index(cause)] for cause in found):
+        if {*found} <= {name, *observed}:
+            suspected += [name] * (name in found)
             selected = learned_separators(dataset, dataset.names.index(name), full)
             found = tuple(dataset.names[u] for u in sorted(selected)) or found
-        causes[name] = tuple(u for u in found if u == name or (name, u) in dependent)
-    return replace(graph, causes=causes)
+        causes[name] = tuple(u for u in found if (name, u) in dependent)
+    return _with_own_values(sample, network, replace(graph, causes=causes), suspected, parameters)
+
+
+def _with_own_values(
+    dataset: Dataset,
+    network: BayesianNetwork,
+    graph: MissingnessGraph,
+    suspected: Sequence[str],
+    parameters: DiagnosisParameters,
+) -> MissingnessGraph:
+    """Let those variables depend on their own values with which EM finds a better BIC."""
+    penalty = 0.5 * float(np.log(max(dataset.row_weights.sum(), 2.0)))
+
+    def bic(one: MissingnessGraph) -> float:
+        fit = fit_with_indicators(
+            dataset, network.parents, one, alpha=parameters.smoothing, tolerance=1e-5
+        )
+        families = one.parents(dataset.names)
+        sizes = (prod(int(dataset.cardinalities[u]) for u in family) for family in families)
+        return float(fit.log_likelihoods[-1]) - penalty * sum(sizes)
+
+    best = bic(graph) if suspected else 0.0
+    for name in suspected:
+        other = replace(graph, causes={**graph.causes, name: (name,)})
+        if (value := bic(other)) > best + log(parameters.odds * len(graph.causes)):
+            graph, best = other, value
+    return graph
 
 
 def _tree(dataset: Dataset, smoothing: float) -> BayesianNetwork:
