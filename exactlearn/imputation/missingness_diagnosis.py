@@ -1,16 +1,16 @@
 """What missing cells seem to depend on, and how parameters should be estimated from the rows.
 
-The missingness graph of a table is learned in two steps. The imputer's
+The missingness graph of a table is learned in three steps. The imputer's
 (:mod:`exactlearn.imputation.mechanism`) chooses for each variable whether its missing cells depend
 on nothing, on other variables or on their own values, by a network: a given one with parameters
 from available cases, which dependence on own values does not bias, or the tree of Chow and Liu 1968
 with parameters by EM. It takes a sample of the rows, since what a network cannot express looks like
 a dependence on the own value once rows are many. Where the causes may be observed, all fully
 observed causes are then selected by BIC from all rows (:mod:`exactlearn.bayesnet.separators`).
-Causes that the tests of the table (:mod:`exactlearn.imputation.missingness_tests`) do not find are
-left out again. That a cell is missing because of its own value cannot be tested: the learned graph
-says so only where the network predicts other values for the missing cells than the observed ones
-have.
+Where they may not, EM with indicators judges by BIC between these, variables with missing cells
+that the tests of the table (:mod:`exactlearn.imputation.missingness_tests`) find, and the own
+value. That cannot be tested: the learned graph says so only where the rows are much more probable
+with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,6 +52,10 @@ class DiagnosisParameters:
         For each variable with missing cells, how many times as probable the rows must be when
         the missing cells of one depend on their own values, by BIC, to be taken to do so: this
         cannot be tested, and estimates are worse when it is wrong.
+    suspects
+        Variables with missing cells that are tried as the cause of another one's by EM.
+    passes
+        How often the causes are gone through with EM.
     few_rows
         Rows below which EM is preferred to deletion, where exact inference is small.
     large_cliques
@@ -66,6 +70,8 @@ class DiagnosisParameters:
     graph_rows: int = 10_000
     smoothing: float = 0.3
     odds: float = 20.0
+    suspects: int = 2
+    passes: int = 2
     few_rows: float = 1e6
     large_cliques: float = 1e7
     nearly_complete: float = 0.95
@@ -116,25 +122,32 @@ def diagnosed_missingness_graph(
     full = np.flatnonzero(~(dataset.codes == MISSING).any(axis=0) & (dataset.cardinalities > 1))
     dependent = {(test.indicator, test.variable) for test in tests}
     observed = {dataset.names[v] for v in full}
-    causes, suspected = {}, []
+    causes: dict[str, tuple[str, ...]] = {}
+    suspected: dict[str, list[str]] = {}
     for name, found in graph.causes.items():
-        if {*found} <= {name, *observed}:
-            suspected += [name] * (name in found)
-            selected = learned_separators(dataset, dataset.names.index(name), full)
-            found = tuple(dataset.names[u] for u in sorted(selected)) or found
-        causes[name] = tuple(u for u in found if (name, u) in dependent)
-    return _with_own_values(sample, network, replace(graph, causes=causes), suspected, parameters)
+        selected = learned_separators(dataset, dataset.names.index(name), full)
+        separators = tuple(dataset.names[u] for u in sorted(selected))
+        if {*found} <= observed:
+            causes[name] = separators or found
+        else:
+            causes[name] = separators
+            tested = sorted((t for t in tests if t.indicator == name), key=lambda t: -t.statistic)
+            others = [t.variable for t in tested if t.variable not in observed]
+            suspected[name] = [*others[: parameters.suspects], name]
+        causes[name] = tuple(u for u in causes[name] if (name, u) in dependent)
+    return _chosen_by_em(sample, network, replace(graph, causes=causes), suspected, parameters)
 
 
-def _with_own_values(
+def _chosen_by_em(
     dataset: Dataset,
     network: BayesianNetwork,
     graph: MissingnessGraph,
-    suspected: Sequence[str],
+    suspected: Mapping[str, Sequence[str]],
     parameters: DiagnosisParameters,
 ) -> MissingnessGraph:
-    """Let those variables depend on their own values with which EM finds a better BIC."""
-    penalty = 0.5 * float(np.log(max(dataset.row_weights.sum(), 2.0)))
+    """Replace the causes of some variables, one after the other, by the one of the best BIC."""
+    penalty = 0.5 * log(max(float(dataset.row_weights.sum()), 2.0))
+    margin = log(parameters.odds * max(len(graph.causes), 1))
 
     def bic(one: MissingnessGraph) -> float:
         fit = fit_with_indicators(
@@ -142,13 +155,15 @@ def _with_own_values(
         )
         families = one.parents(dataset.names)
         sizes = (prod(int(dataset.cardinalities[u]) for u in family) for family in families)
-        return float(fit.log_likelihoods[-1]) - penalty * sum(sizes)
+        own = sum(name in causes for name, causes in one.causes.items())
+        return float(fit.log_likelihoods[-1]) - penalty * sum(sizes) - margin * own
 
     best = bic(graph) if suspected else 0.0
-    for name in suspected:
-        other = replace(graph, causes={**graph.causes, name: (name,)})
-        if (value := bic(other)) > best + log(parameters.odds * len(graph.causes)):
-            graph, best = other, value
+    for name, candidates in [*suspected.items()] * parameters.passes:
+        for cause in candidates:
+            other = replace(graph, causes={**graph.causes, name: (cause,)})
+            if other != graph and (value := bic(other)) > best:
+                graph, best = other, value
     return graph
 
 
