@@ -39,7 +39,7 @@ from exactlearn.commands.search import leave
 from exactlearn.commands.sections import GraphParameters, NetworkParameters
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
-from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.missingness_file import read_missingness
 from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write_model
 from exactlearn.instances import locate
@@ -67,6 +67,8 @@ def run(options: Fit, output: Output) -> None:
     require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
     rows = rows_for(options.table, options, model, output, options.time_limit)
     dataset, ended = rows.table, rows.ended
+    if not dataset.row_weights.any():
+        raise DataError("the table has no rows of positive weight: nothing to fit to")
     graph = _missingness(options, model, dataset)
     default = "graph" if graph else "complete" if is_network and dataset.is_complete else "em"
     method = options.method or default

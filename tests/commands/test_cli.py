@@ -484,6 +484,16 @@ def test_fit_by_deletion_leaves_a_costly_log_likelihood_out(wind, monkeypatch):
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert "log-likelihood is left out: it takes about" in done.stderr
     assert "evaluate" in done.stderr
+    assert run_json(*words)["log_likelihood"] is None
+
+
+@pytest.mark.parametrize("method", ["complete", "d-mcar", "f-mar", "em"])
+def test_fit_refuses_rows_without_weight(tmp_path, method):
+    (tmp_path / "t.csv").write_text(
+        "Pollution,Smoker,Cancer,Xray,Dyspnoea,w\nlow,True,False,negative,False,0\n"
+    )
+    words = ("fit", "cancer", tmp_path / "t.csv", "--weights", "w", "--method", method)
+    assert "no rows of positive weight" in fails(*words)
 
 
 @pytest.mark.parametrize("kind", ["bif", "pdg.json"])
