@@ -5,11 +5,15 @@ import shlex
 import numpy as np
 import pytest
 
+from exactlearn.bayesnet.complete_data import fit_available_cases
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.data.missingness_patterns import missingness_patterns
+from exactlearn.data.missingness_simulation import hide_by_graph
 from exactlearn.formats.missingness_file import read_missingness
+from exactlearn.formats.models import read_network
 from exactlearn.formats.table import read_dataset
+from exactlearn.imputation.mechanism import learned_missingness_graph
 from exactlearn.imputation.missingness_diagnosis import (
     DiagnosisParameters,
     causes_in_words,
@@ -17,6 +21,7 @@ from exactlearn.imputation.missingness_diagnosis import (
     recommendation,
 )
 from exactlearn.imputation.missingness_tests import indicator_tests
+from exactlearn.instances import locate
 from tests.command_line import fails, run, run_json
 
 GRAPH = "lung <- smoke; dysp <- bronc, smoke; xray <-"
@@ -187,3 +192,30 @@ def test_the_learned_graph_has_all_fully_observed_causes_that_tests_find():
     assert str(graph) == "a <- b, c; d <-"
     assert str(diagnosed_missingness_graph(data, [], rng)) == "a <-; d <-"
     assert causes_in_words(graph) == {"a": "b, c", "d": "nothing"}
+
+
+@pytest.mark.parametrize(
+    "text", ["smoke <- smoke; dysp <- bronc", "dysp <- bronc; bronc <- smoke; smoke <- dysp"]
+)
+def test_dependence_on_own_values_and_on_missing_ones_is_learned_with_the_network(text):
+    network = read_network(locate("asia", ".bif"))
+    rng = np.random.default_rng(1)
+    graph = MissingnessGraph.parse(text)
+    tables = {
+        name: np.array([[0.1, 0.6], [0.7, 0.2], [0.2, 0.7]][k])
+        for k, name in enumerate(graph.causes)
+    }
+    data = hide_by_graph(network.sample(20_000, rng), graph, tables, rng)
+    tests = [test for test in indicator_tests(data, rng) if test.adjusted < 0.05]
+    learned = diagnosed_missingness_graph(data, tests, rng, network.parents)
+    assert learned.causes == graph.causes
+
+
+def test_causes_together_beat_each_alone_in_the_learned_graph():
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 2, (2000, 3))
+    codes[rng.random(2000) < np.array([[0.1, 0.3], [0.5, 0.9]])[codes[:, 1], codes[:, 2]], 0] = -1
+    data = Dataset(codes, ("a", "b", "c"), (("no", "yes"),) * 3)
+    networks = [fit_available_cases(data, [()] * 3, alpha=1.0)]
+    assert learned_missingness_graph(data, networks).causes == {"a": ("b",)}
+    assert learned_missingness_graph(data, networks, several=True).causes == {"a": ("b", "c")}

@@ -15,6 +15,7 @@ from exactlearn.errors import OptionError
 from exactlearn.imputation import Imputer, Learning
 from exactlearn.imputation.learning import independent
 from exactlearn.imputation.mechanism import (
+    _gains,
     _gains_by_others,
     learned_missingness_graph,
     shifted,
@@ -150,3 +151,29 @@ class TestImputer:
         told = {key: chain if value == "given" else value for key, value in options.items()}
         with pytest.raises(OptionError, match="leave missingness 'ignored'"):
             Imputer(learning=replace(HOW, missingness="learned"), **told)
+
+
+def test_the_gain_of_the_own_value_is_a_likelihood_ratio():
+    """Against all distributions of observed and of missing cells on a grid."""
+    network = BayesianNetwork(
+        ("a", "b"), (("n", "y"),) * 2, ((), (0,)),
+        (np.array([0.4, 0.6]), np.array([[0.9, 0.1], [0.3, 0.7]])),
+    )  # fmt: skip
+    table = hide(network.sample(80, np.random.default_rng(0)), "mnar:9:1", np.random.default_rng(1))
+    codes = table.codes.copy()
+    codes[:, 1] = np.where(codes[:, 1] < 0, 0, codes[:, 1])
+    table = replace(table, codes=codes)
+    a, b = codes.T
+    missing, grid = a < 0, np.linspace(0.001, 0.999, 999)
+
+    def log_likelihood(p, rows):
+        given_a = [network.tables[1][k, b[rows]] for k in range(2)]
+        if rows is missing:
+            return np.log(np.outer(1 - p, given_a[0]) + np.outer(p, given_a[1])).sum(axis=1)
+        counts = np.bincount(a[rows], minlength=2)
+        return counts[0] * np.log(1 - p) + counts[1] * np.log(p)
+
+    apart = log_likelihood(grid, ~missing).max() + log_likelihood(grid, missing).max()
+    alike = (log_likelihood(grid, ~missing) + log_likelihood(grid, missing)).max()
+    gains = _gains(table, [network], np.array([0]))
+    assert gains[0, 1] == pytest.approx(apart - alike - 0.5 * np.log(80), abs=1e-3)
