@@ -161,7 +161,14 @@ def _pair(value: Any, name: str) -> tuple[str, str]:
     raise refusal(name, "a variable and its state", value, "pass ('lung', 'yes'), say")
 
 
-def _limit(value: Any, name: str) -> Any:
+def number_or_none(value: Any, name: str) -> Any:
+    """Return a number, or nothing.
+
+    Raises
+    ------
+    ArgumentError
+        When it is neither.
+    """
     return None if value is None else _number(value, name)
 
 
@@ -212,8 +219,8 @@ CHECKS: dict[str, Check] = {
     "parents": _parents,
     "required": _arcs,
     "forbidden": _arcs,
-    "max_parents": _limit,
-    "time_limit": _limit,
+    "max_parents": number_or_none,
+    "time_limit": number_or_none,
     **dict.fromkeys(_NAMES.split(), as_names),
     **dict.fromkeys(_TEXTS.split(), as_text),
     **dict.fromkeys(_NUMBERS.split(), _number),

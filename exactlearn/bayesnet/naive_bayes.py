@@ -17,9 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, number_or_none
 from exactlearn._runtime.ascent import ascend
 from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.smoothing_choice import (
+    SmoothingChoice,
+    SmoothingParameters,
+    divided,
+    maximised,
+)
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import DataError, OptionError
@@ -117,12 +123,70 @@ class NaiveBayes(NamedVariables):
         return shares @ np.exp(logs - log_probability), log_probability
 
 
+COMPONENT_SMOOTHING = SmoothingParameters(largest=10.0, grid=1, tolerance=0.1)
+"""A coarse search: each pseudo-count takes EM in each fold."""
+
+
 @checked_arguments()
+def choose_component_smoothing(
+    model: NaiveBayes,
+    dataset: Dataset,
+    *,
+    seed: int = 0,
+    parameters: SmoothingParameters = COMPONENT_SMOOTHING,
+) -> SmoothingChoice:
+    """Return the pseudo-count under which a number of components predicts held-out rows best.
+
+    The component is never observed, so that EM runs in each fold for each pseudo-count, from the
+    parameters of the model.
+
+    Parameters
+    ----------
+    model
+        Its number of components, and where EM begins.
+    dataset
+        Rows, possibly weighted and with missing cells; matched by names.
+    seed
+        Of the division into folds.
+    parameters
+        Folds and tuning constants.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two rows, or the table does not fit the model.
+    OptionError
+        If there are fewer than two folds.
+    """
+    codes = aligned_codes(dataset, model.names, model.states)
+    table = Dataset(codes, model.names, model.states, dataset.weights)
+    cells, total = _one_hot(codes, model.states), table.row_weights
+    folds = divided(total, parameters.folds, seed)
+    held_out = [
+        np.bincount(folds.rows[own], folds.weights[own], len(codes)).astype(np.float64)
+        for own in (folds.fold == k for k in range(folds.n))
+    ]
+
+    def validated(alpha: float) -> float:
+        value = 0.0
+        for weights in held_out:
+            problem = _ComponentEM(cells, total - weights, table, alpha)
+            fitted = problem.fitted(model.prior, model.parameters)
+            value += float(weights @ logsumexp(_joint(cells, *fitted), axis=1))
+        return value
+
+    def score(alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([validated(float(alpha)) for alpha in alphas])
+
+    return maximised(score, folds.n, parameters)
+
+
+@checked_arguments(alpha=number_or_none)
 def learn_naive_bayes(
     dataset: Dataset,
     *,
     lambda_: float | None = None,
-    alpha: float = SMOOTHING,
+    alpha: float | None = SMOOTHING,
     seed: int = 0,
 ) -> NaiveBayes:
     """Return the model of the best score among growing numbers of components.
@@ -137,9 +201,10 @@ def learn_naive_bayes(
     lambda_
         Weight of the size, from 0 to 1; left out, that of BIC.
     alpha
-        Pseudo-count of every parameter.
+        Pseudo-count of every parameter; ``None``: chosen by cross-validation for the number of
+        components found with the default.
     seed
-        Of the rows that are drawn.
+        Of the rows that are drawn, and of the folds.
 
     Raises
     ------
@@ -160,7 +225,8 @@ def learn_naive_bayes(
     if not 0 <= weight <= 1:
         raise OptionError(f"lambda {weight}: give a number from 0 to 1")
     best, best_score, stalled = None, -np.inf, 0
-    for model in naive_bayes_models(dataset, alpha=alpha, seed=seed):
+    first = SMOOTHING if alpha is None else alpha
+    for model in naive_bayes_models(dataset, alpha=first, seed=seed):
         likelihood = dataset.total(model.log_likelihood_rows(dataset))
         score = (1 - weight) * likelihood - weight * model.representational_size
         stalled = 0 if score > best_score else stalled + 1
@@ -169,7 +235,13 @@ def learn_naive_bayes(
         if stalled == STALL_LIMIT:
             break
     assert best is not None
-    return best
+    if alpha is not None:
+        return best
+    chosen = choose_component_smoothing(best, dataset, seed=seed).alpha
+    problem = _ComponentEM(
+        _one_hot(dataset.codes, dataset.states), dataset.row_weights, dataset, chosen
+    )
+    return NaiveBayes(best.names, best.states, *problem.fitted(best.prior, best.parameters))
 
 
 def naive_bayes_models(

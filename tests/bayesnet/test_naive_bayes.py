@@ -3,7 +3,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet.naive_bayes import NaiveBayes, learn_naive_bayes, naive_bayes_models
+from exactlearn.bayesnet.naive_bayes import (
+    COMPONENT_SMOOTHING,
+    NaiveBayes,
+    choose_component_smoothing,
+    learn_naive_bayes,
+    naive_bayes_models,
+)
+from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 
@@ -60,6 +67,31 @@ def test_one_component_has_the_relative_counts():
     model = next(naive_bayes_models(data, alpha=0.0))
     assert model.parameters[:, 0].tolist() == pytest.approx([2 / 3, 1 / 3, 0, 1], abs=1e-8)
     assert model.log_likelihood_rows(data).sum() == pytest.approx(2 * np.log(2 / 3) + np.log(1 / 3))
+
+
+def test_smoothing_of_one_component_is_that_of_a_network_without_arcs():
+    """Where EM is closed form, cross-validation with refits agrees with that of counts."""
+    data = table(np.random.default_rng(5))
+    model = next(naive_bayes_models(data))
+    found = choose_component_smoothing(model, data, seed=3)
+    expected = choose_smoothing(data, [()] * 5, seed=3, parameters=COMPONENT_SMOOTHING)
+    assert found.alpha == pytest.approx(expected.alpha)
+    assert found.log_likelihood == pytest.approx(expected.log_likelihood)
+
+
+def test_components_are_smoothed_by_the_number_that_cross_validation_chooses():
+    data = table(np.random.default_rng(3), rows=150)
+    usual, tuned = learn_naive_bayes(data), learn_naive_bayes(data, alpha=None, seed=0)
+    choice = choose_component_smoothing(usual, data)
+    assert tuned.n_components == usual.n_components
+    assert tuned.parameters.min() > 0
+    assert 0.01 <= choice.alpha <= 10
+    again = learn_naive_bayes(data, alpha=None, seed=0)
+    assert (again.parameters == tuned.parameters).all()
+    assert (tuned.parameters != usual.parameters).any()
+    one_row = Dataset(data.codes[:1], data.names, data.states)
+    with pytest.raises(DataError, match="two rows"):
+        choose_component_smoothing(usual, one_row)
 
 
 def test_mistakes_are_reported():
