@@ -1,6 +1,7 @@
 """``exactlearn evaluate`` against the full joint distribution."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from tests.command_line import fails, run, run_json
+from tests.interrupts import press_ctrl_c
 from tests.network_oracle import joint
 
 FLIP = np.array([[0.9, 0.1], [0.2, 0.8]])
@@ -180,3 +182,17 @@ def test_a_step_takes_the_held_out_rows(tmp_path):
     assert {key: step[key] for key in held_out} == held_out
     assert step["kl_divergence"] >= 0
     assert 0 < step["accuracy"] <= 1
+
+
+def test_ctrl_c_ends_it_with_the_status_of_an_interrupt(monkeypatch):
+    """While rows are drawn for an estimate of the divergence."""
+
+    def interrupted(*given, **options):
+        press_ctrl_c()
+        time.sleep(30)  # ended by the signal
+
+    monkeypatch.setattr("exactlearn.commands.evaluate.divergence", interrupted)
+    begun = time.monotonic()
+    printed = fails("evaluate", "asia", "--reference", "asia", status=130)
+    assert time.monotonic() - begun < 20
+    assert "Interrupted" in printed
