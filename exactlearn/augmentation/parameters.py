@@ -28,25 +28,25 @@ class ClimbingParameters:
     slack
         By how much the bound of a group of moves may be higher than that of one: a share of the gap
         of the solution's own DAG.
-    together
+    batch_size
         Moves that are split into groups at once.
-    moment
+    grace_period
         Seconds for bounds of moves after a search has been stopped.
-    near_share, near
+    family_loss_share, family_loss
         Loss that a search without proof allows a family: a share of the gap of the solution's own
         DAG, which all families of a better network lose together, and so many nats more.
-    goals, goal_steps
+    target_gaps, target_steps
         Bounds that multipliers are tightened to, one after the other: so many gaps of the
         solution's own DAG above the target, and subgradient steps towards each.
-    weights, looseness
+    weights, weight_exponent
         Weights of the scores before the moves in the objective cut, falling; of two with the same
         bound the higher one leaves fewer families and states, so a bound that a weight is worth
         counts divided by this power of it.
-    shrinks
+    shrinking_share
         Share of the families that may be left when sequential pruning drops the others.
     most_tried
         Multipliers, the latest ones, that it tries on moves not seen before.
-    tightenings, margin
+    tightening_rounds, margin
         Rounds of its subgradient steps, each on the candidates that the one before leaves; and how
         much lower than necessary bounds are made, so that they exclude other moves, too.
     """
@@ -64,17 +64,17 @@ class ClimbingParameters:
     tail: int = 40
     least_gain: float = 0.03
     slack: float = 0.35
-    together: int = 2048
-    moment: float = 0.5
-    near_share: float = 0.75
-    near: float = 3.0
-    goals: tuple[float, ...] = (1.3, 0.8, 0.4, 0.0)
-    goal_steps: int = 100
+    batch_size: int = 2048
+    grace_period: float = 0.5
+    family_loss_share: float = 0.75
+    family_loss: float = 3.0
+    target_gaps: tuple[float, ...] = (1.3, 0.8, 0.4, 0.0)
+    target_steps: int = 100
     weights: tuple[float, ...] = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18)
-    looseness: float = 0.5
-    shrinks: float = 0.5
+    weight_exponent: float = 0.5
+    shrinking_share: float = 0.5
     most_tried: int = 4
-    tightenings: int = 2
+    tightening_rounds: int = 2
     margin: float = 0.5
 
 

@@ -205,7 +205,7 @@ class MoveSearch:
     @property
     def _near(self) -> float:
         """Distance from the best families within which a search without proof looks at families."""
-        return self.task.climbing.near_share * self.gap + self.task.climbing.near
+        return self.task.climbing.family_loss_share * self.gap + self.task.climbing.family_loss
 
     @cached_property
     def _best(self) -> NDArray[np.float64]:
@@ -241,8 +241,8 @@ class MoveSearch:
             if query is None:
                 return False
             if prove:
-                goals = [query.target + weight * part * self.gap for part in tuning.goals]
-                query = tightened(query, goals, tuning.goal_steps)
+                targets = [query.target + weight * k * self.gap for k in tuning.target_gaps]
+                query = tightened(query, targets, tuning.target_steps)
             parents = self.network_above(query, prove)
             if parents is None:
                 return False

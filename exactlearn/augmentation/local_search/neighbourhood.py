@@ -100,7 +100,7 @@ class Neighbourhood:
         """Quick bound: bound as many moves of single cells as a moment allows."""
         if self.root is None:
             return
-        search, end = self._search(solution), monotonic() + self.task.climbing.moment
+        search, end = self._search(solution), monotonic() + self.task.climbing.grace_period
         ledger.dag = solution.target + search.gap
         for block in self.store.blocks(singles):
             if monotonic() > end:
@@ -240,8 +240,8 @@ def _groups(search: MoveSearch, found: Sequence[_Reached]) -> list[Group]:
     tops = np.concatenate([one.tops for one in found])
     order = np.argsort(tops.sum(axis=1), kind="stable")
     limit = search.solution.target + search.gap + search.multipliers.total
-    starts = range(0, len(order), tuning.together)
-    batches = [order[at : at + tuning.together] for at in starts]
+    starts = range(0, len(order), tuning.batch_size)
+    batches = [order[at : at + tuning.batch_size] for at in starts]
     return [
         parts_of(moves, np.sort(batch[members]))
         for batch in batches

@@ -109,7 +109,7 @@ def prune_sequentially(
             if search.incumbent.is_over:
                 return None
             bounds = tops.sum(axis=1) - known[tried].total
-            if close.mean() < tuning.shrinks:
+            if close.mean() < tuning.shrinking_share:
                 search = search.near(close)
             nearest[bounds < moves.bounds] = tried
             moves = moves._replace(bounds=np.minimum(bounds, moves.bounds))
@@ -138,7 +138,7 @@ def _look(search: MoveSearch, change: Moves) -> Solution | Multipliers | None:
     query = search.promising(search.after((change,)))
     if query is None:
         return None
-    for _ in range(search.task.climbing.tightenings):
+    for _ in range(search.task.climbing.tightening_rounds):
         if query.problem.is_feasible:
             goal = query.target - search.task.climbing.margin
             query = tightened(query, [goal], SubgradientParameters.steps)

@@ -116,8 +116,8 @@ def best_weight(
         if weight <= beyond and weight < 1.0:
             break
         bound = weight * gap + np.maximum.reduceat(gains - weight * losses, first[:-1]).sum()
-        if bound / weight**tuning.looseness < worth:
-            worth, best = bound / weight**tuning.looseness, weight
+        if bound / weight**tuning.weight_exponent < worth:
+            worth, best = bound / weight**tuning.weight_exponent, weight
     return best
 
 
