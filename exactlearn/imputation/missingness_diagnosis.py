@@ -72,7 +72,7 @@ class DiagnosisParameters:
     odds: float = 20.0
     suspects: int = 2
     passes: int = 2
-    few_rows: float = 1e6
+    few_rows: float = 1e7
     large_cliques: float = 1e7
     nearly_complete: float = 0.95
     rows_per_configuration: float = 10.0
@@ -260,12 +260,12 @@ class _Case:
             )
         if self.is_large:
             return (
-                f"with {self.rows:.3g} rows a closed form needs one pass where EM needs many, and "
-                "is as accurate"
+                f"with {self.rows:.3g} rows a closed form takes one pass where EM takes many; EM "
+                "is more accurate where its time does not matter"
             )
         return (
-            "it uses every observed cell, and with fewer than a million rows and cliques that are "
-            "not large it is as fast as deletion and more accurate"
+            "it uses every observed cell, and where cliques are not large and rows are fewer than "
+            f"{self.parameters.few_rows:,.0f} it takes seconds and is more accurate than deletion"
         )
 
     def recommend(
@@ -280,7 +280,6 @@ class _Case:
         """Return a recommendation with its command."""
         words = ["exactlearn fit", self.files["network"], self.files["data"]]
         words += [f"--method {method}"] * (method != "graph")
-        words += ["--separators " + quote(",".join(separators))] * bool(separators)
         words += ["--missingness " + self.files["graph"]] * missingness
         text = str(self.graph) if missingness else ""
         return Recommendation(method, separators, text, " ".join(words), why, wrong_if)
@@ -298,9 +297,9 @@ def recommendation(
 ) -> Recommendation:
     """Recommend an estimator for the parameters of a network.
 
-    Below a million rows EM is as fast as deletion where the cliques of the network are small, and
-    more accurate, also where cells are missing not at random and it fits the indicators of a graph
-    with the network. Deletion wins where the cliques are large, and from a million rows on.
+    EM is more accurate than deletion, and takes seconds up to some million rows where the cliques
+    of the network are small; also where cells are missing not at random, and it fits the indicators
+    of a graph with the network. Deletion is for large cliques and for more rows.
 
     Parameters
     ----------
@@ -320,7 +319,8 @@ def recommendation(
     incomplete = dict(zip(patterns.names, patterns.rates, strict=True))
     shown = graph.restricted([name for name in graph.causes if incomplete[name] > 0])
     separators = sorted({u for us in shown.causes.values() for u in us}, key=dataset.names.index)
-    sizes = [int(dataset.cardinalities[dataset.names.index(u)]) for u in separators]
+    sizes = dict(zip(dataset.names, dataset.cardinalities.tolist(), strict=True))
+    most = max((prod(sizes[u] for u in us) for us in shown.causes.values()), default=1)
     case = _Case(
         shown,
         is_given,
@@ -329,7 +329,7 @@ def recommendation(
         0.0 if parents is None else clique_size(dataset, parents),
         _not_recoverable(dataset, parents, shown),
         tuple(separators),
-        float(prod(sizes)),
+        float(most),
         parameters,
         {"network": "NETWORK.bif", "data": "DATA.csv", "graph": quote(str(shown)), **(files or {})},
     )
@@ -372,7 +372,7 @@ def _completely_at_random(case: _Case) -> Recommendation:
         return case.recommend(
             "f-mcar",
             f"{case.size}; factored deletion uses every row that observes a member of a family "
-            "(d-mcar is some ten times faster, and as accurate from a million rows on)",
+            "(d-mcar is some ten times faster)",
             wrong,
         )
     if case.complete < case.parameters.nearly_complete:
@@ -396,14 +396,15 @@ def _at_random(case: _Case) -> Recommendation:
         return case.recommend(
             "id-mar" if many_rows else "if-mar",
             f"{case.size}; missing cells depend on {', '.join(case.separators)}, which every row "
-            f"observes and which have {case.configurations:.0f} configurations",
+            f"observes, on at most {case.configurations:.0f} configurations each",
             f"{wrong}, or on a fully observed one that is no separator{learned}",
             separators=case.separators,
+            missingness=True,
         )
     return case.recommend(
         "d-mar" if many_rows else "f-mar",
-        f"{case.size}; missing cells depend on fully observed variables, which together have too "
-        f"many configurations ({case.configurations:.2g}) to serve every family as separators",
+        f"{case.size}; missing cells depend on fully observed variables with too many "
+        f"configurations ({case.configurations:.2g}) to serve as separators",
         wrong + learned,
     )
 
@@ -429,8 +430,8 @@ def _not_at_random(case: _Case) -> Recommendation:
     return case.recommend(
         "em",
         f"{biased}EM fits the probabilities that cells are missing together with the network, "
-        "from every observed cell; with fewer than a million rows and cliques that are not large "
-        "that is more accurate than the closed forms of the graph (without --method)"
+        "from every observed cell; where cliques are not large that is more accurate than the "
+        "closed forms of the graph (without --method)"
         + (f", which are not known for the families of {lost}" if lost else ""),
         f"{wrong}; or rows do not determine all parameters, so that starts end in different "
         "estimates of the same likelihood (--starts 5 shows it)",

@@ -156,7 +156,9 @@ def test_recommendations(text, rows, complete, parameters, method):
     )  # fmt: skip
     assert found.method == method
     assert (f"--method {method}" in found.command) != (method == "graph")
-    assert ("--missingness" in found.command) == (graph.kind == "MNAR") == bool(found.missingness)
+    takes = method in ("graph", "id-mar", "if-mar") or graph.kind == "MNAR"
+    assert ("--missingness" in found.command) == takes == bool(found.missingness)
+    assert bool(found.separators) == (method in ("id-mar", "if-mar"))
     assert found.why
     assert found.wrong_if
 
