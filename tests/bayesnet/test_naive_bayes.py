@@ -75,7 +75,7 @@ def test_smoothing_of_one_component_is_that_of_a_network_without_arcs():
     model = next(naive_bayes_models(data))
     found = choose_component_smoothing(model, data, seed=3)
     expected = choose_smoothing(data, [()] * 5, seed=3, parameters=COMPONENT_SMOOTHING)
-    assert found.alpha == pytest.approx(expected.alpha)
+    assert found.alpha == pytest.approx(expected.alpha, rel=0.05)  # the maximum is flat
     assert found.log_likelihood == pytest.approx(expected.log_likelihood)
 
 
