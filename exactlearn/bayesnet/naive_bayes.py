@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from exactlearn._runtime.arguments import checked_arguments, number_or_none
+from exactlearn._runtime.arguments import checked_arguments, instance_of, number_or_none
 from exactlearn._runtime.ascent import ascend
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.smoothing_choice import (
@@ -127,7 +127,9 @@ COMPONENT_SMOOTHING = SmoothingParameters(largest=10.0, grid=1, tolerance=0.1)
 """A coarse search: each pseudo-count takes EM in each fold."""
 
 
-@checked_arguments()
+@checked_arguments(
+    model=instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")
+)
 def choose_component_smoothing(
     model: NaiveBayes,
     dataset: Dataset,
