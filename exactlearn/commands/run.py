@@ -21,7 +21,7 @@ from exactlearn.commands.artifacts import (
 )
 from exactlearn.commands.declarations import RunOptions
 from exactlearn.commands.declare import About
-from exactlearn.commands.fit import em_record, fitted_network, refined
+from exactlearn.commands.em_runs import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.pipeline import (
     learn_complete,
