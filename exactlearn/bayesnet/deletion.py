@@ -49,7 +49,13 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
-from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed, table_shape
+from exactlearn.bayesnet.complete_data import (
+    SMOOTHING,
+    checked_families,
+    full_counts,
+    smoothed,
+    table_shape,
+)
 from exactlearn.bayesnet.deletion_variances import (
     counted_variances,
     direct_variances,
@@ -75,9 +81,6 @@ Floats = NDArray[np.float64]
 
 DeletionMethod = Literal["cca", "aca", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
 DELETION_METHODS: tuple[DeletionMethod, ...] = get_args(DeletionMethod)
-
-SMOOTHING = 0.25
-"""Pseudo-count of each cell where none is given."""
 
 _WEAKER = {
     "d-mar": ("d-mcar",),

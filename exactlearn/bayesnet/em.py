@@ -38,7 +38,7 @@ from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.row_table import WeightedRows
 from exactlearn.bayesnet.bucket_elimination import NO_POSTERIOR, expect_families
 from exactlearn.bayesnet.buckets import buckets, space_for, write_cells
-from exactlearn.bayesnet.complete_data import checked_families, full_counts, smoothed
+from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, full_counts, smoothed
 from exactlearn.bayesnet.deletion import DELETION_METHODS, DeletionMethod, fit_deletion
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters, loopy_families, loopy_space
 from exactlearn.bayesnet.network import BayesianNetwork, as_network
@@ -80,7 +80,7 @@ class NetworkEM:
         self,
         dataset: Dataset,
         parents: Sequence[Sequence[int]],
-        alpha: float = 1.0,
+        alpha: float = SMOOTHING,
         *,
         leaves_out_barren: bool = True,
         loopy: LoopyParameters | None = None,
@@ -309,7 +309,7 @@ def fit_em(
     dataset: Dataset,
     parents: Sequence[Sequence[int]],
     *,
-    alpha: float = 1.0,
+    alpha: float = SMOOTHING,
     starts: int | None = None,
     tolerance: float = TOLERANCE,
     iterations: int = MOST_ITERATIONS,

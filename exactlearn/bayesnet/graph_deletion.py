@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
-from exactlearn.bayesnet.complete_data import checked_families, smoothed, table_shape
-from exactlearn.bayesnet.deletion import SMOOTHING, DeletionFit, FamilyEstimate, counting_rows
+from exactlearn.bayesnet.complete_data import SMOOTHING, checked_families, smoothed, table_shape
+from exactlearn.bayesnet.deletion import DeletionFit, FamilyEstimate, counting_rows
 from exactlearn.bayesnet.deletion_variances import counted_variances, smoothed_variances
 from exactlearn.bayesnet.estimands import (
     Available,

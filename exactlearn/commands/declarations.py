@@ -63,9 +63,6 @@ DEFAULT_SECONDS = 60.0
 MAX_SIZE = 100_000_000
 """Most cells of a graph before merging, as in :mod:`exactlearn.pdg.compile.compile`."""
 
-DELETION_SMOOTHING = 0.25
-"""Pseudo-count of deletion estimators, as in :mod:`exactlearn.bayesnet.deletion`."""
-
 NETWORK_ITERATIONS = 1000
 """Most iterations of EM for a network, as in :mod:`exactlearn.bayesnet.em`."""
 
@@ -434,8 +431,8 @@ class Fit(Clustered, Random):
         "the rows alone; rows of the graph as it was for a decision graph. cv: the number under "
         "which held-out rows are most probable, by cross-validation over five random folds; with "
         "missing cells, of the families (of a graph: variables) that rows observe with all that "
-        f"they depend on.  [default: {NetworkParameters.smoothing:g}; {DELETION_SMOOTHING:g} for "
-        "cca, aca, deletion and the formulas of a missingness graph]",
+        f"they depend on.  [default: {NetworkParameters.smoothing:g} for a network, "
+        f"{GraphParameters.smoothing:g} for a decision graph]",
     )
     starts: int | None = option(
         None,

@@ -9,7 +9,6 @@ from typing import Any, cast
 from exactlearn._runtime.ascent import EMResult
 from exactlearn.bayesnet.deletion import (
     DELETION_METHODS,
-    SMOOTHING,
     DeletionFit,
     DeletionMethod,
     fit_deletion,
@@ -225,8 +224,7 @@ def _by_deletion(
     for name in ("iterations", "tolerance", "starts", "start"):
         if name in given:
             raise OptionError(f"--{name}: only 'em' iterates; leave it out, or add --method em")
-    usual = NetworkParameters.smoothing if method == "complete" else SMOOTHING
-    alpha = given.get("smoothing", usual)
+    alpha = given.get("smoothing", NetworkParameters.smoothing)
     if method == "graph" and graph is not None:
         return fit_by_missingness_graph(
             data, network.parents, graph, alpha=alpha, variances=options.standard_errors

@@ -202,7 +202,10 @@ class NetworkParameters(Declared):
     """Section ``[network]``: parameters of a network, by EM where cells are missing."""
 
     smoothing: float = option(
-        1.0, least=0, most=MOST_SMOOTHING, help="Pseudo-count of every cell of a conditional table."
+        0.25,
+        least=0,
+        most=MOST_SMOOTHING,
+        help="Pseudo-count of every cell of a table.",
     )
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from exactlearn import augmentation, imputation
 from exactlearn.bayesnet import em
-from exactlearn.bayesnet.deletion import DELETION_METHODS, SMOOTHING
+from exactlearn.bayesnet.complete_data import SMOOTHING
+from exactlearn.bayesnet.deletion import DELETION_METHODS
 from exactlearn.bayesnet.factorisation_lattice import Aggregation
 from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
@@ -35,7 +36,7 @@ def test_names():
 def test_numbers():
     assert compilation.MAX_SIZE == declarations.MAX_SIZE
     assert em.MOST_ITERATIONS == declarations.NETWORK_ITERATIONS
-    assert declarations.DELETION_SMOOTHING == SMOOTHING
+    assert sections.NetworkParameters.smoothing == SMOOTHING
     assert sections.GraphParameters.tolerance == em.TOLERANCE
     assert Imputing.networks == LEARNING.networks
 
