@@ -346,7 +346,7 @@ def test_available_cases_have_three_names(seed):
     network, data = incomplete(seed, 30)
     expected = fit_available_cases(data, network.parents)
     for method in ("aca", "d-mcar"):
-        fit = fit_deletion(data, network.parents, method=method, alpha=1.0)
+        fit = fit_deletion(data, network.parents, method=method)
         for a, b in zip(fit.model.tables, expected.tables, strict=True):
             assert a.tolist() == b.tolist()
 
