@@ -17,7 +17,7 @@ from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, repeat, summary, verdicts
-from exactlearn.reproduce.imputers import BASELINES, OURS, imputers, settings_told
+from exactlearn.reproduce.imputers import BASELINES, OURS, described_settings, imputers
 from exactlearn.reproduce.runner import Record, Setup
 
 PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
@@ -115,7 +115,7 @@ def _completions(
         if options.paper == "imputers":
             record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
             tables += ["", *_won(record["verdicts"])]
-            notes = [settings_told(setup.learning), *notes]
+            notes = [described_settings(setup.learning), *notes]
         record["notes"] = notes
         return record, [*tables, *([""] if notes else []), *notes]
 

@@ -63,7 +63,7 @@ class Drawn:
     dataset
         The incomplete rows.
     separators
-        Names of the variables that causes of missing cells were drawn from, where they are told.
+        Names of the variables that causes of missing cells were drawn from, where they are given.
     test
         Complete rows.
     """
@@ -228,9 +228,9 @@ Estimate = Callable[[Drawn, int, float], BayesianNetwork]
 
 def _by_deletion(method: DeletionMethod) -> Estimate:
     def estimate(drawn: Drawn, _: int, __: float) -> BayesianNetwork:
-        told = drawn.separators if method.startswith("i") else None
+        separators = drawn.separators if method.startswith("i") else None
         parents = drawn.network.parents
-        return fit_deletion(drawn.dataset, parents, method=method, separators=told).model
+        return fit_deletion(drawn.dataset, parents, method=method, separators=separators).model
 
     return estimate
 

@@ -67,7 +67,7 @@ NOTES = {name: (f"{SIZES[name]}.", *_GENERATING.get(name, ())) for name in SOURC
 """For each table what a reader must know beside it."""
 
 
-def settings_told(how: Learning) -> str:
+def described_settings(how: Learning) -> str:
     """Return in words how the methods were set, and which of the settings were chosen."""
     return (
         f"Settings: networks by structural EM, score {how.score}, at most {how.max_parents} "
