@@ -52,7 +52,8 @@ def deletion_tables(
         wanted = [*study.experiments(), *(structure.experiments() if structure else ())]
         if not wanted:
             raise OptionError(
-                f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name"
+                f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name; "
+                "names are such as 'ALARM, 1000 rows'"
             )
         study.repeat()
         if structure is not None:
