@@ -378,7 +378,9 @@ def _split(
                     slot = (slot + 1) & (len(slots) - 1)
                 if slots[slot] < 0:
                     slots[slot] = n
-                    parts[n], hashes[n], masses[n] = part, mixed, mass
+                    hashes[n], masses[n] = mixed, mass
+                    for t in range(width):
+                        parts[n, t] = part[t]
                     n += 1
                 rows[found], of_row[found] = i, slots[slot]
                 found += 1
@@ -387,12 +389,14 @@ def _split(
                     is_touched[touched[t]] = False
                 # Make room for as many again.
                 if n == len(parts):
-                    more = np.zeros((2 * n, width), np.int16)
-                    more[:n] = parts
-                    parts = more
-                    hashes, masses = np.append(hashes, hashes), np.append(masses, masses)
+                    before, hashes_before, masses_before = parts, hashes, masses
+                    parts = np.zeros((2 * n, width), np.int16)
+                    hashes, masses = np.empty(2 * n, np.uint64), np.empty(2 * n, np.int64)
                     slots = np.full(8 * n, -1, np.int64)
                     for k in range(n):
+                        hashes[k], masses[k] = hashes_before[k], masses_before[k]
+                        for t in range(width):
+                            parts[k, t] = before[k, t]
                         slot = np.int64(hashes[k] & np.uint64(len(slots) - 1))
                         while slots[slot] >= 0:
                             slot = (slot + 1) & (len(slots) - 1)
