@@ -16,13 +16,13 @@ from exactlearn.errors import MissingExtraError, OptionError
 
 T = TypeVar("T")
 
-TOGETHER = 8
+GROUP_SIZE = 8
 """Results that a worker combines into one before it is sent."""
 
-REACHED = 30.0
+CONNECTION_TIMEOUT = 30.0
 """Seconds in which the scheduler of a cluster must answer."""
 
-LOOK = 0.2
+POLL_INTERVAL = 0.2
 """Seconds between two looks at the control of the search while a cluster computes."""
 
 
@@ -48,7 +48,7 @@ def running(cluster: Any) -> Iterator[Any]:
         return
     distributed, (kind, _, count) = dask("distributed"), cluster.partition(":")
     if kind != "local":
-        with _reached(distributed, cluster) as client:
+        with _connected(distributed, cluster) as client:
             yield client
         return
     if count and not (count.isdecimal() and int(count)):
@@ -65,10 +65,10 @@ def running(cluster: Any) -> Iterator[Any]:
         yield client
 
 
-def _reached(distributed: Any, address: str) -> Any:
+def _connected(distributed: Any, address: str) -> Any:
     """Return a client of the scheduler at an address."""
     try:
-        return distributed.Client(address, timeout=REACHED)
+        return distributed.Client(address, timeout=CONNECTION_TIMEOUT)
     except (OSError, ValueError) as error:
         raise OptionError(
             f"cluster {address!r}: no scheduler answers ({error}); expected 'local', 'local:N' or "
@@ -120,16 +120,16 @@ def results(
         return
     delayed, wait = dask().delayed, dask("distributed").wait
     singles = [delayed(function, pure=False)(*task) for task in tasks]
-    starts = range(0, len(singles), TOGETHER)
-    groups = [delayed(combine, pure=False)(singles[k : k + TOGETHER]) for k in starts]
-    futures = client.compute(groups if len(tasks) > 2 * TOGETHER else singles)
+    starts = range(0, len(singles), GROUP_SIZE)
+    groups = [delayed(combine, pure=False)(singles[k : k + GROUP_SIZE]) for k in starts]
+    futures = client.compute(groups if len(tasks) > 2 * GROUP_SIZE else singles)
     try:
         while futures:
             while not futures[0].done():
                 if control.is_over:
                     return
                 with suppress(TimeoutError):
-                    wait(futures[0], timeout=LOOK)
+                    wait(futures[0], timeout=POLL_INTERVAL)
             yield futures.pop(0).result()
     finally:
         client.cancel(futures)

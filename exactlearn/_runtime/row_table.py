@@ -156,13 +156,13 @@ class WeightedRows:
     @property
     def codes(self) -> NDArray[Any]:
         """The rows in the order in which they came first, shape (rows, columns)."""
-        self._give_away()
+        self._freeze()
         return self._codes
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weight of each row, shape (rows,)."""
-        self._give_away()
+        self._freeze()
         return self._weights
 
     def __getstate__(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class WeightedRows:
         n = int(insert_rows(self._slots, self._codes, self._weights, n, codes, weights, labels))
         return n, labels
 
-    def _give_away(self) -> None:
+    def _freeze(self) -> None:
         """Cut the table to its rows, which then change no more."""
         if not self._is_shared:
             self._make_room(self.n)

@@ -267,6 +267,6 @@ def _decisions(
         if family.kind == "not recoverable":
             output.note(
                 f"{family.formula()}. What EM finds depends on its start, unless other variables "
-                "tell the missing values"
+                "determine the missing values"
             )
     return {"families": {family.child: family.to_dict() for family in families}}

@@ -136,7 +136,7 @@ def test_clusters_that_are_none(table, monkeypatch):
     net = table.with_name("net.bif")
     for given in ("local:0", "local:many"):
         assert "a number of workers" in fails("fit", net, table, "--cluster", given)
-    monkeypatch.setattr(cluster, "REACHED", 0.5)
+    monkeypatch.setattr(cluster, "CONNECTION_TIMEOUT", 0.5)
     with pytest.raises(OptionError, match="no scheduler answers"):
         merge_rows(read_blocks(table), cluster="tcp://127.0.0.1:9")
 
