@@ -68,12 +68,11 @@ from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery
 from exactlearn.bayesnet.row_mixtures import (
     Groups,
-    configurations,
     group_counts,
     mixture,
-    weight_by,
 )
 from exactlearn.bayesnet.separators import Separators, separators_of_indicators
+from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
 
@@ -220,13 +219,14 @@ def fit_deletion(
     >>> fit.families[1].weights
     {'d-mar': 4.0}
     """
-    _check_choice("method", method, DELETION_METHODS)
-    _check_choice("aggregation", aggregation, get_args(Aggregation))
+    check_choice("method", method, DELETION_METHODS)
+    check_choice("aggregation", aggregation, get_args(Aggregation))
     families = checked_families(dataset, parents, alpha)
     if separators is not None and not method.startswith("i"):
         raise OptionError(f"separators: method {method!r} takes none; use 'id-mar' or 'if-mar'")
-    estimator = _Families(counting_rows(dataset), method, aggregation, separators, alpha)
-    estimator.with_variances = variances
+    estimator = _Families(
+        counting_rows(dataset), method, aggregation, separators, alpha, with_variances=variances
+    )
     tables, estimates = [], []
     for child, family in enumerate(families):
         check_parents(dataset.names, child, family)
@@ -279,10 +279,11 @@ def counting_rows(dataset: Dataset) -> Dataset:
     return dataset if counting.all() else dataset.part(counting)
 
 
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise an `OptionError` if a value is not one of the choices."""
     if value not in choices:
         raise OptionError(
-            f"{name} {value!r}: give one of {', '.join(choices)}{did_you_mean(value, choices)}"
+            f"{name} {value!r}: give one of {', '.join(choices)}{did_you_mean(str(value), choices)}"
         )
 
 
@@ -296,10 +297,11 @@ class _Families:
         aggregation: Aggregation,
         separators: Separators,
         alpha: float = 0.0,
+        *,
+        with_variances: bool = False,
     ) -> None:
         self.dataset, self.method = dataset, method
-        self.alpha = alpha
-        self.with_variances = False
+        self.alpha, self.with_variances = alpha, with_variances
         self.aggregation = aggregation if "f-" in method else None
         self.weights = dataset.row_weights
         self.separators = (
@@ -387,7 +389,7 @@ class _Families:
 
         variances = None
         if self.with_variances and self.aggregation and self.method == "f-mcar":
-            variances = self._factored_variances(family, table.reshape(shape))
+            variances = self._factored_variances(family, table.reshape(shape), self.aggregation)
         elif self.with_variances:
             variances = direct_variances(np.stack([*map(in_order, sums)]), in_order(table))
         weights = {name: weight for name, weight in weights.items() if weight}
@@ -399,15 +401,17 @@ class _Families:
             used, observed, weights, defect, names, variances=variances
         )
 
-    def _factored_variances(self, family: Sequence[int], table: Floats) -> Floats:
+    def _factored_variances(
+        self, family: Sequence[int], table: Floats, aggregation: Aggregation
+    ) -> Floats:
         """Return bounds on the variances of the parameters of a family by F-MCAR."""
         one = np.zeros(self.dataset.n_rows, np.int64)
         groups = Groups(one, one[:1], np.ones(1), 1)
-        for _, counts in group_counts(self.dataset, family, groups, True, self.alpha):
-            joint = table / max(float(table.sum()), 1e-300)
-            aggregation = self.aggregation or "mean"
-            return factored_variances(counts[0], joint, aggregation, self.alpha)
-        return np.zeros(table.shape)
+        counted = next(group_counts(self.dataset, family, groups, True, self.alpha), None)
+        if counted is None:
+            return np.zeros(table.shape)
+        joint = table / max(float(table.sum()), 1e-300)
+        return factored_variances(counted[1][0], joint, aggregation, self.alpha)
 
     def _separators(self, members: Sequence[int]) -> tuple[int, ...] | None:
         """Return the separators of the indicators of some variables, if these are informed."""

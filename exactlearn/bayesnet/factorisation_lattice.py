@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.row_table import group_rows
+from exactlearn.data.counts import weight_by
 
 Floats = NDArray[np.float64]
 
@@ -79,11 +80,11 @@ def factored_distributions(
     estimates, variances = [ones], [0.0 * ones]
     for node in range(1, 2**k):
         seen = counts[_places(node, k)] + alpha
-        rows = _inverse(seen.sum(axis=axes, keepdims=True))
+        rows = reciprocal(seen.sum(axis=axes, keepdims=True))
         size, edges, spreads = seen[0].size, [], []
         for i in range(k):
             if node >> i & 1:
-                below, given = node ^ 1 << i, _inverse(seen.sum(axis=i + 1, keepdims=True))
+                below, given = node ^ 1 << i, reciprocal(seen.sum(axis=i + 1, keepdims=True))
                 edges.append(estimates[below] * (seen * given))
                 added = size - size // seen.shape[i + 1]
                 spreads.append(added * rows + variances[below])
@@ -128,7 +129,7 @@ def factored_configurations(
         keys = np.concatenate([labels[np.newaxis, chosen], columns[variables][:, chosen]])
         same, _ = group_rows(np.ascontiguousarray(keys.T, np.int32))
         alike = np.zeros(len(labels))
-        alike[chosen] = _sums(same, weights[chosen], 0)[same]
+        alike[chosen] = weight_by(same, weights[chosen], 0)[same]
         at_rows: Floats = alike[rows]
         return at_rows
 
@@ -142,24 +143,19 @@ def factored_configurations(
         inside = [i for i in range(k) if node >> i & 1]
         chosen = np.asarray(observed[inside].all(axis=0))
         seen = weight_at(chosen, inside)
-        inverse = _inverse(_sums(labels[chosen], weights[chosen], n_groups))
+        inverse = reciprocal(weight_by(labels[chosen], weights[chosen], n_groups))
         size, edges, spreads = prod(sizes[i] for i in inside), [], []
         for i in inside:
             below, others = node ^ 1 << i, [j for j in inside if j != i]
-            edges.append(estimates[below] * seen * _inverse(weight_at(chosen, others)))
+            edges.append(estimates[below] * seen * reciprocal(weight_at(chosen, others)))
             spreads.append((size - size // sizes[i]) * inverse + variances[below])
         spread = np.stack(spreads)
         average = _AGGREGATIONS[aggregation]
         estimates.append(average(np.stack(edges), spread[:, of_group])[0])
         variances.append(average(spread, spread)[1])
-    totals = _sums(of_group, estimates[-1], n_groups)
-    shares = estimates[-1] * _inverse(totals)[of_group]
+    totals = weight_by(of_group, estimates[-1], n_groups)
+    shares = estimates[-1] * reciprocal(totals)[of_group]
     return rows, shares, np.where(totals > 0, np.abs(totals - 1.0), 0.0)
-
-
-def _sums(labels: NDArray[np.integer], weights: Floats, n: int) -> Floats:
-    """Return the weight of each label."""
-    return np.bincount(labels, weights, n).astype(np.float64, copy=False)
 
 
 def lattice_sums(
@@ -183,7 +179,7 @@ def lattice_sums(
     sums, variances = [0.0 * moments[0]], [np.zeros(())]
     for node in range(1, 2**k):
         seen = counts[_places(node, k)] + alpha
-        rows, size = _inverse(seen.sum(keepdims=True)).reshape(()), seen.size
+        rows, size = reciprocal(seen.sum(keepdims=True)).reshape(()), seen.size
         edges, spreads = [], []
         for i in range(k):
             if node >> i & 1:
@@ -210,8 +206,8 @@ def _places(node: int, k: int) -> tuple[slice, ...]:
     return (slice(None), *inside)
 
 
-def _inverse(counts: Floats) -> Floats:
-    """Return 1 / counts, zero for zero."""
+def reciprocal(counts: Floats) -> Floats:
+    """Return one divided by counts, zero for zero."""
     return np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
 
 
@@ -239,4 +235,4 @@ _AGGREGATIONS: dict[Aggregation, Callable[[Floats, Floats], tuple[Floats, Floats
 def _normalised(estimate: Floats) -> tuple[Floats, Floats]:
     total = estimate.sum(axis=tuple(range(1, estimate.ndim)), keepdims=True)
     defects = np.where(total > 0, np.abs(total - 1.0), 0.0).reshape(-1)
-    return estimate * _inverse(total), defects
+    return estimate * reciprocal(total), defects

@@ -37,10 +37,11 @@ from exactlearn.bayesnet.estimands import (
     Tree,
     Weighted,
 )
+from exactlearn.bayesnet.factorisation_lattice import reciprocal
 from exactlearn.bayesnet.network import BayesianNetwork, check_parents
 from exactlearn.bayesnet.recoverability import Recovery, recoverability
-from exactlearn.bayesnet.row_mixtures import configurations, weight_by
 from exactlearn.data.codes import MISSING
+from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import MissingnessGraph, as_missingness_graph
 
@@ -60,7 +61,7 @@ def fit_by_missingness_graph(
     alpha: float = SMOOTHING,
     variances: bool = False,
 ) -> DeletionFit:
-    """Estimate the tables of a network from incomplete rows, given what their missing cells mean.
+    """Estimate the tables of a network from incomplete rows by a missingness graph.
 
     Each family is estimated by the formula that the missingness graph gives for it, which is
     consistent when the graph and the network's DAG are right, also not at random. A family without
@@ -147,7 +148,7 @@ class _Table:
     def given(self, names: Sequence[str]) -> "_Table":
         """Return the distributions given some variables; zero where these have no weight."""
         behind = self.over([name for name in self.names if name not in names])
-        return self * _Table(behind.names, _inverse(behind.values))
+        return self * _Table(behind.names, reciprocal(behind.values))
 
 
 class _Rows:
@@ -223,9 +224,9 @@ class _Rows:
         weighted = self.counts(family, rows, self.weights[rows] * factors)
         squares = self.counts(family, rows, self.weights[rows] * factors**2)
         total, of_squares = (table.sum(-1, keepdims=True) for table in (weighted, squares))
-        theta = weighted * _inverse(total)
-        variances = ((1 - 2 * theta) * squares + theta**2 * of_squares) * _inverse(total**2)
-        return weighted * total * _inverse(of_squares), variances
+        theta = weighted * reciprocal(total)
+        variances = ((1 - 2 * theta) * squares + theta**2 * of_squares) * reciprocal(total**2)
+        return weighted * total * reciprocal(of_squares), variances
 
     def _codes(self, names: Sequence[str], where: NDArray[np.int64]) -> NDArray[np.integer]:
         columns = [self.codes[:, self.place[name]][where] for name in names]
@@ -237,7 +238,7 @@ class _Rows:
         codes = self._codes(names, where)
         if prod(sizes) <= _DENSE:
             return configurations(codes, sizes)
-        return group_rows(np.ascontiguousarray(codes, np.int32))[0].astype(np.int64)
+        return group_rows(np.ascontiguousarray(codes))[0].astype(np.int64)
 
     def _stratified(
         self, family: Names, estimand: Stratified
@@ -251,7 +252,7 @@ class _Rows:
         lost = (seen == 0)[strata]
         unseen = _bincount(coarse[lost], weights[lost], coarse)
         seen_coarse = _bincount(coarse[ob], weights[ob], coarse)
-        ratio = (total * _inverse(seen))[strata] + (unseen * _inverse(seen_coarse))[coarse]
+        ratio = (total * reciprocal(seen))[strata] + (unseen * reciprocal(seen_coarse))[coarse]
         counts = self.effective_counts(family, ob, ratio[ob])
         instead = float(unseen[seen_coarse > 0].sum())
         how = {"graph": float(total[seen > 0].sum()), "d-mcar": instead}
@@ -281,7 +282,7 @@ class _Rows:
         labels, weights = self.labels(propensity.causes, where), self.weights[where]
         ob = self.observed[:, self.place[propensity.variable]][where]
         seen = _bincount(labels[ob], weights[ob], labels)
-        inverse: Floats = (np.bincount(labels, weights) * _inverse(seen))[labels]
+        inverse: Floats = (np.bincount(labels, weights) * reciprocal(seen))[labels]
         return inverse
 
     def _inverse_of_pattern(self, odds: PatternOdds) -> tuple[Rows, Floats]:
@@ -304,7 +305,7 @@ class _Rows:
             inner, outer = labels[: len(where)], labels[len(where) :]
             below = _times(complete, [factors[j] for j in odds.smaller(k)])
             above = _bincount(outer, self.weights[lacking], labels)
-            factors.append((above * _inverse(_bincount(inner, below, labels)))[inner])
+            factors.append((above * reciprocal(_bincount(inner, below, labels)))[inner])
         inverse = np.ones(len(where))
         for _, some in odds.patterns:
             inverse += _times(np.ones(len(where)), [factors[k] for k in some])
@@ -358,11 +359,6 @@ def _times(numbers: Floats, factors: Sequence[Floats]) -> Floats:
     for factor in factors:
         numbers = numbers * factor
     return numbers
-
-
-def _inverse(numbers: Floats) -> Floats:
-    """Return the inverse numbers, zero for zero."""
-    return np.divide(1.0, numbers, out=np.zeros_like(numbers), where=numbers > 0)
 
 
 def _bincount(labels: NDArray[np.int64], weights: Floats, all_labels: NDArray[np.int64]) -> Floats:

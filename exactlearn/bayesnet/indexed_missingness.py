@@ -59,6 +59,8 @@ class IndexedGraph:
         Parents of the variables and, behind them, of the indicators.
     offspring
         Children of each variable.
+    place
+        The index of each name.
     indicator
         The indicator of each variable with missing cells.
     causes, before
@@ -77,8 +79,8 @@ class IndexedGraph:
         self.sizes = sizes
         self.dag = [*map(tuple, parents), *missingness.parents(names)]
         self.offspring = children(self.dag[:n])
-        places = {name: v for v, name in enumerate(names)}
-        self.indicator = {places[name]: n + k for k, name in enumerate(missingness.variables)}
+        self.missingness, self.place = missingness, {name: v for v, name in enumerate(names)}
+        self.indicator = {self.place[name]: n + k for k, name in enumerate(missingness.variables)}
         variable = {r: v for v, r in self.indicator.items()}
         self.causes = {
             v: frozenset(p for p in self.dag[r] if p < n) for v, r in self.indicator.items()
@@ -104,24 +106,13 @@ class IndexedGraph:
         top = ancestors(self.dag, {*variables, *(self.indicator[v] for v in lacking)})
         return {v for v in top if v < len(self.names)}
 
-    def descendants(self, child: int) -> set[int]:
+    def descendants(self, child: int) -> Indices:
         """Return a variable and its descendants in the network."""
-        found, waiting = {child}, [child]
-        while waiting:
-            more = {*self.offspring[waiting.pop()]} - found
-            found |= more
-            waiting += more
-        return found
+        return ancestors(self.offspring, [child])
 
     def all_causes(self, variables: Iterable[int]) -> set[int]:
         """Return the variables that indicators depend on, by way of other indicators, too."""
-        chain, waiting = set[int](), [*variables]
-        while waiting:
-            v = waiting.pop()
-            if v not in chain:
-                chain.add(v)
-                waiting += self.before[v]
-        return {cause for v in chain for cause in self.causes[v]}
+        return {*map(self.place.__getitem__, self.missingness.all_causes(self.texts(variables)))}
 
     def independent(
         self, variables: Collection[int], lacking: Collection[int], given: Collection[int]

@@ -18,6 +18,7 @@ from exactlearn.bayesnet.factorisation_lattice import (
     factored_distributions,
 )
 from exactlearn.bayesnet.network import LARGEST_TABLE
+from exactlearn.data.counts import configurations, weight_by
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
 
@@ -272,31 +273,3 @@ def _blocks(
     for start, first, last in zip(starts, ends, ends[1:], strict=False):
         inside = order[first:last]
         yield slice(start, min(n, start + step)), inside, labels[inside] - start
-
-
-def configurations(
-    codes: NDArray[np.integer],
-    sizes: Sequence[int] | NDArray[np.int64],
-    first: NDArray[np.integer] | None = None,
-) -> NDArray[np.int64]:
-    """Return the number of each row's configuration; a missing cell has the last state.
-
-    Parameters
-    ----------
-    codes
-        Shape (rows, columns).
-    sizes
-        Number of states of each column.
-    first
-        A number of each row that comes before the columns.
-    """
-    numbers = np.zeros(len(codes), np.int64) if first is None else first.astype(np.int64)
-    for column, size in zip(codes.T, sizes, strict=True):
-        numbers *= size
-        numbers += np.where(column < 0, size - 1, column)
-    return numbers
-
-
-def weight_by(labels: NDArray[np.integer], weights: Floats, n: int) -> Floats:
-    """Return the weight of the rows of each label below n."""
-    return np.bincount(labels, weights, n).astype(np.float64, copy=False)

@@ -96,13 +96,7 @@ def _causes(
     dataset: Dataset, graph: MissingnessGraph, v: int, is_full: NDArray[np.bool_]
 ) -> frozenset[int]:
     """Return the variables that an indicator depends on, also through other indicators."""
-    open_names, indicators = [dataset.names[v]], set[str]()
-    while open_names:
-        name = open_names.pop()
-        indicators.add(name)
-        others = graph.indicator_causes.get(name, ())
-        open_names += [other for other in others if other not in indicators]
-    causes = {dataset.names.index(c) for name in indicators for c in graph.causes[name]}
+    causes = {dataset.names.index(cause) for cause in graph.all_causes([dataset.names[v]])}
     for cause in sorted(causes):
         if not is_full[cause]:
             raise OptionError(

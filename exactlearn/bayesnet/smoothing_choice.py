@@ -30,6 +30,7 @@ from scipy.special import xlogy
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.complete_data import checked_families, table_shape
+from exactlearn.data.counts import configurations
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 
@@ -121,7 +122,6 @@ def divided(weights: Floats, folds: int, seed: int) -> Folds:
     """
     if folds < 2:
         raise OptionError(f"{folds} folds: give 2 or more")
-    rng = np.random.default_rng(seed)
     used = np.flatnonzero(weights > 0)
     own, repeated = weights[used], (weights[used] == np.floor(weights[used])).all()
     total = int(own.sum()) if repeated else len(used)
@@ -291,11 +291,9 @@ def choose_smoothing(
 def _family_terms(dataset: Dataset, child: int, parents: Sequence[int], folds: Folds) -> LogTerms:
     """Return the score of one family; configurations that no row has do not matter."""
     shape = table_shape(dataset, child, parents)
-    columns = [dataset.codes[:, v][folds.rows] for v in (*parents, child)]
-    observed = np.logical_and.reduce([column >= 0 for column in columns])
-    number = np.zeros(int(observed.sum()), np.int64)
-    for column, size in zip(columns, shape, strict=True):
-        number = number * size + column[observed]
+    codes = dataset.codes[:, [*parents, child]][folds.rows]
+    observed = (codes >= 0).all(axis=1)
+    number = configurations(codes[observed], shape)
     seen, size = None, prod(shape)
     if size > len(number):  # few of the cells have a count
         seen, number = np.unique(number, return_inverse=True)

@@ -110,3 +110,33 @@ def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float
     new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
     merged = np.bincount(np.cumsum(new) - 1, weights[used][order])
     return np.ascontiguousarray(columns[:, new]), merged.astype(np.float64)
+
+
+def configurations(
+    codes: NDArray[np.integer],
+    sizes: Sequence[int] | NDArray[np.int64],
+    first: NDArray[np.integer] | None = None,
+) -> NDArray[np.int64]:
+    """Return the number of each row's configuration; a missing cell has the last state.
+
+    Parameters
+    ----------
+    codes
+        Shape (rows, columns).
+    sizes
+        Number of states of each column.
+    first
+        A number of each row that comes before the columns.
+    """
+    numbers = np.zeros(len(codes), np.int64) if first is None else first.astype(np.int64)
+    for column, size in zip(codes.T, sizes, strict=True):
+        numbers *= size
+        numbers += np.where(column < 0, size - 1, column)
+    return numbers
+
+
+def weight_by(
+    labels: NDArray[np.integer], weights: NDArray[np.float64], n: int
+) -> NDArray[np.float64]:
+    """Return the weight of the rows of each label below n."""
+    return np.bincount(labels, weights, n).astype(np.float64, copy=False)

@@ -17,7 +17,7 @@ begins with ``#``.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -27,6 +27,7 @@ from exactlearn._runtime.arguments import refusal
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, FormatError, OptionError, did_you_mean
+from exactlearn.graphs.d_separation import ancestors
 from exactlearn.graphs.dag import topological_order
 
 MissingnessKind = Literal["MCAR", "MAR", "MNAR"]
@@ -153,6 +154,24 @@ class MissingnessGraph:
     def __str__(self) -> str:
         """Return the text of the graph, as :meth:`parse` takes it."""
         return "; ".join(self.statements)
+
+    def indicator_ancestors(self, variables: Iterable[str]) -> frozenset[str]:
+        """Return variables with those whose indicators theirs depend on, also through others.
+
+        Examples
+        --------
+        >>> graph = MissingnessGraph.parse("a <- x; b <- missing(a); c <- missing(b), y")
+        >>> sorted(graph.indicator_ancestors(["b"])), sorted(graph.all_causes(["b"]))
+        (['a', 'b'], ['x'])
+        """
+        order = self.variables
+        parents = [[order.index(u) for u in self.indicator_causes.get(v, ())] for v in order]
+        return frozenset(order[k] for k in ancestors(parents, map(order.index, variables)))
+
+    def all_causes(self, variables: Iterable[str]) -> frozenset[str]:
+        """Return the variables that indicators depend on, also through other indicators."""
+        chain = self.indicator_ancestors(variables)
+        return frozenset(cause for name in chain for cause in self.causes[name])
 
     def check(self, names: Sequence[str]) -> None:
         """Raise an `OptionError` if a variable of the graph is not among some names."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.data.codes import MISSING
+from exactlearn.data.counts import weight_by
 from exactlearn.data.dataset import Dataset
 
 
@@ -60,7 +61,6 @@ def missingness_patterns(dataset: Dataset) -> MissingnessPatterns:
     """
     missing = np.ascontiguousarray(dataset.codes == MISSING)
     labels, first = group_rows(missing.view(np.int8))
-    weights = np.zeros(len(first))
-    np.add.at(weights, labels, dataset.row_weights)
+    weights = weight_by(labels, dataset.row_weights, len(first))
     order = np.argsort(-weights, kind="stable")
     return MissingnessPatterns(dataset.names, missing[first[order]], weights[order])

@@ -163,7 +163,7 @@ def _tables(
         if v in known or not partly[v]:
             continue
         others = [names.index(u) for u in graph.indicator_causes.get(name, ())]
-        below = {names.index(u) for u in _descendants(graph, name)}
+        below = {names.index(u) for u in graph.variables if name in graph.indicator_ancestors([u])}
         columns = np.array(
             [u for u in range(len(names)) if u != v and u not in known and u not in below], np.int64
         )
@@ -177,16 +177,6 @@ def _tables(
             table = table[both][:, : dataset.cardinalities[u]]
             if ((table.sum(axis=2) > 0).sum(axis=1) > 1).any():
                 yield name, names[u], table
-
-
-def _descendants(graph: MissingnessGraph, name: str) -> set[str]:
-    """Return the variables whose indicators depend on that of a variable, also through others."""
-    found: set[str] = set()
-    reached = {name}
-    while reached:
-        reached = {v for v, us in graph.indicator_causes.items() if reached & {*us}} - found
-        found |= reached
-    return found
 
 
 def _configurations(

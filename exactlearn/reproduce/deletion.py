@@ -28,6 +28,7 @@ from exactlearn.evaluation.metrics import Mean
 from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.formats.models import read_network
 from exactlearn.queries.information import kl_divergence
+from exactlearn.reporting.curves import Curves
 from exactlearn.reproduce.generators import fire_alarm, ratio_grid
 from exactlearn.reproduce.runner import Runs, Setup
 from exactlearn.reproduce.sources import public_data
@@ -259,7 +260,7 @@ METHODS: Mapping[str, Estimate] = {
 
 
 @cache
-def network_of(name: str, folder: Path | None) -> BayesianNetwork:
+def network_named(name: str, folder: Path | None) -> BayesianNetwork:
     """Return a network by its name in the tables.
 
     Raises
@@ -276,7 +277,7 @@ def network_of(name: str, folder: Path | None) -> BayesianNetwork:
 
 def draw(setup: Setup, setting: Setting, name: str, rows: int, seed: int) -> Drawn:
     """Draw rows of a network for learning and testing, and hide cells of the first."""
-    network = network_of(name, setup.data)
+    network = network_named(name, setup.data)
     rng = np.random.default_rng([seed, rows])
     dataset, separators = setting.hide(network.sample(rows, rng), network, rng)
     return Drawn(network, dataset, separators, network.sample(TEST_ROWS, rng))
@@ -472,10 +473,6 @@ def _row(table: Table, network: str, rows: int, method: str, runs: Sequence[Runs
     )
 
 
-Curves = Mapping[str, list[tuple[float, float]]]
-"""For each method its points."""
-
-
 @dataclass(frozen=True)
 class Figure:
     """A figure of the paper: one curve a method.
@@ -496,7 +493,7 @@ class Figure:
     up: str
 
     def curves(self, rows: Sequence[Row]) -> Curves:
-        """Return the points of each method by falling size of the data."""
+        """Return the points of each method by growing number of rows."""
         found: dict[str, list[tuple[float, float]]] = {}
         for row in rows:
             x, y = getattr(row, self.across), getattr(row, self.up)

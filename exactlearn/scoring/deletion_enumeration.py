@@ -31,10 +31,10 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from exactlearn._runtime.arguments import refusal
-from exactlearn.bayesnet.deletion import family_estimator
+from exactlearn.bayesnet.deletion import check_choice, family_estimator
 from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError, did_you_mean
+from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
 from exactlearn.scoring.scores import Score, family_score
 from exactlearn.solvers.problem import Arc
@@ -65,12 +65,7 @@ class DeletionCounts:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        if self.method not in COUNTS_METHODS:
-            known = ", ".join(COUNTS_METHODS)
-            raise OptionError(
-                f"counts {self.method!r}: give one of {known}"
-                f"{did_you_mean(str(self.method), COUNTS_METHODS)}"
-            )
+        check_choice("counts", self.method, COUNTS_METHODS)
         if not 0 <= self.standard_errors < math.inf:
             raise OptionError(
                 f"standard_errors is {self.standard_errors}: give a finite number, 0 or more"
