@@ -18,10 +18,9 @@ from exactlearn.data.missingness_patterns import MissingnessPatterns, missingnes
 from exactlearn.formats.missingness_file import read_missingness, write_missingness
 from exactlearn.formats.models import read_network
 from exactlearn.imputation.missingness_diagnosis import (
-    DEFAULTS,
     causes_in_words,
-    clique_size,
     diagnosed_missingness_graph,
+    is_inference_small,
     recommendation,
 )
 from exactlearn.imputation.missingness_tests import IndicatorTest, indicator_tests
@@ -66,7 +65,7 @@ def run(options: Missingness, output: Output) -> None:
     tests = indicator_tests(data, rng)
     found = [test for test in tests if test.adjusted < options.significance]
     parents = None if network is None else network.parents
-    by_network = parents is not None and clique_size(data, parents) <= DEFAULTS.large_cliques
+    by_network = parents is not None and is_inference_small(data, parents)
     learned = diagnosed_missingness_graph(data, found, rng, parents)
     files = {"data": quote(options.source)}
     if options.network is not None:

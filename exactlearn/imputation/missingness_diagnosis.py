@@ -114,7 +114,7 @@ def diagnosed_missingness_graph(
         chosen = np.zeros(dataset.n_rows, np.bool_)
         chosen[rng.choice(dataset.n_rows, parameters.graph_rows, replace=False)] = True
         sample = dataset.part(chosen)
-    if parents is None or clique_size(dataset, parents) > parameters.large_cliques:
+    if parents is None or not is_inference_small(dataset, parents, parameters):
         network = _tree(sample, parameters.smoothing)
     else:
         network = fit_available_cases(sample, parents, alpha=parameters.smoothing)
@@ -353,6 +353,15 @@ def _not_recoverable(
         return tuple(name for name, causes in graph.causes.items() if name in causes)
     families = recoverability(parents, dataset.names, graph)
     return tuple(family.child for family in families if not family.is_recoverable)
+
+
+def is_inference_small(
+    dataset: Dataset,
+    parents: Sequence[Sequence[int]],
+    parameters: DiagnosisParameters = DEFAULTS,
+) -> bool:
+    """Return whether the cliques of a network are small enough to learn a graph with it."""
+    return clique_size(dataset, parents) <= parameters.large_cliques
 
 
 def clique_size(dataset: Dataset, parents: Sequence[Sequence[int]]) -> float:
