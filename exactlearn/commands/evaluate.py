@@ -15,7 +15,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.models import divergence
 from exactlearn.formats.models import Model, read_model
-from exactlearn.graphs.equivalence import pattern, structural_hamming_distance
+from exactlearn.graphs.equivalence import cpdag, structural_hamming_distance
 from exactlearn.instances import locate
 from exactlearn.reporting.report import facts, held_out_table, number, percent
 
@@ -94,6 +94,6 @@ def _by_reference(model: Model, path: str, options: Evaluate, output: Output) ->
     if isinstance(model, BayesianNetwork) and isinstance(reference, BayesianNetwork):
         graphs = model.parents, reference.parents
         record["shd"] = structural_hamming_distance(*graphs)
-        record["cpdag_shd"] = structural_hamming_distance(*map(pattern, graphs))
+        record["cpdag_shd"] = structural_hamming_distance(*map(cpdag, graphs))
     distances = {key: str(record.get(key, "")) for key in ("shd", "cpdag_shd")}
     return [(record, facts(kl_divergence=shown, **distances))]

@@ -7,7 +7,7 @@ from exactlearn._runtime.control import OnEvent
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.sections import Selection
 from exactlearn.errors import OptionError
-from exactlearn.graphs.equivalence import pattern
+from exactlearn.graphs.equivalence import cpdag
 from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import facts, learning_tables, named_parents, number, plain_table
 from exactlearn.solvers import Problem
@@ -120,7 +120,7 @@ def k_best_tables(wanted: Solve, record: Mapping[str, Any]) -> list[Any]:
 
 def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
     """Return the completed pattern of a network's class, and how many networks are in it."""
-    found = pattern(parents)
+    found = cpdag(parents)
     return {
         "directed": [[names[a], names[b]] for a, b in sorted(found.directed)],
         "undirected": [[names[a], names[b]] for a, b in sorted(found.undirected)],

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -23,7 +24,7 @@ QUANTILE = 1.959963984540054
 """Standard errors on each side of a 95 % interval."""
 
 
-def log_likelihoods(model: Model, dataset: Dataset) -> NDArray[np.float64]:
+def log_likelihoods(model: Model | NaiveBayes, dataset: Dataset) -> NDArray[np.float64]:
     """Return the log-probability of each row's observed cells, weights ignored.
 
     Parameters
@@ -46,6 +47,8 @@ def log_likelihoods(model: Model, dataset: Dataset) -> NDArray[np.float64]:
     """
     if isinstance(model, BayesianNetwork):
         return observed_log_likelihood_rows(model, dataset)
+    if isinstance(model, NaiveBayes):
+        return model.log_likelihood_rows(dataset)
     return log_likelihood_rows(model, aligned_codes(dataset, model.names, model.states))
 
 

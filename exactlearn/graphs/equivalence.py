@@ -22,8 +22,8 @@ Links = frozenset[Arc]
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """A completed pattern.
+class PartiallyDirectedGraph:
+    """A graph with arcs and undirected edges: a pattern or a completed pattern (CPDAG).
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Pattern:
 
         Examples
         --------
-        >>> sorted(pattern([(), (0,), (1,)]).members())
+        >>> sorted(cpdag([(), (0,), (1,)]).members())
         [((), (0,), (1,)), ((1,), (), (1,)), ((1,), (2,), ())]
         """
         choices = [list(_oriented(part)) for part in _parts(self.undirected)]
@@ -83,8 +83,8 @@ def v_structures(parents: Sequence[Collection[int]]) -> frozenset[tuple[int, int
     )
 
 
-def pattern(parents: Sequence[Collection[int]]) -> Pattern:
-    """Return the completed pattern of a directed acyclic graph's class.
+def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
+    """Return the completed pattern (CPDAG) of a directed acyclic graph's class.
 
     The arcs are labelled in an order in which what decides on each comes before it (Chickering
     1995, "A transformational characterization of equivalent Bayesian network structures").
@@ -96,7 +96,7 @@ def pattern(parents: Sequence[Collection[int]]) -> Pattern:
 
     Examples
     --------
-    >>> found = pattern([(), (0,), (1, 3), ()])
+    >>> found = cpdag([(), (0,), (1, 3), ()])
     >>> sorted(found.directed), sorted(found.undirected)
     ([(1, 2), (3, 2)], [(0, 1)])
     """
@@ -110,11 +110,12 @@ def pattern(parents: Sequence[Collection[int]]) -> Pattern:
                 _label(x, child, family, parents, compelled)
     directed = frozenset(arc for arc, known in compelled.items() if known)
     rest = (arc for arc, known in compelled.items() if not known)
-    return Pattern(len(parents), directed, frozenset((min(a), max(a)) for a in rest))
+    return PartiallyDirectedGraph(len(parents), directed, frozenset((min(a), max(a)) for a in rest))
 
 
 def structural_hamming_distance(
-    first: Sequence[Collection[int]] | Pattern, second: Sequence[Collection[int]] | Pattern
+    first: Sequence[Collection[int]] | PartiallyDirectedGraph,
+    second: Sequence[Collection[int]] | PartiallyDirectedGraph,
 ) -> int:
     """Return the number of pairs of variables whose edge differs between two graphs.
 
@@ -128,7 +129,7 @@ def structural_hamming_distance(
     Parameters
     ----------
     first, second
-        Graphs over the same variables, each by the parents of each variable, or as a pattern.
+        Graphs over the same variables, each by the parents of each variable, or as a CPDAG.
 
     Raises
     ------
@@ -140,10 +141,12 @@ def structural_hamming_distance(
     >>> chain, reversed_chain = [(), (0,), (1,)], [(1,), (2,), ()]
     >>> structural_hamming_distance(chain, reversed_chain)
     2
-    >>> structural_hamming_distance(pattern(chain), pattern(reversed_chain))
+    >>> structural_hamming_distance(cpdag(chain), cpdag(reversed_chain))
     0
     """
-    n_variables = [g.n_variables if isinstance(g, Pattern) else len(g) for g in (first, second)]
+    n_variables = [
+        g.n_variables if isinstance(g, PartiallyDirectedGraph) else len(g) for g in (first, second)
+    ]
     if n_variables[0] != n_variables[1]:
         raise OptionError(
             f"the distance of two graphs needs the same variables, found {n_variables[0]} and "
@@ -152,9 +155,9 @@ def structural_hamming_distance(
     return len({(min(arc), max(arc)) for arc in _marks(first) ^ _marks(second)})
 
 
-def _marks(graph: Sequence[Collection[int]] | Pattern) -> set[Arc]:
+def _marks(graph: Sequence[Collection[int]] | PartiallyDirectedGraph) -> set[Arc]:
     """Return the arcs, an undirected edge as both."""
-    if isinstance(graph, Pattern):
+    if isinstance(graph, PartiallyDirectedGraph):
         return {*graph.directed, *graph.undirected, *((b, a) for a, b in graph.undirected)}
     return {(p, child) for child, family in enumerate(graph) for p in family}
 

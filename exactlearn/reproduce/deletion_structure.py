@@ -16,7 +16,7 @@ from exactlearn.bayesnet.em import fit_em
 from exactlearn.data.dataset import Dataset
 from exactlearn.evaluation.metrics import Mean
 from exactlearn.evaluation.models import log_likelihoods
-from exactlearn.graphs.equivalence import pattern, structural_hamming_distance
+from exactlearn.graphs.equivalence import cpdag, structural_hamming_distance
 from exactlearn.reproduce.deletion import FIRST, MCAR, Drawn, Setting, draw
 from exactlearn.reproduce.runner import Runs, Setup
 from exactlearn.scoring.candidates import candidate_parent_sets
@@ -179,7 +179,7 @@ def _judged(method: str, draws: Callable[[], Drawn], seed: int) -> dict[str, Any
     model = fit_em(drawn.dataset, families, time_limit=LIMIT, seed=seed).model
     return {
         "shd": structural_hamming_distance(families, truth),
-        "cpdag_shd": structural_hamming_distance(pattern(families), pattern(truth)),
+        "cpdag_shd": structural_hamming_distance(cpdag(families), cpdag(truth)),
         "log_likelihood": float(log_likelihoods(model, drawn.test).mean()),
         "seconds": seconds,
     }

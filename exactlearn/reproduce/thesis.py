@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.naive_bayes import naive_bayes_models
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import TooLargeError
+from exactlearn.evaluation.languages import LANGUAGES, lambdas
+from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.formats.models import read_network
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.forest_population import learn_pdg
@@ -62,16 +63,6 @@ MOST_CELLS = 20_000_000
 
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000
 """Of logical relations and synthetic tables."""
-
-RATES = (8.0, 4.0, 2.0, 1.0)
-"""What a cell of size must gain, as a multiple of AIC's 1 (BIC's is half the logarithm of the
-number of rows, and comes to them)."""
-
-MOST_SIZE, MOST_COMPONENTS = 30_000, 100
-"""Of naive Bayes: effective size, and number of components, where growth ends."""
-
-SIGNIFICANCES = (0.01, 1.0)
-"""Of the tests that forests are grown by, beside those of networks and of mutual information."""
 
 SELECTIONS = ("best on other rows", "BIC", "AIC")
 
@@ -123,15 +114,16 @@ def languages(setup: Setup) -> Iterator[Row]:
     for name, points in published("thesis")["languages"].items():
         if setup.only not in name:
             continue
-        for language, sequence in SEQUENCES.items():
-            run = partial(_timed, sequence, setup, name)
+        for language in LANGUAGES:
+            run = partial(_timed, language, setup, name)
             key = f"table languages: {name}"
-            found = setup.record.once(key, str(setup.seed), language, run)
+            label = language.upper()
+            found = setup.record.once(key, str(setup.seed), label, run)
             if found is None:
                 return
-            for selection, point in zip(SELECTIONS, points[language], strict=True):
+            for selection, point in zip(SELECTIONS, points[label], strict=True):
                 best = selected(found["points"], selection, found["rows"])
-                where = ("languages", f"{name}, {selection}", language)
+                where = ("languages", f"{name}, {selection}", label)
                 yield _row(where, {**best, "seconds": found["seconds"]}, point)
 
 
@@ -153,18 +145,12 @@ def selected(points: Points, selection: str, n_rows: int) -> dict[str, float]:
     return max(points, key=lambda p: n_rows * p["train"] - rate * p["size"])
 
 
-def _timed(sequence: Callable[[Split, int], Points], setup: Setup, name: str) -> dict[str, Any]:
+def _timed(language: str, setup: Setup, name: str) -> dict[str, Any]:
     split = uci_split(setup.data, name, setup.seed)
     begun = process_time()
-    points = sequence(split, setup.seed)
+    points = _sequence(language, split, setup.seed)
     seconds = process_time() - begun
     return {"points": points, "rows": split.train.n_rows, "seconds": seconds}
-
-
-def lambdas(n_rows: int) -> list[float]:
-    """Return the weights of the size, in falling order."""
-    rates = sorted({*RATES, log(n_rows) / 2}, reverse=True)
-    return [rate / (1 + rate) for rate in rates]
 
 
 def _point(split: Split, size: float, logs: Callable[[Dataset], NDArray[np.float64]]) -> Point:
@@ -180,36 +166,9 @@ def _graph_point(split: Split, graph: DecisionGraph) -> Point:
     return _point(split, graph.effective_size, lambda rows: log_likelihood_rows(graph, rows.codes))
 
 
-def _graphs(split: Split, seed: int) -> Points:
-    weights = lambdas(split.train.n_rows)
-    found = learn_pdg(split.train, lambdas=weights, significances=SIGNIFICANCES, seed=seed)
-    return [_graph_point(split, model.graph) for model in found.models]
-
-
-def _networks(split: Split, seed: int) -> Points:
-    points = []
-    for lambda_ in lambdas(split.train.n_rows):
-        network = learnt_network(split.train, seed, score=PenalisedLikelihood(lambda_))
-        size = clique_tree(network).size(network.cardinalities)
-        points.append(_point(split, size, network.log_likelihood_rows))
-    return points
-
-
-def _components(split: Split, seed: int) -> Points:
-    points: Points = []
-    for model in naive_bayes_models(split.train, seed=seed):
-        points.append(_point(split, model.effective_size, model.log_likelihood_rows))
-        if model.effective_size > MOST_SIZE or model.n_components > MOST_COMPONENTS:
-            break
-    return points
-
-
-SEQUENCES: Mapping[str, Callable[[Split, int], Points]] = {
-    "PDG": _graphs,
-    "BN": _networks,
-    "NB": _components,
-}
-"""How each language makes its sequence."""
+def _sequence(language: str, split: Split, seed: int) -> Points:
+    found = LANGUAGES[language](split.train, lambdas(split.train.n_rows), seed)
+    return [_point(split, m.effective_size, partial(log_likelihoods, m.model)) for m in found]
 
 
 def hybrid(setup: Setup) -> Iterator[Row]:

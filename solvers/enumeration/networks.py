@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.errors import OptionError
-from exactlearn.graphs.equivalence import pattern, skeleton, v_structures
+from exactlearn.graphs.equivalence import cpdag, skeleton, v_structures
 
 from ..candidate_table import Parents, neighbours
 from ..constrained import answer, conflict
@@ -143,7 +143,7 @@ def enumerate_classes(
     _check(problem, k, factor, solver)
     with SearchControl(time_limit, on_event).running() as control:
         search = _search(problem, _other_class, solver, control, options)
-        return _enumerate(search, pattern, k, factor)
+        return _enumerate(search, cpdag, k, factor)
 
 
 def _check(problem: Problem, k: int | None, factor: float | None, solver: str) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import (
-    Pattern,
-    pattern,
+    PartiallyDirectedGraph,
+    cpdag,
     skeleton,
     structural_hamming_distance,
     v_structures,
@@ -35,7 +35,7 @@ def test_patterns_are_what_the_members_of_a_class_share(n: int) -> None:
     for (links, _), members in classes.items():
         arcs = [{(p, v) for v, family in enumerate(m) for p in family} for m in members]
         shared = frozenset.intersection(*map(frozenset, arcs))
-        (found,) = {pattern(member) for member in members}
+        (found,) = {cpdag(member) for member in members}
         assert found.directed == shared
         assert found.undirected == links - {(min(a), max(a)) for a in shared}
         assert sorted(found.members()) == sorted(members)
@@ -56,11 +56,11 @@ def dags(draw) -> tuple[tuple[int, ...], ...]:
 
 @given(dags())
 def test_members_of_a_class_have_its_pattern(parents) -> None:
-    found = pattern(parents)
+    found = cpdag(parents)
     members = list(found.members()) if found.size <= 200 else [parents]
     assert parents in members
     assert found.size == len(set(members)) or found.size > 200
-    assert {pattern(member) for member in members} == {found}
+    assert {cpdag(member) for member in members} == {found}
 
 
 @given(dags(), st.randoms(use_true_random=False))
@@ -70,23 +70,23 @@ def test_renaming_variables_renames_the_pattern(parents, random) -> None:
     renamed = [()] * len(parents)
     for v, family in enumerate(parents):
         renamed[new[v]] = tuple(sorted(new[p] for p in family))
-    directed = {(new[a], new[b]) for a, b in pattern(parents).directed}
-    assert pattern(renamed).directed == directed
+    directed = {(new[a], new[b]) for a, b in cpdag(parents).directed}
+    assert cpdag(renamed).directed == directed
 
 
 def test_sizes_of_known_classes() -> None:
     complete = [tuple(range(v)) for v in range(12)]
-    assert pattern(complete).size == 479001600
-    assert pattern([(), *((v,) for v in range(30))]).size == 31
-    assert len(set(permutations(range(4)))) == pattern(complete[:4]).size
+    assert cpdag(complete).size == 479001600
+    assert cpdag([(), *((v,) for v in range(30))]).size == 31
+    assert len(set(permutations(range(4)))) == cpdag(complete[:4]).size
 
 
 def test_a_cycle_is_refused() -> None:
     with pytest.raises(OptionError, match="directed cycle"):
-        pattern([(1,), (0,)])
+        cpdag([(1,), (0,)])
 
 
-def edge(found: Pattern, a: int, b: int) -> str:
+def edge(found: PartiallyDirectedGraph, a: int, b: int) -> str:
     """Return the edge of two variables in a pattern."""
     if (a, b) in found.undirected:
         return "a - b"
@@ -96,8 +96,10 @@ def edge(found: Pattern, a: int, b: int) -> str:
 def test_the_structural_hamming_distance_counts_the_pairs_that_differ() -> None:
     graphs = every_dag(3)
     for one, other in product(graphs, graphs):
-        directed = [Pattern(3, frozenset(arcs_of(g)), frozenset()) for g in (one, other)]
-        classes = [pattern(g) for g in (one, other)]
+        directed = [
+            PartiallyDirectedGraph(3, frozenset(arcs_of(g)), frozenset()) for g in (one, other)
+        ]
+        classes = [cpdag(g) for g in (one, other)]
         for first, second in (directed, classes):
             expected = sum(
                 edge(first, *ab) != edge(second, *ab) for ab in combinations(range(3), 2)
@@ -111,7 +113,7 @@ def test_the_structural_hamming_distance_counts_the_pairs_that_differ() -> None:
 
 def test_the_distance_of_graphs_of_other_variables_is_refused() -> None:
     with pytest.raises(OptionError, match="found 2 and 1"):
-        structural_hamming_distance([(), (0,)], pattern([()]))
+        structural_hamming_distance([(), (0,)], cpdag([()]))
 
 
 def arcs_of(parents: tuple[tuple[int, ...], ...]) -> set[tuple[int, int]]:

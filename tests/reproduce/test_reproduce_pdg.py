@@ -12,12 +12,11 @@ from exactlearn.reproduce import incomplete, random_tables, thesis
 from exactlearn.reproduce.generators import (
     drawn_rows,
     random_decision_graph,
-    random_model,
     relation,
 )
 from exactlearn.reproduce.random_tables import signed_rank, tally
 from exactlearn.reproduce.runner import Record, Setup
-from exactlearn.reproduce.sources import Split, public_data, uci_split
+from exactlearn.reproduce.sources import public_data, uci_split
 from exactlearn.reproduce.study import Row, matches
 from tests.command_line import fails, run_json
 from tests.interrupts import press_ctrl_c
@@ -194,17 +193,6 @@ def test_graphs_of_networks_at_equal_likelihood(monkeypatch):
     for network, graph in zip(rows[::2], rows[1::2], strict=True):
         assert graph.train_log_likelihood >= network.train_log_likelihood - 1e-9
         assert graph.verdict.startswith("yes") == (graph.size <= network.size)
-
-
-def test_languages_give_sequences():
-    rng = np.random.default_rng(0)
-    truth = random_model("Rnd5", 0)
-    split = Split(truth.drawn(400, rng), truth.drawn(100, rng))
-    for sequence in thesis.SEQUENCES.values():
-        points = sequence(split, 0)
-        likelihoods = [p["train"] for p in points]
-        assert max(likelihoods) > likelihoods[0]
-        assert points[-1]["size"] >= points[0]["size"]
 
 
 def test_who_wins_is_reported():

@@ -11,7 +11,7 @@ from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import k_best_record, k_best_tables
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
-from exactlearn.graphs.equivalence import pattern
+from exactlearn.graphs.equivalence import cpdag
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
 from exactlearn.solvers import Problem
@@ -31,7 +31,7 @@ def classes(problem: Problem) -> list[float]:
     """Return the best score of each equivalence class, the best first."""
     best: dict[object, float] = {}
     for score, parents in networks(problem):
-        best.setdefault(pattern(parents), score)
+        best.setdefault(cpdag(parents), score)
     return list(best.values())
 
 
@@ -104,7 +104,7 @@ def test_the_best_classes() -> None:
         found = enumerate_classes(problem, k=k)
         assert found.complete
         assert scores(found) == pytest.approx(expected[:k], abs=1e-9)
-        assert len({pattern(network.parents) for network in found.networks}) == len(found.networks)
+        assert len({cpdag(network.parents) for network in found.networks}) == len(found.networks)
 
 
 def table(rng: np.random.Generator, n: int, rows: int) -> Dataset:
@@ -118,7 +118,7 @@ def test_members_of_a_class_tie_and_are_not_met() -> None:
         table(np.random.default_rng(5), 4, 40), BDeu(), max_parents=3, prune=False
     )
     best = enumerate_networks(problem, factor=1.0)
-    size = pattern(best.networks[0].parents).size
+    size = cpdag(best.networks[0].parents).size
     assert best.ties == len(best.networks) == size > 1
     found = enumerate_classes(problem, k=6)
     assert scores(found) == pytest.approx(classes(problem)[:6], abs=1e-9)

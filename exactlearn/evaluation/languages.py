@@ -1,0 +1,106 @@
+"""Languages of models: each learns a sequence of models of one table, from small to large.
+
+A language is a row of `LANGUAGES`: Bayesian networks and decision graphs are learnt with several
+weights of the size in S = (1-lambda) L - lambda size (THESIS, equation 4.40), naive Bayes models
+with more and more components (Algorithm 4.5).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from time import process_time
+
+from exactlearn.bayesnet.cliques import clique_tree
+from exactlearn.bayesnet.naive_bayes import NaiveBayes, naive_bayes_models
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.pdg.learn.forest_population import learn_pdg
+from exactlearn.pdg.learn.network_starts import learnt_network
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.scoring.scores import PenalisedLikelihood
+
+RATES = (8.0, 4.0, 2.0, 1.0)
+"""What a cell of size must gain, as a multiple of AIC's 1 (BIC's is half the logarithm of the
+number of rows, and comes to them)."""
+
+MOST_SIZE, MOST_COMPONENTS = 30_000, 100
+"""Of naive Bayes: effective size, and number of components, where growth ends."""
+
+SIGNIFICANCES = (0.01, 1.0)
+"""Of the tests that forests are grown by, beside those of networks and of mutual information."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearntModel:
+    """A model of a language's sequence.
+
+    Parameters
+    ----------
+    model
+        A network, a decision graph or a naive Bayes model.
+    lambda_
+        Weight of the size that it was learnt with; ``None`` for a naive Bayes model.
+    seconds
+        CPU time since the model before it.
+    """
+
+    model: BayesianNetwork | DecisionGraph | NaiveBayes
+    lambda_: float | None
+    seconds: float
+
+    @property
+    def effective_size(self) -> int:
+        """What belief updating costs: of a network, the size of its clique tree."""
+        if isinstance(self.model, BayesianNetwork):
+            return clique_tree(self.model).size(self.model.cardinalities)
+        return self.model.effective_size
+
+
+def lambdas(n_rows: float) -> list[float]:
+    """Return the weights of the size, in falling order.
+
+    Parameters
+    ----------
+    n_rows
+        Weight of all rows.
+    """
+    rates = sorted({*RATES, log(n_rows) / 2}, reverse=True)
+    return [rate / (1 + rate) for rate in rates]
+
+
+def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
+    """Yield decision graphs."""
+    begun = process_time()
+    found = learn_pdg(dataset, lambdas=weights, significances=SIGNIFICANCES, seed=seed)
+    seconds = (process_time() - begun) / len(found.models)
+    for model in found.models:
+        yield LearntModel(model.graph, model.lambda_, seconds)
+
+
+def networks(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
+    """Yield networks."""
+    for lambda_ in weights:
+        begun = process_time()
+        network = learnt_network(dataset, seed, score=PenalisedLikelihood(lambda_))
+        yield LearntModel(network, lambda_, process_time() - begun)
+
+
+def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
+    """Yield naive Bayes models, whatever the weights are."""
+    begun = process_time()
+    for model in naive_bayes_models(dataset, seed=seed):
+        yield LearntModel(model, None, process_time() - begun)
+        if model.effective_size > MOST_SIZE or model.n_components > MOST_COMPONENTS:
+            break
+        begun = process_time()
+
+
+Sequences = Callable[[Dataset, Sequence[float], int], Iterator[LearntModel]]
+"""Yields the models of a table, given weights of the size in falling order, and a seed."""
+
+LANGUAGES: Mapping[str, Sequences] = {
+    "bn": networks,
+    "nb": naive_bayes,
+    "pdg": decision_graphs,
+}
+"""How each language makes its sequence."""
