@@ -128,6 +128,6 @@ def write_json(record: Mapping[str, Any], path: Path) -> None:
 
 
 def _json(record: Mapping[str, Any], indent: int | None = None) -> str:
-    from exactlearn.reporting.report import strict
+    from exactlearn._runtime.json_file import strict
 
     return json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=indent)

@@ -22,8 +22,8 @@ from exactlearn.reproduce.deletion import (
     Study,
 )
 from exactlearn.reproduce.deletion_structure import STRUCTURE, StructureRow, StructureStudy
+from exactlearn.reproduce.rows import published
 from exactlearn.reproduce.runner import Setup
-from exactlearn.reproduce.study import published
 
 REPETITIONS = 2
 """Data sets of each experiment, of which the paper has 32 or 64."""

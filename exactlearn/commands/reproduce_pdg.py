@@ -9,14 +9,14 @@ from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.incomplete import table1
 from exactlearn.reproduce.random_tables import random
+from exactlearn.reproduce.rows import LANGUAGES, Match, Row, matches, published
 from exactlearn.reproduce.runner import Setup
-from exactlearn.reproduce.study import LANGUAGES, Match, Row, matches, published
 from exactlearn.reproduce.thesis import hybrid, languages, logic, synthetic
 
-Study = Callable[[Setup], Iterator[Row]]
+Rows = Callable[[Setup], Iterator[Row]]
 """Yields the rows of a table."""
 
-STUDIES: Mapping[str, Study] = {
+STUDIES: Mapping[str, Rows] = {
     "logic": logic,
     "languages": languages,
     "hybrid": hybrid,

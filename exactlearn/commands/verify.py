@@ -9,7 +9,7 @@ from exactlearn._runtime.files import read_text
 from exactlearn.commands.declarations import Verify
 from exactlearn.commands.output import Output, require_suffix
 from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.json_file import read_certificate
+from exactlearn.formats.certificate_file import read_certificate
 from exactlearn.formats.scores import score_text
 from exactlearn.reporting.report import facts
 from exactlearn.solvers.certificates.certificate import Certificate

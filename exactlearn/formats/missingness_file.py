@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.files import atomic_write, read_text, suffix_of
+from exactlearn._runtime.json_file import read_json
 from exactlearn.data.missingness_graph import MissingnessGraph
 from exactlearn.errors import FormatError, OptionError
-from exactlearn.formats.json_file import read_json
 
 _EXPECTED = (
     'an object such as {"income": {"variables": ["age"], "indicators": []}}: for each variable '

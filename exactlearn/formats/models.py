@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.files import suffix_of
+from exactlearn._runtime.json_file import read_json
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError, OptionError, did_you_mean
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
-from exactlearn.formats.json_file import read_json
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 

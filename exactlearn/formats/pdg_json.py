@@ -51,8 +51,8 @@ import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write
+from exactlearn._runtime.json_file import read_json
 from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.json_file import read_json
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 FORMAT = "exactlearn decision graph"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn._runtime.json_file import strict
 from exactlearn.errors import OptionError
-from exactlearn.reporting.report import strict
 
 RECORDS = (".csv", ".json", ".svg", ".png", ".pdf")
 """Suffixes of records that are written: a table, a list of records, and figures."""

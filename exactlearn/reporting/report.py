@@ -67,19 +67,6 @@ def console() -> Console:
     return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
-def strict(value: Any) -> Any:
-    """Return a value as JSON knows it: no infinities (``None``), no arrays, texts as keys."""
-    if isinstance(value, Mapping):
-        return {str(k): strict(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return strict(value.tolist())
-    if isinstance(value, list | tuple):
-        return [strict(v) for v in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value
-
-
 def learning_record(names: Sequence[str], learned: Learned) -> dict[str, Any]:
     """Return the JSON record of a learned network; ``parents`` is ``None`` when there is none."""
     parents = learned.parents

@@ -15,6 +15,7 @@ from typing import Any
 
 from exactlearn.imputation.learning import Learning
 from exactlearn.reproduce.experiment import GENERATING, Draw, Experiment, Paper, Pool
+from exactlearn.reproduce.rows import published
 from exactlearn.reproduce.sources import (
     Hide,
     bundled,
@@ -27,7 +28,6 @@ from exactlearn.reproduce.sources import (
     spect,
     spread,
 )
-from exactlearn.reproduce.study import published
 from exactlearn.scoring.scores import BDeu
 
 NETWORKS = ("asia", "lucas", "cancer", "earthquake", "survey")

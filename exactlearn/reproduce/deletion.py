@@ -30,9 +30,9 @@ from exactlearn.formats.models import read_network
 from exactlearn.queries.information import kl_divergence
 from exactlearn.reporting.curves import Curves
 from exactlearn.reproduce.generators import fire_alarm, ratio_grid
+from exactlearn.reproduce.rows import published
 from exactlearn.reproduce.runner import Runs, Setup
 from exactlearn.reproduce.sources import public_data
-from exactlearn.reproduce.study import published
 
 TEST_ROWS = 10_000
 """Complete rows that an estimate is judged by."""

@@ -21,9 +21,9 @@ from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.network_starts import learnt_network, structural_em_rounds
 from exactlearn.pdg.learn.structural_em import structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reproduce.rows import Row, published
 from exactlearn.reproduce.runner import Setup
 from exactlearn.reproduce.sources import public_data
-from exactlearn.reproduce.study import Row, published
 
 FOLDS = 10
 """Parts of the rows."""

@@ -26,8 +26,8 @@ from exactlearn.pdg.learn.structural_em import CASES, structural_em_graph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce import incomplete
 from exactlearn.reproduce.generators import drawn_rows, random_decision_graph
+from exactlearn.reproduce.rows import Row, published
 from exactlearn.reproduce.runner import Setup
-from exactlearn.reproduce.study import Row, published
 
 VARIABLES, SIZES = (10, 20, 40), (250, 500, 1000, 2000)
 """Of the graphs, and rows learnt from."""

@@ -42,9 +42,9 @@ from exactlearn.reproduce.generators import (
     random_naive_bayes,
     relation,
 )
+from exactlearn.reproduce.rows import Row, published
 from exactlearn.reproduce.runner import Setup
 from exactlearn.reproduce.sources import UCI, Split, public_data, uci_split
-from exactlearn.reproduce.study import Row, published
 from exactlearn.scoring.scores import PenalisedLikelihood
 
 Published = Sequence[float]

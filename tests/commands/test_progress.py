@@ -13,10 +13,11 @@ from rich.console import Console
 
 from exactlearn._runtime.compilation_notice import Compilations
 from exactlearn._runtime.control import Event
+from exactlearn._runtime.json_file import strict
 from exactlearn.commands import output, progress
 from exactlearn.commands.progress import IncumbentWriter, ProgressDisplay
 from exactlearn.errors import OptionError
-from exactlearn.reporting.report import number, percent, strict
+from exactlearn.reporting.report import number, percent
 
 NOTHING = Event(0.0, -inf, 5.0, 0, None)
 

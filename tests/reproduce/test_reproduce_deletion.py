@@ -27,8 +27,8 @@ from exactlearn.reproduce.deletion import (
 )
 from exactlearn.reproduce.deletion_structure import StructureStudy
 from exactlearn.reproduce.generators import fire_alarm, ratio_grid
+from exactlearn.reproduce.rows import published
 from exactlearn.reproduce.runner import Record, Setup
-from exactlearn.reproduce.study import published
 from tests.command_line import fails, run, run_json
 
 

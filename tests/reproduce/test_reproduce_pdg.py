@@ -15,9 +15,9 @@ from exactlearn.reproduce.generators import (
     relation,
 )
 from exactlearn.reproduce.random_tables import signed_rank, tally
+from exactlearn.reproduce.rows import Row, matches
 from exactlearn.reproduce.runner import Record, Setup
 from exactlearn.reproduce.sources import public_data, uci_split
-from exactlearn.reproduce.study import Row, matches
 from tests.command_line import fails, run_json
 from tests.interrupts import press_ctrl_c
 from tests.logic_models import logic1, logic3, parity

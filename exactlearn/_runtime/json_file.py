@@ -1,15 +1,16 @@
-"""JSON files: parsed, or refused with the place of the fault; certificates of an optimum."""
+"""JSON files: parsed, or refused with the place of the fault; and values as JSON knows them."""
 
 import json
-import os
 import re
+from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from exactlearn._runtime.files import place, read_text, too_deep
 from exactlearn.errors import FormatError
-from exactlearn.solvers.certificates.certificate import FORMAT, Certificate
-from exactlearn.solvers.certificates.checker import KEYS
 
 _STRING = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
 _LONG_NUMBER = re.compile(rf"{_STRING}|([0-9]{{1000,}})")
@@ -66,23 +67,14 @@ def _cut_off(text: str, error: json.JSONDecodeError) -> str:
     return " (the file ends too early: it was cut off, write it anew)" if ends else ""
 
 
-def read_certificate(path: str | os.PathLike[str]) -> Certificate:
-    """Read a certificate without checking what it proves.
-
-    Raises
-    ------
-    OptionError
-        When the file cannot be read.
-    FormatError
-        When it is no JSON object with a certificate's keys.
-    """
-    content = read_json(Path(path))
-    if (
-        isinstance(content, dict)
-        and sorted(content) == KEYS.split()
-        and content["format"] == FORMAT
-    ):
-        return Certificate(**content)
-    raise FormatError(
-        f"{path}: expected a JSON object with the keys {KEYS} and the format {FORMAT!r}"
-    )
+def strict(value: Any) -> Any:
+    """Return a value as JSON knows it: no infinities (``None``), no arrays, texts as keys."""
+    if isinstance(value, Mapping):
+        return {str(k): strict(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return strict(value.tolist())
+    if isinstance(value, list | tuple):
+        return [strict(v) for v in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value

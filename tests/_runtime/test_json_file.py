@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exactlearn._runtime.json_file import read_json
 from exactlearn.errors import FormatError
-from exactlearn.formats.json_file import read_json
 
 
 @pytest.fixture
