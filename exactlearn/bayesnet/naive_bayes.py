@@ -28,7 +28,8 @@ from exactlearn.bayesnet.smoothing_choice import (
 )
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.data.labels import NamedVariables
-from exactlearn.errors import DataError, OptionError
+from exactlearn.data.trade_off import bic_lambda, check_lambda
+from exactlearn.errors import DataError
 
 SMOOTHING = 0.1
 """Pseudo-count of every parameter."""
@@ -222,10 +223,8 @@ def learn_naive_bayes(
     >>> model.n_components, model.representational_size
     (2, 7)
     """
-    penalty = float(np.log(max(1.0, dataset.row_weights.sum())))
-    weight = penalty / (2 + penalty) if lambda_ is None else lambda_
-    if not 0 <= weight <= 1:
-        raise OptionError(f"lambda {weight}: give a number from 0 to 1")
+    weight = bic_lambda(dataset.row_weights.sum()) if lambda_ is None else lambda_
+    check_lambda(weight)
     best, best_score, stalled = None, -np.inf, 0
     first = SMOOTHING if alpha is None else alpha
     for model in naive_bayes_models(dataset, alpha=first, seed=seed):

@@ -17,6 +17,8 @@ from exactlearn.commands.output import Output, require_records, require_suffix
 from exactlearn.commands.pipeline import load_for
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.search import leave
+from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import rate_of
 from exactlearn.errors import OptionError
 from exactlearn.formats.models import GRAPHS, read_network
 from exactlearn.instances import locate
@@ -25,7 +27,6 @@ from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_e
 from exactlearn.pdg.compile.rational import compile_exactly
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.pdg.model.structure_score import rate_of
 from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES
 from exactlearn.reporting.report import compilation_record, compilation_table
@@ -39,7 +40,13 @@ def run(options: Compile, output: Output) -> None:
     merges = any(x is not None for x in (options.merge_budget, options.lambda_, data))
     if options.exact and (merges or frontier):
         raise OptionError("--exact compiles without loss: leave out the options of merging")
+    if options.lambda_ is not None and data is None:
+        raise OptionError(
+            "--lambda weighs the log-likelihood of rows against the size: give the rows by --data,"
+            " or a divergence from the network by --merge-budget"
+        )
     network = read_network(locate(options.source, ".bif"))
+    rows = None if data is None else load_for(locate(data, ".csv"), options, network)
     compiled = _compiled(network, options, output)
     added: dict[str, Any] = {}
     if options.exact:
@@ -47,8 +54,8 @@ def run(options: Compile, output: Output) -> None:
         compiled = _changed(compiled, network, rational.graph, options.seed, compiled.message)
         added["exact_parameters"] = [str(x) for x in rational.parameters]
     if merges or frontier:
-        sequence = _sequence(network, compiled.graph, options)
-        most, rate = _limits(options)
+        sequence = _sequence(compiled.graph, rows)
+        most, rate = _limits(options, rows)
         sequence.merge_until(loss=most, rate=rate)
         if merges:
             message = "\n".join([compiled.message, *_merge_lines(compiled.graph, sequence)])
@@ -94,20 +101,25 @@ def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Com
         )
 
 
-def _limits(options: Compile) -> tuple[float, float]:
-    """Return the loss and the rate to merge up to: without a limit, only what loses nothing."""
-    budget, lambda_ = options.merge_budget, options.lambda_
-    if budget is None and lambda_ is None:
+def _limits(options: Compile, rows: Dataset | None) -> tuple[float, float]:
+    """Return the loss per row, and that of a merge per cell, to merge up to.
+
+    Without a limit, only what loses nothing is merged.
+    """
+    budget, rate = options.merge_budget, inf
+    if options.lambda_ is not None and rows is not None:
+        rate = rate_of(options.lambda_) / float(rows.row_weights.sum())
+    elif budget is None:
         return 0.0, inf
-    return inf if budget is None else budget, inf if lambda_ is None else rate_of(lambda_)
+    return inf if budget is None else budget, rate
 
 
-def _sequence(network: BayesianNetwork, graph: DecisionGraph, options: Compile) -> MergeSequence:
+def _sequence(graph: DecisionGraph, rows: Dataset | None) -> MergeSequence:
     """Return the merges of a graph, weighed by its own distribution or by rows."""
-    if options.data is None:
+    if rows is None:
         return MergeSequence(graph)
     # One record of the graph's own: no record that the network holds possible becomes impossible.
-    return data_merges(graph, load_for(locate(options.data, ".csv"), options, network), alpha=1.0)
+    return data_merges(graph, rows, alpha=1.0)
 
 
 def _merge_lines(exact: DecisionGraph, sequence: MergeSequence) -> list[str]:

@@ -500,7 +500,11 @@ class Compile(Reading, Random):
         "with --data, up to this loss of log-likelihood per row.",
     )
     lambda_: float | None = option(
-        None, least=0, most=1, help="Merge while (1-lambda) loss < lambda cells saved."
+        None,
+        least=0,
+        most=1,
+        help="With --data: merge while (1-lambda) loss < lambda cells saved, the loss that of the "
+        "log-likelihood of all rows.",
     )
     data: str | None = option(
         None,

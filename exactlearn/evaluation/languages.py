@@ -14,6 +14,7 @@ from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import lambda_of
 from exactlearn.pdg.learn.forest_population import learn_pdg
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
@@ -65,7 +66,7 @@ def lambdas(n_rows: float) -> list[float]:
         Weight of all rows.
     """
     rates = sorted({*RATES, log(n_rows) / 2}, reverse=True)
-    return [rate / (1 + rate) for rate in rates]
+    return [lambda_of(rate) for rate in rates]
 
 
 def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:

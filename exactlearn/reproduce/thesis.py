@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import lambda_of
 from exactlearn.errors import TooLargeError
 from exactlearn.evaluation.languages import LANGUAGES, lambdas
 from exactlearn.evaluation.models import log_likelihoods
@@ -217,8 +218,7 @@ def _run_hybrid(source: Callable[[str], Split], name: str, kind: str, seed: int)
     train = split.train
     rate = {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}[kind]
     rate = (log(train.n_rows) / 2) ** rate
-    lambda_ = rate / (1 + rate)
-    network = learnt_network(train, seed, score=PenalisedLikelihood(lambda_))
+    network = learnt_network(train, seed, score=PenalisedLikelihood(lambda_of(rate)))
     size = clique_tree(network).size(network.cardinalities)
     # Likelihoods of the data learnt from are those of the most probable parameters of both.
     plain = fit_complete(train, network.parents, alpha=0.0)

@@ -32,6 +32,7 @@ from scipy.special import gammaln, xlogy
 from exactlearn._runtime.arguments import checked_arguments, family, refusal, register
 from exactlearn.data.counts import family_counts, n_configurations, total_weight
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import check_lambda
 from exactlearn.errors import DataError, OptionError
 
 Counts = NDArray[np.float64]
@@ -169,8 +170,7 @@ class PenalisedLikelihood(_Likelihood):
 
     def __post_init__(self) -> None:
         """Refuse a trade-off outside of [0, 1]."""
-        if not 0 <= self.lambda_ <= 1:
-            raise OptionError(f"lambda must lie between 0 and 1, found {self.lambda_}")
+        check_lambda(self.lambda_)
 
     def cell(self, counts: Counts, r: int, q: float) -> Counts:
         """Return ``(1 - lambda) n log n``."""

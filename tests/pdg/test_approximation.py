@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import rate_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.bif import read_bif
 from exactlearn.pdg.compile import approximation
@@ -14,7 +15,6 @@ from exactlearn.pdg.compile.approximation import MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.flows import expected_counts, log_likelihood_rows
 from exactlearn.pdg.learn.hybrid import collapse_unreached, data_merges
-from exactlearn.pdg.model.structure_score import rate_of
 from exactlearn.reporting.frontier import write_frontier
 from tests.network_oracle import random_network
 from tests.pdg_oracle import graph_joint, random_graph
@@ -110,8 +110,8 @@ def test_merging_by_records_loses_the_likelihood_it_says(seed, n):
         return float(logs @ data.weights / data.weights.sum())
 
     merges, models = data_merges(graph, data), []
-    for lambda_ in (0.0, 0.001, 0.01, 0.1, 1.0):
-        merges.merge_until(rate=rate_of(lambda_))
+    for lambda_ in (0.0, 0.02, 0.2, 0.7, 1.0):
+        merges.merge_until(rate=rate_of(lambda_) / data.weights.sum())
         models.append((merges.merged(), merges.loss))
     assert fitted.effective_size == collapse_unreached(graph, data).effective_size
     sizes = [m.effective_size for m, _ in models]
@@ -121,7 +121,7 @@ def test_merging_by_records_loses_the_likelihood_it_says(seed, n):
         model.check()
         found = per_record(model)
         assert found == pytest.approx(per_record(fitted) - loss, rel=1e-9, abs=1e-9)
-        scores.append((1 - 0.01) * found - 0.01 * model.effective_size)
+        scores.append((1 - 0.2) * found * data.weights.sum() - 0.2 * model.effective_size)
     assert scores[2] >= scores[1] - 1e-9 >= scores[0] - 2e-9
 
 

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import bic_lambda
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.learn.populated_graph import (
     CompleteRows,
@@ -15,7 +16,7 @@ from exactlearn.pdg.learn.redirecting import SubtreeRows, choose_heads, redirect
 from exactlearn.pdg.learn.splits_and_merges import merge_alike, regroup
 from exactlearn.pdg.learn.structure_search import learn_on_forest, split_and_merge
 from exactlearn.pdg.model.forest import forest_children
-from exactlearn.pdg.model.structure_score import SIZES, StructureScore, bic_lambda, information
+from exactlearn.pdg.model.structure_score import SIZES, StructureScore, information
 from tests.logic_models import chain, drawn, logic1, logic3, parity
 from tests.pdg_oracle import random_graph, reached
 from tests.structure_oracle import all_structures, counts_by_rows, score_by_rows
@@ -220,5 +221,5 @@ def test_mistakes_are_reported():
         learn_on_forest(data, chain(3), lambda_=1.5)
     with pytest.raises(OptionError, match="size"):
         StructureScore(0.5, "tiny")
-    with pytest.raises(OptionError, match="rows"):
+    with pytest.raises(DataError, match="rows"):
         bic_lambda(0)

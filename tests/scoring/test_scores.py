@@ -176,7 +176,7 @@ def test_names_of_scores():
         (lambda: parse_score("penalised"), "needs lambda"),
         (lambda: BDeu(0), "positive, found 0"),
         (lambda: BDeu(math.nan), "positive"),
-        (lambda: PenalisedLikelihood(1.5), "between 0 and 1, found 1.5"),
+        (lambda: PenalisedLikelihood(1.5), "lambda 1.5: give a number from 0 to 1"),
     ],
 )
 def test_wrong_options_are_refused(call, message):

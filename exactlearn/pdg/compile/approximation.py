@@ -152,6 +152,8 @@ class MergeSequence:
     ) -> None:
         """Merge while the total loss and each merge's loss per cell saved are within limits.
 
+        Both are in the unit of ``loss``: by records, those of the log-likelihood per record.
+
         No other merge is made once the ``control`` is over.
         """
         while not control.is_over:

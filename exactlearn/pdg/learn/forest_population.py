@@ -20,6 +20,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import bic_lambda
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest
 from exactlearn.pdg.learn.forest_growth import grow_forest
@@ -42,7 +43,7 @@ from exactlearn.pdg.learn.structure_search import (
     learnt_graph,
 )
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graphs
-from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
+from exactlearn.pdg.model.structure_score import Size, StructureScore
 
 SIGNIFICANCES = (0.001, 0.01, 0.1, 0.3, 1.0)
 """Levels of the tests that forests are grown by; with the last one every tree is a chain."""

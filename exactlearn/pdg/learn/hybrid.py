@@ -20,6 +20,7 @@ from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.data.trade_off import bic_lambda
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.approximation import Frontier, MergeSequence
 from exactlearn.pdg.compile.compile import compile_network
@@ -32,7 +33,7 @@ from exactlearn.pdg.learn.populated_graph import structure_of
 from exactlearn.pdg.learn.refine import smoothed_by_em
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
-from exactlearn.pdg.model.structure_score import StructureScore, bic_lambda
+from exactlearn.pdg.model.structure_score import StructureScore
 
 
 @dataclass(frozen=True, eq=False)

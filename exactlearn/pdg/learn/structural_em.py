@@ -26,6 +26,7 @@ from exactlearn._runtime.ascent import FALL, ascend
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import bic_lambda
 from exactlearn.errors import CheckError, DataError, OptionError
 from exactlearn.pdg.inference.flows import log_likelihood_rows, refuse_impossible
 from exactlearn.pdg.learn.chow_liu import chow_liu_forest, markov_forest
@@ -45,7 +46,7 @@ from exactlearn.pdg.learn.refine import (
 from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest
-from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
+from exactlearn.pdg.model.structure_score import Size, StructureScore
 
 Cases = Literal["em", "available", "complete"]
 CASES: tuple[Cases, ...] = ("em", "available", "complete")

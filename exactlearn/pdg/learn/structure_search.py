@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.data.dataset import Dataset
+from exactlearn.data.trade_off import bic_lambda
 from exactlearn.errors import CheckError
 from exactlearn.pdg.learn.edge_counts import copied_by_edges
 from exactlearn.pdg.learn.populated_graph import (
@@ -33,7 +34,7 @@ from exactlearn.pdg.learn.redirecting import SubtreeRows, redirect_edges
 from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import checked_forest
-from exactlearn.pdg.model.structure_score import Size, StructureScore, bic_lambda
+from exactlearn.pdg.model.structure_score import Size, StructureScore
 
 LEAST_GAIN = 1e-9
 """Smaller relative gains of the score are rounding."""

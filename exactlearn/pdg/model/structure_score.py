@@ -3,17 +3,16 @@
     S(lambda) = (1-lambda) L - lambda size        (THESIS, 4.8 and 4.40; PDG-SEM, equation 2)
 
 L is the total log-likelihood at its maximum, a sum of `information` over nodes. The size is the
-effective one (THESIS, 3.52) or the number of free parameters. BIC is lambda = log N / (2 + log N),
-AIC is lambda = 1/2.
+effective one (THESIS, 3.52) or the number of free parameters.
 """
 
 from dataclasses import dataclass
-from math import inf, log
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.data.trade_off import check_lambda, rate_of
 from exactlearn.errors import OptionError
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
@@ -44,7 +43,7 @@ class StructureScore:
 
     def __post_init__(self) -> None:
         """Check the options."""
-        rate_of(self.lambda_)
+        check_lambda(self.lambda_)
         if self.size not in SIZES:
             raise OptionError(f"size {self.size!r}: give 'effective' or 'representational'")
 
@@ -73,37 +72,6 @@ class StructureScore:
     def of(self, graph: DecisionGraph, log_likelihood: float) -> float:
         """Return S(lambda) of a graph with this total log-likelihood."""
         return (1 - self.lambda_) * log_likelihood - self.lambda_ * self.size_of(graph)
-
-
-def bic_lambda(total_weight: float) -> float:
-    """Return the lambda that makes S(lambda) the BIC of so many rows.
-
-    PDG-SEM's footnote 2 is for the log-likelihood per row; this is for the total.
-
-    Raises
-    ------
-    OptionError
-        If there are no rows.
-    """
-    if not 0 < total_weight < inf:
-        raise OptionError(f"BIC needs rows of positive weight, found {total_weight}")
-    penalty = max(0.0, log(total_weight))
-    return penalty / (2 + penalty)
-
-
-def rate_of(lambda_: float) -> float:
-    """Return the loss per cell at which the score (1-lambda) L - lambda size stays the same.
-
-    L is the log-likelihood per record (THESIS, Algorithm 4.9).
-
-    Raises
-    ------
-    OptionError
-        If lambda is not from 0 to 1.
-    """
-    if not 0 <= lambda_ <= 1:
-        raise OptionError(f"lambda {lambda_}: give a number from 0 to 1")
-    return lambda_ / (1 - lambda_) if lambda_ < 1 else inf
 
 
 def information(counts: NDArray[np.float64]) -> NDArray[np.float64]:
