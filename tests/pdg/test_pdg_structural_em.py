@@ -185,6 +185,23 @@ def test_alternatives_to_em(cases):
         assert np.allclose(alone.graph.parameters, found.graph.parameters)
 
 
+@pytest.mark.parametrize("parameters", ["available", "complete"])
+def test_alternatives_to_em_in_line_5_only(parameters):
+    """PDG-SEM, 6.1.2: parameters of the cases, structure by the expected counts of all rows."""
+    complete = drawn(logic3(4), 400, np.random.default_rng(2))
+    same = structural_em_graph(complete, parameters=parameters).graph
+    other = structural_em_graph(complete).graph
+    assert same.effective_size == other.effective_size
+    assert np.allclose(same.parameters, other.parameters, atol=1e-6)
+    codes = complete.codes.astype(np.int16)
+    codes[np.random.default_rng(3).random(codes.shape) < 0.2] = -1
+    data = Dataset(codes, complete.names, complete.states)
+    found = structural_em_graph(data, parameters=parameters).graph
+    used = codes[data.complete_rows] if parameters == "complete" else codes
+    counts = available_counts(found.layout, used, np.ones(len(used)))
+    assert np.allclose(found.parameters, found.with_counts(counts + 1.0).parameters)
+
+
 def test_an_interrupt_keeps_the_last_state():
     rng = np.random.default_rng(0)
     truth = random_graph(rng, 6, zeros=0.0)
@@ -211,6 +228,9 @@ def test_an_interrupt_keeps_the_last_state():
     ("options", "error", "message"),
     [
         ({"cases": "some"}, OptionError, "cases"),
+        ({"parameters": "some"}, OptionError, "parameters"),
+        ({"cases": "available", "parameters": "complete"}, OptionError, "only with cases='em'"),
+        ({"parameters": "complete"}, DataError, "complete"),
         ({"forest": "trees"}, OptionError, "forest"),
         ({"forest": [0, 1]}, DataError, "shape"),
         ({"alpha": -1.0}, OptionError, "alpha"),

@@ -126,6 +126,7 @@ def structural_em_graph(
     dataset: Dataset,
     *,
     cases: Cases = "em",
+    parameters: Cases = "em",
     forest: Literal["forest", "tree"] | ArrayLike = "forest",
     start: DecisionGraph | None = None,
     lambda_: float | None = None,
@@ -145,6 +146,10 @@ def structural_em_graph(
     cases
         ``em``, ``available`` or ``complete``. With available cases there is no score that all
         structures share, so nothing is monitored.
+    parameters
+        With ``cases="em"``, what replaces EM in line 5 of the algorithm only: the parameters are
+        those of the available or complete cases with ``alpha`` pseudo-counts, while the structure
+        changes by the expected counts under them. Then nothing is monitored.
     forest
         ``forest`` or ``tree`` of largest mutual information, or the parent of each variable, -1
         for a root.
@@ -188,8 +193,11 @@ def structural_em_graph(
     >>> found.converged, found.graph.effective_size
     (True, 6)
     """
-    if cases not in CASES:
-        raise OptionError(f"cases {cases!r}: give 'em', 'available' or 'complete'")
+    for key, value in (("cases", cases), ("parameters", parameters)):
+        if value not in CASES:
+            raise OptionError(f"{key} {value!r}: give 'em', 'available' or 'complete'")
+    if parameters != "em" and cases != "em":
+        raise OptionError("parameters: only with cases='em', which other cases replace throughout")
     check_alpha(alpha)
     used = _complete_rows(dataset) if cases == "complete" else dataset
     weight = float(used.row_weights.sum())
@@ -208,6 +216,9 @@ def structural_em_graph(
     kind = _AvailableCases if cases == "available" else _ExpectedCases
     with SearchControl.within(time_limit).running() as control:
         counted = kind(merged, codes, weights, control)
+        if parameters != "em":
+            rows = _complete_rows(merged) if parameters == "complete" else merged
+            counted = _CountedParameters(merged, codes, weights, control, rows, alpha)
         states: list[StructuralEMState] = []
 
         def report(state: StructuralEMState) -> None:
@@ -275,6 +286,26 @@ class _AvailableCases(_ExpectedCases):
 
     def smoothed(self, graph: DecisionGraph, alpha: float, *, last: bool = False) -> DecisionGraph:
         counts = available_counts(graph.layout, self.codes, self.weights)
+        return graph.with_counts(counts + alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class _CountedParameters(_ExpectedCases):
+    """Expected completions for the structure; parameters from available or complete cases.
+
+    Without pseudo-counts a row that is not counted may be impossible.
+    """
+
+    rows: Dataset
+    alpha: float
+    shares_likelihood: ClassVar[bool] = False
+
+    def fitted(self, graph: DecisionGraph) -> DecisionGraph:
+        return self.smoothed(graph, self.alpha)
+
+    def smoothed(self, graph: DecisionGraph, alpha: float, *, last: bool = False) -> DecisionGraph:
+        codes = self.rows.codes.astype(np.int16)
+        counts = available_counts(graph.layout, codes, self.rows.row_weights)
         return graph.with_counts(counts + alpha)
 
 
