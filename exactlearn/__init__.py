@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from exactlearn.pdg.learn.refine import refine
     from exactlearn.pdg.learn.structural_em import structural_em_graph
     from exactlearn.pdg.learn.structure_search import learn_on_forest
+    from exactlearn.pdg.model.auxiliary_network import to_network
     from exactlearn.pdg.model.decision_graph import DecisionGraph
     from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
     from exactlearn.queries.information import entropy, kl_divergence, mutual_information
@@ -144,6 +145,7 @@ _HOME = {
     "structural_em_graph": "exactlearn.pdg.learn.structural_em",
     "structural_em_rounds": "exactlearn.pdg.learn.network_starts",
     "structural_hamming_distance": "exactlearn.graphs.equivalence",
+    "to_network": "exactlearn.pdg.model.auxiliary_network",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
@@ -230,6 +232,7 @@ __all__ = [
     "structural_em_graph",
     "structural_em_rounds",
     "structural_hamming_distance",
+    "to_network",
     "write_bif",
     "write_dataset",
     "write_jkl",

@@ -1,6 +1,7 @@
 """``exactlearn convert``: a model, a table or scores in another format."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from exactlearn._runtime.control import ended_by_signal
@@ -19,6 +20,8 @@ from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.model.auxiliary_network import to_network
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure
 
@@ -29,7 +32,7 @@ def run(options: Convert, output: Output) -> None:
     if output.path is None or is_folder(output.path):
         raise OptionError("convert: expected the file to write, as in '-o scores.jkl'")
     path = locate(options.source, ".bif", ".csv")
-    wanted, writers = suffix_of(output.path), _writers(path, options)
+    wanted, writers = suffix_of(output.path), _writers(path, options, output)
     if wanted not in writers:
         raise OptionError(
             f"cannot write {path.name} as '{wanted}'; expected one of {', '.join(writers)}"
@@ -43,20 +46,28 @@ def run(options: Convert, output: Output) -> None:
 Writer = Callable[[Path, Path], None]
 
 
-def _writers(source: Path, options: Convert) -> dict[str, Writer]:
+def _writers(source: Path, options: Convert, output: Output) -> dict[str, Writer]:
     """Return what writes each suffix that the content of a file can be written as."""
     if suffix_of(source) in MODELS:
-        models = {**(NETWORKS if suffix_of(source) in NETWORKS else {}), **GRAPHS}
-        return {**dict.fromkeys(models, _rewrite_model), **dict.fromkeys(FIGURES, _draw_model)}
+        rewrite = partial(_rewrite_model, output=output)
+        return {**dict.fromkeys(MODELS, rewrite), **dict.fromkeys(FIGURES, _draw_model)}
     if is_score_file(source):
         return dict.fromkeys(written_suffixes(SCORES), _rewrite_scores)
     return _table_writers(options)
 
 
-def _rewrite_model(source: Path, target: Path) -> None:
+def _rewrite_model(source: Path, target: Path, *, output: Output) -> None:
     model = read_model(source)
     if isinstance(model, BayesianNetwork) and suffix_of(target) in GRAPHS:
         model = compile_network(model)
+    elif isinstance(model, DecisionGraph) and suffix_of(target) in NETWORKS:
+        added = -model.n_variables
+        model = to_network(model)
+        added += model.n_variables
+        output.note(
+            f"{added} auxiliary variables, node_of_X, tell which node of variable X a row reaches:"
+            " sum them out, or leave them without evidence"
+        )
     write_model(model, target)
 
 
