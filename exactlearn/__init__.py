@@ -39,7 +39,17 @@ if TYPE_CHECKING:
     from exactlearn.formats.scores import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
     from exactlearn.formats.table_blocks import read_blocks
-    from exactlearn.graphs.equivalence import structural_hamming_distance
+    from exactlearn.graphs.consistent_extension import completed_pattern, consistent_extension
+    from exactlearn.graphs.d_separation import d_separated
+    from exactlearn.graphs.dag import markov_blanket
+    from exactlearn.graphs.equivalence import (
+        PartiallyDirectedGraph,
+        covered_edges,
+        cpdag,
+        pattern,
+        structural_hamming_distance,
+    )
+    from exactlearn.graphs.inclusion_boundary import inclusion_boundary, inclusion_boundary_size
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.pdg.compile.compile import compile_network
     from exactlearn.pdg.inference.complete_rows import sample_rows
@@ -85,6 +95,7 @@ _HOME = {
     "Imputer": "exactlearn.imputation",
     "Learning": "exactlearn.imputation",
     "MissingnessGraph": "exactlearn.data.missingness_graph",
+    "PartiallyDirectedGraph": "exactlearn.graphs.equivalence",
     "PenalisedLikelihood": "exactlearn.scoring.scores",
     "Problem": "exactlearn.solvers",
     "Profile": "exactlearn.augmentation.profile",
@@ -99,6 +110,11 @@ _HOME = {
     "choose_smoothing": "exactlearn.bayesnet.smoothing_choice",
     "classify": "exactlearn.queries.table_queries",
     "compile_network": "exactlearn.pdg.compile.compile",
+    "completed_pattern": "exactlearn.graphs.consistent_extension",
+    "consistent_extension": "exactlearn.graphs.consistent_extension",
+    "covered_edges": "exactlearn.graphs.equivalence",
+    "cpdag": "exactlearn.graphs.equivalence",
+    "d_separated": "exactlearn.graphs.d_separation",
     "discretise": "exactlearn.data.discretisation",
     "draw_completions": "exactlearn.bayesnet.row_completion",
     "entropy": "exactlearn.queries.information",
@@ -111,17 +127,21 @@ _HOME = {
     "fit_with_indicators": "exactlearn.bayesnet.indicators",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.data.missingness",
+    "inclusion_boundary": "exactlearn.graphs.inclusion_boundary",
+    "inclusion_boundary_size": "exactlearn.graphs.inclusion_boundary",
     "joint_posterior": "exactlearn.queries.posteriors",
     "kl_divergence": "exactlearn.queries.information",
     "learn_hybrid": "exactlearn.pdg.learn.hybrid",
     "learn_naive_bayes": "exactlearn.bayesnet.naive_bayes",
     "learn_on_forest": "exactlearn.pdg.learn.structure_search",
     "learn_pdg": "exactlearn.pdg.learn.forest_population",
+    "markov_blanket": "exactlearn.graphs.dag",
     "merge_rows": "exactlearn.data.blocks",
     "most_probable_completion": "exactlearn.bayesnet.row_completion",
     "most_probable_explanations": "exactlearn.queries.explanations",
     "most_probable_states": "exactlearn.queries.explanations",
     "mutual_information": "exactlearn.queries.information",
+    "pattern": "exactlearn.graphs.equivalence",
     "posterior_cells": "exactlearn.bayesnet.row_completion",
     "profile": "exactlearn.augmentation.profile",
     "query": "exactlearn.queries.posteriors",
@@ -172,6 +192,7 @@ __all__ = [
     "Imputer",
     "Learning",
     "MissingnessGraph",
+    "PartiallyDirectedGraph",
     "PenalisedLikelihood",
     "Problem",
     "Profile",
@@ -186,6 +207,11 @@ __all__ = [
     "choose_smoothing",
     "classify",
     "compile_network",
+    "completed_pattern",
+    "consistent_extension",
+    "covered_edges",
+    "cpdag",
+    "d_separated",
     "discretise",
     "draw_completions",
     "entropy",
@@ -198,17 +224,21 @@ __all__ = [
     "fit_with_indicators",
     "gadget_problem",
     "hide",
+    "inclusion_boundary",
+    "inclusion_boundary_size",
     "joint_posterior",
     "kl_divergence",
     "learn_hybrid",
     "learn_naive_bayes",
     "learn_on_forest",
     "learn_pdg",
+    "markov_blanket",
     "merge_rows",
     "most_probable_completion",
     "most_probable_explanations",
     "most_probable_states",
     "mutual_information",
+    "pattern",
     "posterior_cells",
     "profile",
     "query",

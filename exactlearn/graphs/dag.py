@@ -93,3 +93,17 @@ def moral_graph(parents: Sequence[Collection[int]]) -> tuple[frozenset[int], ...
             neighbours[a].add(b)
             neighbours[b].add(a)
     return tuple(map(frozenset, neighbours))
+
+
+def markov_blanket(parents: Sequence[Collection[int]], variable: int) -> frozenset[int]:
+    """Return the parents, children and children's other parents of a variable.
+
+    Given its blanket, the variable is independent of all others, and no smaller set does that in
+    every distribution of the graph (Pearl 1988, section 3.3).
+
+    Examples
+    --------
+    >>> sorted(markov_blanket([(), (), (0, 1), (2,)], 0))
+    [1, 2]
+    """
+    return moral_graph(parents)[variable]

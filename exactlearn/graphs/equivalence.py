@@ -39,6 +39,30 @@ class PartiallyDirectedGraph:
     directed: frozenset[Arc]
     undirected: Links
 
+    @classmethod
+    def of(cls, parents: Sequence[Collection[int]]) -> "PartiallyDirectedGraph":
+        """Return a directed graph, with all its arcs directed."""
+        arcs = frozenset((p, child) for child, family in enumerate(parents) for p in family)
+        return cls(len(parents), arcs, frozenset())
+
+    @property
+    def neighbours(self) -> tuple[frozenset[int], ...]:
+        """Variables that an undirected edge joins to each variable."""
+        return _adjacent(self.n_variables, self.undirected)
+
+    @property
+    def adjacencies(self) -> tuple[frozenset[int], ...]:
+        """Variables that an arc or an edge joins to each variable."""
+        return _adjacent(self.n_variables, self.directed | self.undirected)
+
+    @property
+    def parents(self) -> tuple[frozenset[int], ...]:
+        """Variables that an arc leads from, to each variable."""
+        found: list[set[int]] = [set() for _ in range(self.n_variables)]
+        for parent, child in self.directed:
+            found[child].add(parent)
+        return tuple(map(frozenset, found))
+
     @property
     def size(self) -> int:
         """Number of directed acyclic graphs in the class."""
@@ -81,6 +105,51 @@ def v_structures(parents: Sequence[Collection[int]]) -> frozenset[tuple[int, int
         for a, b in combinations(sorted(family), 2)
         if (a, b) not in links
     )
+
+
+def covered_edges(parents: Sequence[Collection[int]]) -> tuple[Arc, ...]:
+    """Return the arcs ``(a, b)`` where b has no other parents than a and those of a, sorted.
+
+    Reversing an arc leads to an equivalent graph exactly when it is covered (Chickering 1995,
+    Lemma 1; THESIS Lemma 3.3).
+
+    Examples
+    --------
+    >>> covered_edges([(), (0,), (0, 1), (2,)])
+    ((0, 1), (1, 2))
+    """
+    return tuple(
+        sorted(
+            (p, child)
+            for child, family in enumerate(parents)
+            for p in family
+            if set(family) == {p, *parents[p]}
+        )
+    )
+
+
+def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
+    """Return the pattern of a directed acyclic graph's class: only its v-structures are directed.
+
+    Every class has one pattern (THESIS Alg. 3.3), and one completed pattern, :func:`cpdag`, which
+    also directs the arcs that follow.
+
+    Raises
+    ------
+    OptionError
+        When the graph has a directed cycle.
+
+    Examples
+    --------
+    >>> found = pattern([(), (), (0, 1), (2,)])
+    >>> sorted(found.directed), sorted(found.undirected)
+    ([(0, 2), (1, 2)], [(2, 3)])
+    """
+    topological_order([tuple(family) for family in parents])
+    found = v_structures(parents)
+    directed = {(p, child) for a, child, b in found for p in (a, b)}
+    rest = skeleton(parents) - {(min(arc), max(arc)) for arc in directed}
+    return PartiallyDirectedGraph(len(parents), frozenset(directed), rest)
 
 
 def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
@@ -144,22 +213,33 @@ def structural_hamming_distance(
     >>> structural_hamming_distance(cpdag(chain), cpdag(reversed_chain))
     0
     """
-    n_variables = [
-        g.n_variables if isinstance(g, PartiallyDirectedGraph) else len(g) for g in (first, second)
-    ]
-    if n_variables[0] != n_variables[1]:
+    one, other = as_partially_directed(first), as_partially_directed(second)
+    if one.n_variables != other.n_variables:
         raise OptionError(
-            f"the distance of two graphs needs the same variables, found {n_variables[0]} and "
-            f"{n_variables[1]}"
+            f"the distance of two graphs needs the same variables, found {one.n_variables} and "
+            f"{other.n_variables}"
         )
-    return len({(min(arc), max(arc)) for arc in _marks(first) ^ _marks(second)})
+    return len({(min(arc), max(arc)) for arc in _marks(one) ^ _marks(other)})
 
 
-def _marks(graph: Sequence[Collection[int]] | PartiallyDirectedGraph) -> set[Arc]:
+def as_partially_directed(
+    given: Sequence[Collection[int]] | PartiallyDirectedGraph,
+) -> PartiallyDirectedGraph:
+    """Return a graph given by the parents of each variable, or as it is."""
+    return given if isinstance(given, PartiallyDirectedGraph) else PartiallyDirectedGraph.of(given)
+
+
+def _adjacent(n_variables: int, pairs: Collection[Arc]) -> tuple[frozenset[int], ...]:
+    found: list[set[int]] = [set() for _ in range(n_variables)]
+    for a, b in pairs:
+        found[a].add(b)
+        found[b].add(a)
+    return tuple(map(frozenset, found))
+
+
+def _marks(graph: PartiallyDirectedGraph) -> set[Arc]:
     """Return the arcs, an undirected edge as both."""
-    if isinstance(graph, PartiallyDirectedGraph):
-        return {*graph.directed, *graph.undirected, *((b, a) for a, b in graph.undirected)}
-    return {(p, child) for child, family in enumerate(graph) for p in family}
+    return {*graph.directed, *graph.undirected, *((b, a) for a, b in graph.undirected)}
 
 
 def _label(

@@ -10,20 +10,15 @@ from hypothesis import strategies as st
 from exactlearn.errors import OptionError
 from exactlearn.graphs.equivalence import (
     PartiallyDirectedGraph,
+    covered_edges,
     cpdag,
+    pattern,
     skeleton,
     structural_hamming_distance,
     v_structures,
 )
 from tests.brute_force import is_acyclic
-
-
-def every_dag(n: int) -> list[tuple[tuple[int, ...], ...]]:
-    sets = [
-        [s for k in range(n) for s in combinations([u for u in range(n) if u != v], k)]
-        for v in range(n)
-    ]
-    return [parents for parents in product(*sets) if is_acyclic(parents)]
+from tests.graph_oracle import arcs_of, dags, every_dag, without
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
@@ -42,16 +37,6 @@ def test_patterns_are_what_the_members_of_a_class_share(n: int) -> None:
         assert found.size == len(members)
         patterns.add(found)
     assert len(patterns) == len(classes)
-
-
-@st.composite
-def dags(draw) -> tuple[tuple[int, ...], ...]:
-    n = draw(st.integers(1, 7))
-    order = draw(st.permutations(range(n)))
-    parents = [()] * n
-    for k, v in enumerate(order):
-        parents[v] = tuple(sorted(draw(st.sets(st.sampled_from(order[:k]))) if k else ()))
-    return tuple(parents)
 
 
 @given(dags())
@@ -116,5 +101,48 @@ def test_the_distance_of_graphs_of_other_variables_is_refused() -> None:
         structural_hamming_distance([(), (0,)], cpdag([()]))
 
 
-def arcs_of(parents: tuple[tuple[int, ...], ...]) -> set[tuple[int, int]]:
-    return {(p, child) for child, family in enumerate(parents) for p in family}
+def test_covered_edges_are_those_whose_reversal_stays_in_the_class() -> None:
+    for parents in every_dag(4):
+        own = cpdag(parents)
+        expected = []
+        for a, b in sorted(arcs_of(parents)):
+            changed = [set(family) for family in without(parents, (a, b))]
+            changed[a].add(b)
+            other = tuple(tuple(sorted(family)) for family in changed)
+            if is_acyclic(other) and cpdag(other) == own:
+                expected.append((a, b))
+        assert covered_edges(parents) == tuple(expected)
+
+
+def test_a_pattern_directs_the_v_structures_only() -> None:
+    for parents in every_dag(4):
+        found = pattern(parents)
+        assert found.directed == {
+            (p, child) for a, child, b in v_structures(parents) for p in (a, b)
+        }
+        assert found.directed <= cpdag(parents).directed
+        adjacent = found.undirected | {(min(a), max(a)) for a in found.directed}
+        assert adjacent == skeleton(parents)
+    # THESIS Example 3.3: X3 -> X5 follows, and is in no v-structure
+    chain = [(), (), (0, 1), (2,)]
+    assert pattern(chain).directed == {(0, 2), (1, 2)}
+    assert cpdag(chain).directed == {(0, 2), (1, 2), (2, 3)}
+
+
+def test_a_cycle_has_no_pattern() -> None:
+    with pytest.raises(OptionError, match="directed cycle"):
+        pattern([(1,), (0,)])
+
+
+@given(dags())
+def test_the_cpdag_is_that_of_pyagrum(parents) -> None:
+    pyagrum = pytest.importorskip("pyagrum")
+    network = pyagrum.BayesNet()
+    for v in range(len(parents)):
+        network.add(pyagrum.RangeVariable(f"v{v}", "", 0, 1))
+    for arc in arcs_of(parents):
+        network.addArc(*arc)
+    found = pyagrum.EssentialGraph(network)
+    own = cpdag(parents)
+    assert own.directed == set(found.arcs())
+    assert own.undirected == {(min(e), max(e)) for e in found.edges()}

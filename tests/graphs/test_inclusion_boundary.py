@@ -1,0 +1,105 @@
+"""Inclusion boundaries against single arcs of all members of all classes."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.errors import OptionError
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.inclusion_boundary import (
+    deleted,
+    deletions,
+    expected_distinct_models,
+    inclusion_boundary,
+    inclusion_boundary_size,
+    inserted,
+    insertions,
+)
+from tests.graph_oracle import arcs_of, boundaries, dags, without
+
+
+def check_boundaries(n: int) -> None:
+    for own, (upper, lower) in boundaries(n).items():
+        found = [cpdag(parents) for parents in inclusion_boundary(own)]
+        assert set(found[: len(upper)]) == upper
+        assert set(found[len(upper) :]) == lower
+        assert inclusion_boundary_size(own) == (len(upper), len(lower))
+        assert len(found) == inclusion_boundary_size(own).total
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
+def test_boundaries_of_all_classes(n: int) -> None:
+    check_boundaries(n)
+
+
+@pytest.mark.slow
+def test_boundaries_of_all_classes_of_five_variables() -> None:
+    check_boundaries(5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(dags(most=6))
+def test_the_boundary_is_that_of_the_members(parents) -> None:
+    own = cpdag(parents)
+    n, upper, lower = len(parents), set(), set()
+    for member in own.members() if own.size <= 200 else ():
+        for a in range(n):
+            for b in range(n):
+                if (a, b) in arcs_of(member):
+                    lower.add(cpdag(without(member, (a, b))))
+                elif a != b:
+                    grown = [(*f, a) if child == b else f for child, f in enumerate(member)]
+                    try:
+                        grown_class = cpdag(grown)
+                    except OptionError:
+                        continue
+                    if len(arcs_of(grown)) > len(arcs_of(member)):
+                        upper.add(grown_class)
+    if own.size <= 200:
+        found = {cpdag(q) for q in inclusion_boundary(parents)}
+        assert found == upper | lower
+    assert inclusion_boundary_size(parents).total == len(list(inclusion_boundary(parents)))
+
+
+def test_the_example_of_the_thesis() -> None:
+    """Example 3.4: X -> Y and Z alone have four models above and one below."""
+    upper = {cpdag(q) for q in list(inclusion_boundary([(), (0,), ()]))[:4]}
+    assert inclusion_boundary_size([(), (0,), ()]) == (4, 1)
+    assert cpdag([(), (0, 2), ()]) in upper
+
+
+def test_each_operator_keeps_all_but_one_adjacency() -> None:
+    own = cpdag([(), (0,), (0, 1), (2,), (2,)])
+    for operator in insertions(own):
+        after = inserted(own, operator)
+        assert len(after.directed | after.undirected) == 6
+        assert (operator.tail, operator.head) in after.directed
+    for operator in deletions(own):
+        after = deleted(own, operator)
+        assert len(after.directed | after.undirected) == 4
+        assert operator.tail not in after.adjacencies[operator.head]
+
+
+def test_the_size_of_large_cliques_is_counted_without_listing() -> None:
+    clique = tuple(tuple(range(v)) for v in range(30))
+    assert inclusion_boundary_size(clique) == (0, 435 * 2**28)
+    # With a variable apart: for each member y, T is any part of the other 29 members.
+    assert inclusion_boundary_size((*clique, ())).upper == 30 * 2**29
+
+
+def test_a_graph_that_is_no_cpdag_is_refused() -> None:
+    with pytest.raises(OptionError, match="expected a CPDAG"):
+        next(inclusion_boundary(PartiallyDirectedGraph.of([(), (0,)])))
+
+
+@given(st.integers(1, 50), st.integers(0, 200))
+def test_expected_distinct_models_are_the_corrected_sum(n_models: int, n_draws: int) -> None:
+    expected = sum(((n_models - 1) / n_models) ** (i - 1) for i in range(1, n_draws + 1))
+    assert expected_distinct_models(n_models, n_draws) == pytest.approx(expected)
+
+
+def test_the_printed_sum_of_the_thesis_is_one_draw_behind() -> None:
+    """The thesis draws 162 and 231 times to see 80 and 90 % of 100 models: one more than needed."""
+    for share, printed in ((0.8, 162), (0.9, 231)):
+        needed = next(r for r in range(1000) if expected_distinct_models(100, r) >= share * 100)
+        assert needed == printed - 1
