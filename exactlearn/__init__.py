@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from exactlearn.formats.scores import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
     from exactlearn.formats.table_blocks import read_blocks
+    from exactlearn.graphs.comparison import StructureComparison, compare_structures
     from exactlearn.graphs.consistent_extension import completed_pattern, consistent_extension
     from exactlearn.graphs.d_separation import d_separated
     from exactlearn.graphs.dag import markov_blanket
@@ -104,11 +105,13 @@ _HOME = {
     "Score": "exactlearn.scoring.scores",
     "SmoothingChoice": "exactlearn.bayesnet.smoothing_choice",
     "StructuralEM": "exactlearn.structure.result",
+    "StructureComparison": "exactlearn.graphs.comparison",
     "augment": "exactlearn.augmentation",
     "best_solutions": "exactlearn.augmentation.ranking",
     "candidate_parent_sets": "exactlearn.scoring.candidates",
     "choose_smoothing": "exactlearn.bayesnet.smoothing_choice",
     "classify": "exactlearn.queries.table_queries",
+    "compare_structures": "exactlearn.graphs.comparison",
     "compile_network": "exactlearn.pdg.compile.compile",
     "completed_pattern": "exactlearn.graphs.consistent_extension",
     "consistent_extension": "exactlearn.graphs.consistent_extension",
@@ -201,11 +204,13 @@ __all__ = [
     "Score",
     "SmoothingChoice",
     "StructuralEM",
+    "StructureComparison",
     "augment",
     "best_solutions",
     "candidate_parent_sets",
     "choose_smoothing",
     "classify",
+    "compare_structures",
     "compile_network",
     "completed_pattern",
     "consistent_extension",

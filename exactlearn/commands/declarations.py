@@ -770,7 +770,9 @@ class Evaluate(Clustered, Random):
 
     --reference gives the Kullback-Leibler divergence KL(reference || model) in nats; for two
     networks also the structural Hamming distance (shd), the number of pairs of variables whose edge
-    differs, and the same between their Markov equivalence classes (cpdag_shd).
+    differs, the same between their Markov equivalence classes (cpdag_shd), and precision, recall
+    and F1 of arcs with their direction (arc_precision, arc_recall, arc_f1) and of edges without
+    (edge_precision, edge_recall, edge_f1).
 
     Models are files or names of bundled networks. -o writes the record (.json).
     """

@@ -15,7 +15,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.models import divergence
 from exactlearn.formats.models import Model, read_model
-from exactlearn.graphs.equivalence import cpdag, structural_hamming_distance
+from exactlearn.graphs.comparison import StructureComparison, compare_structures
 from exactlearn.instances import locate
 from exactlearn.reporting.report import facts, held_out_table, number, percent
 
@@ -92,8 +92,17 @@ def _by_reference(model: Model, path: str, options: Evaluate, output: Output) ->
         low, high = (number(limit, 6) for limit in found.interval)
         shown += f" ({low} to {high} at 95 %, from {options.samples} rows)"
     if isinstance(model, BayesianNetwork) and isinstance(reference, BayesianNetwork):
-        graphs = model.parents, reference.parents
-        record["shd"] = structural_hamming_distance(*graphs)
-        record["cpdag_shd"] = structural_hamming_distance(*map(cpdag, graphs))
-    distances = {key: str(record.get(key, "")) for key in ("shd", "cpdag_shd")}
-    return [(record, facts(kl_divergence=shown, **distances))]
+        structure = compare_structures(model.parents, reference.parents)
+        record |= vars(structure)
+        return [(record, facts(kl_divergence=shown, **structure_facts(structure)))]
+    return [(record, facts(kl_divergence=shown))]
+
+
+def structure_facts(structure: StructureComparison) -> dict[str, str]:
+    """Return the lines of the table that compares two graphs."""
+    found = {key: str(getattr(structure, key)) for key in ("shd", "cpdag_shd")}
+    for kind in ("arc", "edge"):
+        values = (getattr(structure, f"{kind}_{key}") for key in ("precision", "recall", "f1"))
+        words = zip(("precision", "recall", "F1"), values, strict=True)
+        found[f"{kind}s"] = ", ".join(f"{word} {value:.3f}" for word, value in words)
+    return found

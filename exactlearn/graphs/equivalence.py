@@ -51,9 +51,14 @@ class PartiallyDirectedGraph:
         return _adjacent(self.n_variables, self.undirected)
 
     @property
+    def skeleton(self) -> Links:
+        """All arcs and edges without direction, the smaller variable first."""
+        return self.undirected | {(min(arc), max(arc)) for arc in self.directed}
+
+    @property
     def adjacencies(self) -> tuple[frozenset[int], ...]:
         """Variables that an arc or an edge joins to each variable."""
-        return _adjacent(self.n_variables, self.directed | self.undirected)
+        return _adjacent(self.n_variables, self.skeleton)
 
     @property
     def parents(self) -> tuple[frozenset[int], ...]:
@@ -86,8 +91,7 @@ class PartiallyDirectedGraph:
 
 def skeleton(parents: Sequence[Collection[int]]) -> Links:
     """Return the adjacencies, the smaller variable first."""
-    arcs = [(p, child) for child, family in enumerate(parents) for p in family]
-    return frozenset((min(arc), max(arc)) for arc in arcs)
+    return PartiallyDirectedGraph.of(parents).skeleton
 
 
 def v_structures(parents: Sequence[Collection[int]]) -> frozenset[tuple[int, int, int]]:

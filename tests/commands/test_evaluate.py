@@ -78,8 +78,12 @@ def test_divergence_and_distances_agree_with_the_full_joints(folder, model, refe
     if model.endswith(".bif") and reference.endswith(".bif"):
         # a -> b -> c beside a -> b <- c: the arc between b and c; of the classes, both edges
         assert (found["shd"], found["cpdag_shd"]) == (1, 2)
+        assert (found["arc_precision"], found["arc_recall"], found["arc_f1"]) == (0.5, 0.5, 0.5)
+        assert (found["edge_precision"], found["edge_recall"], found["edge_f1"]) == (1, 1, 1)
+        text = run("evaluate", folder / model, "--reference", folder / reference)
+        assert "precision 0.500, recall 0.500, F1 0.500" in text
     else:
-        assert not {"shd", "cpdag_shd"} & found.keys()
+        assert not {"shd", "cpdag_shd", "arc_precision"} & found.keys()
 
 
 def test_a_model_is_no_distance_from_itself(folder):
@@ -87,7 +91,8 @@ def test_a_model_is_no_distance_from_itself(folder):
     found = run_json(*words)
     assert found == {
         "kl_divergence": pytest.approx(0, abs=1e-12), "kl_method": "exact", "shd": 0,
-        "cpdag_shd": 0,
+        "cpdag_shd": 0, "arc_precision": 1, "arc_recall": 1, "arc_f1": 1, "edge_precision": 1,
+        "edge_recall": 1, "edge_f1": 1,
     }  # fmt: skip
     assert "kl divergence" in run(*words)
 
