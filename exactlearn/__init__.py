@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from exactlearn.solvers import Problem, Result, solve
     from exactlearn.solvers.certificates.certificate import Certificate
     from exactlearn.solvers.enumeration.networks import enumerate_classes, enumerate_networks
+    from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
     from exactlearn.structure.result import StructuralEM
     from exactlearn.structure.structural_em import structural_em
 
@@ -92,6 +93,7 @@ _HOME = {
     "DecisionGraph": "exactlearn.pdg.model.decision_graph",
     "DeletionFit": "exactlearn.bayesnet.deletion",
     "EMResult": "exactlearn._runtime.ascent",
+    "EquivalenceSearch": "exactlearn.structure.equivalence_search",
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
     "Learning": "exactlearn.imputation",
@@ -123,6 +125,7 @@ _HOME = {
     "entropy": "exactlearn.queries.information",
     "enumerate_classes": "exactlearn.solvers.enumeration.networks",
     "enumerate_networks": "exactlearn.solvers.enumeration.networks",
+    "equivalence_search": "exactlearn.structure.equivalence_search",
     "fit_by_missingness_graph": "exactlearn.bayesnet.graph_deletion",
     "fit_complete": "exactlearn.bayesnet.complete_data",
     "fit_deletion": "exactlearn.bayesnet.deletion",
@@ -191,6 +194,7 @@ __all__ = [
     "DecisionGraph",
     "DeletionFit",
     "EMResult",
+    "EquivalenceSearch",
     "ExactlearnError",
     "Imputer",
     "Learning",
@@ -222,6 +226,7 @@ __all__ = [
     "entropy",
     "enumerate_classes",
     "enumerate_networks",
+    "equivalence_search",
     "fit_by_missingness_graph",
     "fit_complete",
     "fit_deletion",

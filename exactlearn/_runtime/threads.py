@@ -6,7 +6,7 @@ on the number of threads.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TypeVar
@@ -41,7 +41,7 @@ def in_order(
     pieces: int,
     space: Callable[[], Space],
     threads: int,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Yield what ``work`` returns for the numbers 0 to ``pieces - 1``, in that order.
 
     Parameters

@@ -97,6 +97,36 @@ def is_convex(score: Score, domain: Domain) -> bool:
     return known(score, domain.states, domain.total)
 
 
+def is_equivalent(score: Score, domain: Domain) -> bool:
+    """Return whether Markov equivalent networks have the same score (theorem *Set values*).
+
+    Checked is what suffices: one function serves the cells and the configurations of tables of a
+    size, and the penalties of two variables do not depend on which of them is added first.
+    """
+    counts = _counts(domain.total, domain.is_whole)[1:]
+    return all(
+        _is_symmetric(score, r, s, q, domain.total)
+        and np.allclose(
+            cell_terms(score, counts, r, s * q),
+            configuration_terms(score, counts, s, r * s * q),
+            rtol=TOLERANCE,
+            atol=TOLERANCE,
+        )
+        for r in domain.states
+        for s in domain.states
+        for q in CONFIGURATIONS.tolist()
+    )
+
+
+def _is_symmetric(score: Score, r: int, s: int, q: float, total: float) -> bool:
+    """Return whether two variables lose the same by their sizes, whichever is the parent."""
+    one, other = (
+        size_penalty(score, a, q, total) + size_penalty(score, b, q * a, total)
+        for a, b in ((r, s), (s, r))
+    )
+    return bool(np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE))
+
+
 def _is_hashable(score: Score) -> bool:
     """Return whether what is known of a score can be kept: not that of one that may change."""
     try:

@@ -1,0 +1,413 @@
+"""Search over Markov equivalence classes: GES and KES, the greedy and the k-greedy.
+
+Both begin with the empty network and move to a class of the inclusion boundary that scores more,
+until there is none (THESIS 4.3; Meek 1997; Chickering 2002, "Optimal structure identification with
+greedy search"; Nielsen, Kočka and Peña 2003, "On local optima in learning Bayesian networks"):
+
+- **GES in two phases** takes the Insert move that gains most until none gains anything, and then
+  the Delete move.
+- **GES in one phase**, that of the thesis, takes the best of both at each step.
+- **KES(k)** (Alg. 4.3) draws ``max(1, floor(k |B|))`` of the set ``B`` of all classes in the
+  boundary that score more (4.18), without replacement, and goes to the best of them; so ``k = 1``
+  is GES in one phase, and ``k = 0`` a random walk uphill. It is started anew as often as wanted.
+
+``B`` is enumerated exactly, each class once (:mod:`exactlearn.structure.class_moves`), instead of
+drawn by reversals of covered arcs until enough of it has probably been met (Alg. 4.4, 4.30); so a
+search ends exactly where no class of the boundary scores more.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import inf, isclose
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import Event, OnEvent, SearchControl
+from exactlearn._runtime.threads import in_order, n_threads
+from exactlearn.augmentation.incumbent import total_score
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
+from exactlearn.scoring.properties import Domain, is_equivalent
+from exactlearn.scoring.scores import Score
+from exactlearn.scoring.set_tables import Stack
+from exactlearn.scoring.set_values import SetValues
+from exactlearn.structure.class_moves import (
+    ASKED,
+    DELETE,
+    EITHER,
+    ENDED,
+    FULL,
+    INSERT,
+    MISSING,
+    STEPS,
+    State,
+    advance,
+    begin,
+    new_state,
+    with_room,
+)
+
+Parents = tuple[tuple[int, ...], ...]
+"""Parents of each variable."""
+
+EquivalenceMethod = Literal["ges", "kes"]
+EquivalenceStatus = Literal["heuristic", "feasible", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EquivalenceSearchParameters:
+    """Constants of the search.
+
+    Parameters
+    ----------
+    least_gain
+        What a move has to gain, in nats, so that rounding makes no moves.
+    steps
+        Steps between two looks at the clock.
+    block
+        Rows counted between two looks at the clock, about.
+    """
+
+    least_gain: float = 1e-6
+    steps: int = 32
+    block: int = 2**26
+
+
+class LocalOptimum(NamedTuple):
+    """A class where a search ended.
+
+    Attributes
+    ----------
+    parents
+        A member of the class.
+    score
+        Its score.
+    starts
+        How many starts ended there.
+    """
+
+    parents: Parents
+    score: float
+    starts: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EquivalenceSearch:
+    """The best class that a search found, and where every start ended.
+
+    Parameters
+    ----------
+    parents
+        A member of the best class; ``None`` when the limit came before any start ended.
+    score
+        Its score.
+    status
+        ``heuristic`` (every start ended where no move improves), ``feasible`` (a limit was reached)
+        or ``interrupted``.
+    method
+        ``ges`` or ``kes``.
+    optima
+        The different classes where starts ended, by falling score.
+    scores, steps
+        Score and number of moves of each start, in their order.
+    families
+        Sets of variables counted, over all starts.
+    seconds
+        Wall time.
+    trace
+        Improvements over time as ``(seconds, score, inf)``.
+    message
+        What a user should know beyond the status.
+    """
+
+    parents: Parents | None
+    score: float
+    status: EquivalenceStatus
+    method: EquivalenceMethod
+    optima: tuple[LocalOptimum, ...]
+    scores: tuple[float, ...]
+    steps: tuple[int, ...]
+    families: int
+    seconds: float = 0.0
+    trace: tuple[tuple[float, float, float], ...] = ()
+    message: str = ""
+
+    bound = inf
+    """No bound on any score is proven."""
+    gap = inf
+    values = ()
+
+    @property
+    def cpdag(self) -> PartiallyDirectedGraph | None:
+        """The completed pattern of the best class."""
+        return None if self.parents is None else cpdag(self.parents)
+
+    def check(self, dataset: Dataset, score: Score) -> None:
+        """Recompute the score of each class from the table, counted another way.
+
+        Raises
+        ------
+        CheckError
+            When one disagrees, or the arcs of a network close a cycle.
+        """
+        for found in self.optima:
+            topological_order(found.parents)
+            total = total_score(dataset, found.parents, score)
+            if not isclose(total, found.score, rel_tol=1e-9, abs_tol=1e-6):
+                raise CheckError(f"the score of a network is {total!r}, not {found.score!r}")
+
+
+@checked_arguments()
+def equivalence_search(
+    dataset: Dataset,
+    score: Score,
+    *,
+    method: EquivalenceMethod = "ges",
+    phases: int = 2,
+    greediness: float = 0.8,
+    restarts: int = 100,
+    max_parents: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    on_event: OnEvent | None = None,
+    parameters: EquivalenceSearchParameters | None = None,
+) -> EquivalenceSearch:
+    """Search for the best Markov equivalence class by moves in the inclusion boundary.
+
+    Parameters
+    ----------
+    dataset
+        Complete data.
+    score
+        A score that is the same for equivalent networks, such as BDeu, BIC and AIC.
+    method
+        ``ges``, deterministic, or ``kes``.
+    phases
+        ``ges``: 2 to insert first and delete then, 1 to take the best move of both at each step.
+    greediness
+        ``kes``: share ``k`` of the improving classes that is drawn at each step, 0 to 1.
+    restarts
+        ``kes``: number of starts, from the same empty network with other draws.
+    max_parents
+        Most parents of the families that Insert moves score; equivalent networks may have more.
+    time_limit
+        Seconds; starts that have not ended then are left out, but for the first.
+    seed
+        Of the draws.
+    threads
+        Number of threads; the result does not depend on it.
+    on_event
+        Called with each improvement and at a steady rate.
+    parameters
+        Constants of the search.
+
+    Returns
+    -------
+    EquivalenceSearch
+        Its best class is checked: the score is recomputed.
+
+    Raises
+    ------
+    DataError
+        When a cell is missing.
+    OptionError
+        When an option is out of range, or the score tells equivalent networks apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactlearn.scoring.scores import BIC
+    >>> rows = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 1], [1, 1, 0]] * 5)
+    >>> found = equivalence_search(Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3), BIC())
+    >>> found.status, sorted(found.cpdag.undirected)
+    ('heuristic', [(0, 1)])
+    """
+    _require_complete(dataset)
+    _require_options(method, phases, greediness, restarts, max_parents, seed)
+    if not is_equivalent(score, Domain.of(dataset.cardinalities, dataset.row_weights)):
+        raise OptionError(
+            f"score {score.name!r} tells Markov equivalent networks apart, so that a class has no "
+            "score; use 'bdeu', 'bic', 'aic' or 'penalised', or search networks with solve()"
+        )
+    search = _Search(
+        dataset,
+        score,
+        (INSERT, DELETE) if method == "ges" and phases == 2 else (EITHER,),
+        1.0 if method == "ges" else greediness,
+        dataset.n_variables if max_parents is None else max_parents,
+        seed,
+        parameters or EquivalenceSearchParameters(),
+        SearchControl(time_limit, on_event),
+    )
+    found = search.run(method, 1 if method == "ges" else restarts, n_threads(threads))
+    found.check(dataset, score)
+    return found
+
+
+def _require_complete(dataset: Dataset) -> None:
+    if not dataset.is_complete:
+        raise DataError(
+            f"{len(dataset.missing_cells)} cells are missing, but a search over equivalence "
+            "classes needs complete data; `augment` and `structural_em` learn from missing cells, "
+            "and `candidate_parent_sets` with `counts`"
+        )
+
+
+def _require_options(
+    method: str,
+    phases: int,
+    greediness: float,
+    restarts: int,
+    max_parents: int | None,
+    seed: int,
+) -> None:
+    if method not in ("ges", "kes"):
+        raise OptionError(f"there is no method {method!r}; expected 'ges' or 'kes'")
+    if phases not in (1, 2) or not 0 <= greediness <= 1 or restarts < 1 or seed < 0:
+        raise OptionError(
+            "expected 1 or 2 phases, a greediness of 0 to 1, restarts of at least 1 and a seed of "
+            f"at least 0; found phases {phases}, greediness {greediness}, restarts {restarts}, "
+            f"seed {seed}"
+        )
+    if max_parents is not None and max_parents < 0:
+        raise OptionError(f"max_parents must be at least 0, found {max_parents}")
+
+
+class _Space:
+    """What one thread searches in."""
+
+    def __init__(self, state: State, stack: Stack) -> None:
+        self.state, self.stack = state, stack
+
+
+class _End(NamedTuple):
+    """Where a start ended: the class's key and a member, the score, the moves."""
+
+    pattern: bytes
+    dag: NDArray[np.bool_]
+    score: float
+    steps: int
+    converged: bool
+
+
+class _Search:
+    """All starts of a search, which share the values of sets."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        score: Score,
+        kinds: Sequence[int],
+        share: float,
+        most_parents: int,
+        seed: int,
+        parameters: EquivalenceSearchParameters,
+        control: SearchControl,
+    ) -> None:
+        self.values = SetValues(dataset, score)
+        self.kinds, self.share, self.most_parents, self.seed = kinds, share, most_parents, seed
+        self.parameters, self.control = parameters, control
+        empty = ((),) * dataset.n_variables
+        self.empty_score = total_score(dataset, empty, score)
+        self.asked = max(64, parameters.block // max(1, dataset.n_rows))
+
+    def run(self, method: EquivalenceMethod, starts: int, threads: int) -> EquivalenceSearch:
+        """Run all starts within the limits."""
+        control, ends = self.control, list[_End]()
+        best: _End | None = None
+
+        def state() -> Event:
+            score = -inf if best is None else best.score
+            parents = None if best is None else _parents(best.dag)
+            return Event(control.seconds, score, inf, sum(e.steps for e in ends), parents)
+
+        control.state = state
+        searches = in_order(self._start, starts, self._space, threads)
+        with control.running(), closing(searches):
+            for end in searches:
+                if end.converged or best is None:
+                    ends.append(end)
+                    if best is None or end.score > best.score + self.parameters.least_gain:
+                        best = end
+                        control.record()
+                control.look()
+                if control.is_over:
+                    break
+        done = len(ends) == starts and all(end.converged for end in ends)
+        return EquivalenceSearch(
+            parents=None if best is None else _parents(best.dag),
+            score=-inf if best is None else best.score,
+            status="heuristic" if done else control.status,
+            method=method,
+            optima=_optima(ends),
+            scores=tuple(end.score for end in ends),
+            steps=tuple(end.steps for end in ends),
+            families=len(self.values),
+            seconds=control.seconds,
+            trace=tuple(control.trace),
+            message="" if done else f"{len(ends)} of {starts} starts were done",
+        )
+
+    def _space(self) -> _Space:
+        words = self.values.known.sets.shape[1]
+        return _Space(new_state(self.values.n, words, self.asked), self.values.new_stack())
+
+    def _start(self, number: int, space: _Space) -> _End:
+        """Search once from the empty class."""
+        rng = np.random.default_rng((self.seed, number))
+        begin(space.state)
+        converged = not self.control.is_over
+        for phase, kinds in enumerate(self.kinds):
+            if phase > 0:
+                space.state.dirty[:] = True
+            converged = converged and self._climb(space, kinds, rng)
+        state = space.state
+        return _End(
+            state.graph.tobytes(),
+            state.dag.copy(),
+            self.empty_score + float(state.total[0]),
+            int(state.numbers[STEPS]),
+            converged,
+        )
+
+    def _climb(self, space: _Space, kinds: int, rng: np.random.Generator) -> bool:
+        """Move until no move of some kinds improves; return whether that was reached."""
+        parameters, told = self.parameters, -1
+        while told != ENDED and not self.control.is_over:
+            state = space.state
+            told = advance(
+                state,
+                self.values.known,
+                kinds,
+                self.share,
+                self.most_parents,
+                parameters.least_gain,
+                parameters.steps,
+                rng,
+            )
+            if told == MISSING:
+                asked = state.asked[: state.numbers[ASKED]]
+                space.stack = self.values.add(asked, space.stack)
+            elif told == FULL:
+                space.state = with_room(state)
+        return told == ENDED
+
+
+def _parents(dag: NDArray[np.bool_]) -> Parents:
+    return tuple(tuple(np.flatnonzero(dag[:, v]).tolist()) for v in range(len(dag)))
+
+
+def _optima(ends: Sequence[_End]) -> tuple[LocalOptimum, ...]:
+    """Return the classes by falling score; of equal ones, the one met first."""
+    classes: dict[bytes, list[_End]] = {}
+    for end in ends:
+        classes.setdefault(end.pattern, []).append(end)
+    found = [LocalOptimum(_parents(c[0].dag), c[0].score, len(c)) for c in classes.values()]
+    return tuple(sorted(found, key=lambda optimum: -optimum.score))
