@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.jkl import read_jkl, write_jkl
     from exactlearn.formats.missingness_file import read_missingness, write_missingness
+    from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
     from exactlearn.formats.pdg_json import read_pdg, write_pdg
     from exactlearn.formats.scores import read_scores, write_scores
     from exactlearn.formats.table import read_dataset, write_dataset
@@ -157,6 +158,7 @@ _HOME = {
     "read_dataset": "exactlearn.formats.table",
     "read_jkl": "exactlearn.formats.jkl",
     "read_missingness": "exactlearn.formats.missingness_file",
+    "read_naive_bayes": "exactlearn.formats.naive_bayes_json",
     "read_pdg": "exactlearn.formats.pdg_json",
     "read_scores": "exactlearn.formats.scores",
     "recoverability": "exactlearn.bayesnet.recoverability",
@@ -176,6 +178,7 @@ _HOME = {
     "write_dataset": "exactlearn.formats.table",
     "write_jkl": "exactlearn.formats.jkl",
     "write_missingness": "exactlearn.formats.missingness_file",
+    "write_naive_bayes": "exactlearn.formats.naive_bayes_json",
     "write_pdg": "exactlearn.formats.pdg_json",
     "write_scores": "exactlearn.formats.scores",
 }
@@ -258,6 +261,7 @@ __all__ = [
     "read_dataset",
     "read_jkl",
     "read_missingness",
+    "read_naive_bayes",
     "read_pdg",
     "read_scores",
     "recoverability",
@@ -277,6 +281,7 @@ __all__ = [
     "write_dataset",
     "write_jkl",
     "write_missingness",
+    "write_naive_bayes",
     "write_pdg",
     "write_scores",
 ]

@@ -76,15 +76,7 @@ def test_frames_and_names_of_scores_are_taken():
 
 
 def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_bayes):
-    latent = el.BayesianNetwork(
-        (*naive_bayes.names, "latent"),
-        (*naive_bayes.states, tuple(map(str, range(naive_bayes.n_components)))),
-        (*[(2,)] * 2, ()),
-        (
-            *(np.ascontiguousarray(p.T) for p in np.split(naive_bayes.parameters, 2)),
-            naive_bayes.prior,
-        ),
-    )
+    latent = naive_bayes.to_network()
     for evidence in ({}, {"v1": "yes"}, {"v1": {"no": 0.2, "yes": 0.5}}):
         ours = el.query(naive_bayes, evidence)
         theirs = el.query(latent, evidence, list(ours.posterior))
@@ -94,8 +86,9 @@ def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_baye
         assert ours.posterior == {n: pytest.approx(p) for n, p in theirs.posterior.items()}
     with pytest.raises(OptionError, match="no variable 'v5'"):
         el.query(naive_bayes, {"v5": "yes"})
-    with pytest.raises(ArgumentError, match="expected a BayesianNetwork or a DecisionGraph"):
-        el.entropy(naive_bayes)
+    assert el.entropy(naive_bayes) == pytest.approx(el.entropy(latent, naive_bayes.names))
+    with pytest.raises(ArgumentError, match="expected a BayesianNetwork, a DecisionGraph or a Na"):
+        el.entropy(TABLE)
 
 
 def test_impossible_evidence_on_naive_bayes_is_refused():

@@ -37,7 +37,7 @@ def suffix_of(path: Path) -> str:
     ('.csv', '.pdg.json')
     """
     name = path.name.lower().removesuffix(".gz")
-    return ".pdg.json" if name.endswith(".pdg.json") else Path(name).suffix
+    return next((s for s in (".pdg.json", ".nb.json") if name.endswith(s)), Path(name).suffix)
 
 
 def read_text(path: Path) -> str:

@@ -8,7 +8,7 @@ left out of the product. With ``alpha`` EM maximises the log-likelihood plus ``a
 sum of all log parameters, which never falls; this is monitored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from scipy.special import logsumexp
 from exactlearn._runtime.arguments import checked_arguments, instance_of, number_or_none
 from exactlearn._runtime.ascent import ascend
 from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.bayesnet.smoothing_choice import (
     SmoothingChoice,
     SmoothingParameters,
@@ -29,7 +30,7 @@ from exactlearn.bayesnet.smoothing_choice import (
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.data.labels import NamedVariables
 from exactlearn.data.trade_off import bic_lambda, check_lambda
-from exactlearn.errors import DataError
+from exactlearn.errors import CheckError, DataError
 
 SMOOTHING = 0.1
 """Pseudo-count of every parameter."""
@@ -42,6 +43,9 @@ LEAST_WEIGHT = 0.001
 
 MOST_COMPONENTS, STALL_LIMIT = 400, 2
 """Where growth ends, and after how many numbers of components without a better score."""
+
+SUM_TOLERANCE = 1e-9
+"""Rounding of the sum of a distribution."""
 
 _IMPOSSIBLE = -1e200
 """In place of the logarithm of 0, which a product with 0 cannot have."""
@@ -85,6 +89,89 @@ class NaiveBayes(NamedVariables):
         """Number of free parameters, THESIS (3.60)."""
         return self.n_components - 1 + self.effective_size
 
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Row of ``parameters`` with the first state of each variable, shape (variables,)."""
+        return np.cumsum(self.cardinalities) - self.cardinalities
+
+    def parameters_of(self, variable: int) -> NDArray[np.float64]:
+        """Return the distributions of a variable, shape (states, components)."""
+        first = int(self.starts[variable])
+        return self.parameters[first : first + len(self.states[variable])]
+
+    def check(self) -> None:
+        """Check that the arrays form a naive Bayes model.
+
+        Raises
+        ------
+        CheckError
+            If a shape is wrong, or a number is no probability; or if the prior, or a variable's
+            distribution in some component, does not sum to one within 1e-9.
+        """
+        k, total = len(self.prior), int(self.cardinalities.sum())
+        if self.prior.shape != (k,) or k == 0 or self.parameters.shape != (total, k):
+            raise CheckError(
+                f"expected a prior of one component or more, and parameters of shape ({total},"
+                f" components), found shapes {self.prior.shape} and {self.parameters.shape}"
+            )
+        if not (np.isfinite(self.parameters).all() and self.parameters.min() >= 0):
+            raise CheckError("a parameter is not a number of 0 or more")
+        if not (self.prior.min() >= 0 and abs(self.prior.sum() - 1) <= SUM_TOLERANCE):
+            raise CheckError(f"the prior has the sum {self.prior.sum()}, expected 1")
+        totals = np.add.reduceat(self.parameters, self.starts)
+        wrong = np.argwhere(np.abs(totals - 1) > SUM_TOLERANCE)
+        if len(wrong):
+            v, component = wrong[0].tolist()
+            raise CheckError(
+                f"the parameters of {self.names[v]!r} in component {component} sum to"
+                f" {totals[v, component]}, expected 1"
+            )
+
+    def reordered(self, like: NamedVariables) -> "NaiveBayes":
+        """Return the model with the variables and states of another model in its order.
+
+        Raises
+        ------
+        OptionError
+            When the models do not have the same variables and states.
+        """
+        if (self.names, self.states) == (like.names, like.states):
+            return self
+        places, states = self.places(like)
+        parts = [self.parameters_of(v)[own] for v, own in zip(places, states, strict=True)]
+        return NaiveBayes(like.names, like.states, self.prior, np.vstack(parts))
+
+    def to_network(self) -> BayesianNetwork:
+        """Return the network whose last variable is the component, the parent of all others."""
+        n = self.n_variables
+        component = "component"
+        while component in self.names:
+            component += "_"
+        tables = (np.ascontiguousarray(self.parameters_of(v).T) for v in range(n))
+        return BayesianNetwork(
+            (*self.names, component),
+            (*self.states, tuple(map(str, range(self.n_components)))),
+            (*[(n,)] * n, ()),
+            (*tables, self.prior),
+        )
+
+    def sample(self, size: int, rng: np.random.Generator) -> Dataset:
+        """Draw rows.
+
+        Parameters
+        ----------
+        size
+            Number of rows.
+        rng
+            Source of randomness.
+        """
+        component = rng.choice(self.n_components, size, p=self.prior / self.prior.sum())
+        codes = np.empty((self.n_variables, size), np.int16)
+        for v in range(self.n_variables):
+            cumulative = np.ascontiguousarray(self.parameters_of(v).cumsum(axis=0).T)
+            draw(cumulative, component, rng.random(size), codes[v])
+        return Dataset(codes.T, self.names, self.states)
+
     @checked_arguments()
     def log_likelihood_rows(self, dataset: Dataset) -> NDArray[np.float64]:
         """Return the log-likelihood of the observed cells of each row, shape (rows,).
@@ -101,6 +188,8 @@ class NaiveBayes(NamedVariables):
     def posterior(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return posterior marginals, and the logarithm of the expected product of the weights.
 
+        THESIS, equation (3.58).
+
         Parameters
         ----------
         weights
@@ -111,17 +200,77 @@ class NaiveBayes(NamedVariables):
         posterior, log_probability
             Shape (states,), all zero where the evidence is impossible; and ``-inf`` then.
         """
+        components, shares, log_probability = self.conditional(weights)
+        return shares @ components, log_probability
+
+    def row_posteriors(
+        self, codes: NDArray[np.int16]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return posterior marginals and the log-likelihood of the observed cells of each row.
+
+        Parameters
+        ----------
+        codes
+            In the model's order, -1 for a missing cell; shape (rows, variables).
+
+        Returns
+        -------
+        posteriors, log_likelihoods
+            Shape (rows, states), an observed cell with 1 at its state; and shape (rows,), ``-inf``
+            for an impossible row.
+        """
+        cells = _one_hot(codes, self.states)
+        joint = _joint(cells, self.prior, self.parameters)
+        logs = logsumexp(joint, axis=1)
+        posteriors = np.exp(joint - logs[:, None]) @ self.parameters.T
+        observed = np.repeat(np.add.reduceat(cells, self.starts, axis=1), self.cardinalities, 1) > 0
+        posteriors[observed] = cells[observed]
+        return posteriors, np.where(logs > _IMPOSSIBLE / 2, logs, -np.inf)
+
+    def joint(
+        self, variables: Sequence[int], weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the joint posterior of some variables, and the same logarithm as `posterior`.
+
+        THESIS, equation (3.57): a product of two matrices, of the configurations of each half of
+        the variables.
+
+        Parameters
+        ----------
+        variables
+            Indices, each once; one axis each.
+        weights
+            As for `posterior`.
+        """
+        components, shares, log_probability = self.conditional(weights)
+        halves = [np.ones((1, self.n_components)), components[None]]
+        for place, v in enumerate(variables):
+            half, first = 2 * place // len(variables), int(self.starts[v])
+            own = shares[first : first + len(self.states[v])]
+            halves[half] = (halves[half][:, None] * own).reshape(-1, self.n_components)
+        return (halves[0] @ halves[1].T).reshape(self.cardinalities[variables]), log_probability
+
+    def conditional(
+        self, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return the model given evidence: the prior, the parameters, and the logarithm.
+
+        Parameters
+        ----------
+        weights
+            As for `posterior`, which the logarithm is that of as well; the prior is all zero where
+            the evidence is impossible.
+        """
         weighted = weights[:, None] * self.parameters
-        starts = np.cumsum([0, *self.cardinalities])[:-1]
-        masses = np.add.reduceat(weighted, starts)
+        masses = np.add.reduceat(weighted, self.starts)
         with np.errstate(divide="ignore"):
             logs = np.log(self.prior) + np.log(masses).sum(axis=0)
         log_probability = float(logsumexp(logs))
-        if log_probability == -np.inf:
-            return np.zeros(len(weights)), log_probability
         totals = np.repeat(masses, self.cardinalities, axis=0)
         shares = np.divide(weighted, totals, out=np.zeros_like(weighted), where=totals > 0)
-        return shares @ np.exp(logs - log_probability), log_probability
+        if log_probability == -np.inf:
+            return np.zeros(self.n_components), shares, log_probability
+        return np.exp(logs - log_probability), shares, log_probability
 
 
 COMPONENT_SMOOTHING = SmoothingParameters(largest=10.0, grid=1, tolerance=0.1)

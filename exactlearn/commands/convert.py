@@ -6,6 +6,7 @@ from pathlib import Path
 
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Convert
 from exactlearn.commands.output import Output, is_folder, require_parent
@@ -13,7 +14,7 @@ from exactlearn.commands.pipeline import learning_problem, load
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import FORMATS as MODELS
-from exactlearn.formats.models import GRAPHS, NETWORKS, read_model, write_model
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, write_scores
 from exactlearn.formats.table import FORMATS as TABLES
@@ -22,6 +23,7 @@ from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.auxiliary_network import to_network
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import as_graph
 from exactlearn.reporting.drawing import decision_graph_drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure
 
@@ -58,7 +60,10 @@ def _writers(source: Path, options: Convert, output: Output) -> dict[str, Writer
 
 def _rewrite_model(source: Path, target: Path, *, output: Output) -> None:
     model = read_model(source)
-    if isinstance(model, BayesianNetwork) and suffix_of(target) in GRAPHS:
+    if isinstance(model, NaiveBayes) and suffix_of(target) not in NAIVE_BAYES:
+        model = model.to_network() if suffix_of(target) in NETWORKS else as_graph(model)
+        output.note(f"The variable {model.names[-1]!r} is the latent component")
+    elif isinstance(model, BayesianNetwork) and suffix_of(target) in GRAPHS:
         model = compile_network(model)
     elif isinstance(model, DecisionGraph) and suffix_of(target) in NETWORKS:
         added = -model.n_variables
@@ -76,7 +81,7 @@ def _draw_model(source: Path, target: Path) -> None:
     drawing = (
         network_drawing(model.names, model.parents)
         if isinstance(model, BayesianNetwork)
-        else decision_graph_drawing(model)
+        else decision_graph_drawing(as_graph(model))
     )
     write_figure(drawing, target)
 

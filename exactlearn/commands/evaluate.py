@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.control import ended_by_signal
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Evaluate
 from exactlearn.commands.large_tables import judged
@@ -14,9 +15,10 @@ from exactlearn.commands.pipeline import load_test
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.models import divergence
-from exactlearn.formats.models import Model, read_model
+from exactlearn.formats.models import read_model
 from exactlearn.graphs.comparison import StructureComparison, compare_structures
 from exactlearn.instances import locate
+from exactlearn.queries.evidence import Model
 from exactlearn.reporting.report import facts, held_out_table, number, percent
 
 Answered = tuple[dict[str, Any], Any]
@@ -54,7 +56,8 @@ def _by_rows(model: Model, source: str, options: Evaluate, output: Output) -> li
     sums = judged(source, replace(options, discretise={}), model, options.class_, load, output)
     if not sums.weight > 0:
         raise DataError("the table has no rows of positive weight: nothing to evaluate on")
-    kind = "network" if isinstance(model, BayesianNetwork) else "decision graph"
+    kinds = {BayesianNetwork: "network", NaiveBayes: "naive Bayes"}
+    kind = kinds.get(type(model), "decision graph")
     found: dict[str, Any] = {
         "rows": sums.rows,
         "log_likelihood_per_row": sums.log_likelihood / sums.weight,

@@ -15,6 +15,7 @@ from exactlearn.bayesnet.deletion import (
 )
 from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.recoverability import recoverability
 from exactlearn.bayesnet.row_completion import (
@@ -38,9 +39,11 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.missingness_file import read_missingness
-from exactlearn.formats.models import GRAPHS, NETWORKS, Model, read_model, write_model
+from exactlearn.formats.models import GRAPHS, NETWORKS, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
+from exactlearn.queries.evidence import Model
+from exactlearn.queries.information import Graphical
 from exactlearn.reporting.report import facts, number
 
 MOST_CELLS = 3e9
@@ -51,6 +54,10 @@ def run(options: Fit, output: Output) -> None:
     """Run the command."""
     model = read_model(locate(options.source, ".bif"))
     is_network = isinstance(model, BayesianNetwork)
+    if isinstance(model, NaiveBayes):
+        raise OptionError(
+            "fit: a naive Bayes model is not fitted: learn one with learn_naive_bayes"
+        )
     require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
     rows = rows_for(options.table, options, model, output, options.time_limit)
     dataset, ended = rows.table, rows.ended
@@ -149,7 +156,7 @@ def _check_takes(options: Fit, method: str) -> None:
             )
 
 
-def _chosen_smoothing(model: Model, data: Dataset, seed: int) -> SmoothingChoice:
+def _chosen_smoothing(model: Graphical, data: Dataset, seed: int) -> SmoothingChoice:
     """Return the pseudo-count chosen by cross-validation."""
     if isinstance(model, BayesianNetwork):
         return choose_smoothing(data, model.parents, seed=seed)
@@ -157,7 +164,7 @@ def _chosen_smoothing(model: Model, data: Dataset, seed: int) -> SmoothingChoice
 
 
 def _by_em(
-    model: Model,
+    model: Graphical,
     data: Dataset,
     given: Mapping[str, Any],
     seed: int,

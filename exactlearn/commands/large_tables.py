@@ -19,9 +19,9 @@ from exactlearn.data.coding import check_options
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
 from exactlearn.evaluation.models import log_likelihoods
-from exactlearn.formats.models import Model
 from exactlearn.formats.table_blocks import read_blocks
 from exactlearn.instances import locate
+from exactlearn.queries.evidence import Model
 from exactlearn.queries.table_queries import classify
 
 LARGE = 2**26

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
-from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Augment, Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.sections import (
@@ -25,7 +24,7 @@ from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.formats.table import read_dataset
 from exactlearn.graphs.dag import topological_order
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import Model
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
@@ -81,9 +80,7 @@ def load_truth(path: Path, reading: Reading) -> Dataset:
     return load(path, replace(reading, states={}))
 
 
-def load_for(
-    path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph | Dataset
-) -> Dataset:
+def load_for(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
     """Read a table for a model, or for the table that one is learnt from.
 
     Its variables are in the model's order, with the model's states.
@@ -99,9 +96,7 @@ def load_for(
     return Dataset(codes, model.names, model.states, dataset.weights)
 
 
-def load_test(
-    path: Path, reading: Reading, model: BayesianNetwork | DecisionGraph | Dataset
-) -> Dataset:
+def load_test(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
     """Read rows that nothing is learnt from, as `load_for`; numbers go into the model's bins."""
     return load_for(path, replace(reading, discretise={}), model)
 

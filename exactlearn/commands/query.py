@@ -1,4 +1,4 @@
-"""``exactlearn query``: what a network or a decision graph says, for one case or for a table."""
+"""``exactlearn query``: what a model says, for one case or for a table."""
 
 import csv
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from exactlearn._runtime.control import ended_by_signal
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Query
 from exactlearn.commands.declare import pairs
 from exactlearn.commands.output import Output, require_suffix
@@ -18,7 +19,7 @@ from exactlearn.instances import locate
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.queries.evidence import Evidence, Model, conditional
+from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
 from exactlearn.queries.explanations import (
     Explanation,
     most_probable_explanations,
@@ -110,7 +111,7 @@ def _weights(name: str, text: str) -> dict[str, float]:
 
 def _answers(model: Model, evidence: Evidence, options: Query) -> Iterator[Answered]:
     """Yield the answer to each question; a network is compiled once for all."""
-    graph = model if isinstance(model, DecisionGraph) else compile_network(model)
+    graph = compile_network(model) if isinstance(model, BayesianNetwork) else model
     if options.joint is not None:
         yield _joint(graph, names_in(options.joint, "--joint"), evidence)
     if options.best is not None:
@@ -121,9 +122,10 @@ def _answers(model: Model, evidence: Evidence, options: Query) -> Iterator[Answe
         record = {**_explanation_record(best.best), "bound": best.bound, "status": best.status}
         yield "map", record, _explanation_table([best.best])
     if options.draws is not None:
-        rows = sample_rows(
+        drawn = sample_rows(
             conditional(graph, evidence)[0], options.draws, np.random.default_rng(options.seed)
         )
+        rows = drawn[:, : graph.n_variables]  # without the component of a naive Bayes model
         named = [[graph.states[v][s] for v, s in enumerate(row)] for row in rows.tolist()]
         samples = [dict(zip(graph.names, row, strict=True)) for row in named]
         yield "samples", samples, plain_table(graph.names, named)
@@ -139,7 +141,7 @@ def _answers(model: Model, evidence: Evidence, options: Query) -> Iterator[Answe
         yield "divergence", value, facts(divergence=f"{value:.6g} nats")
     if options.sensitivity is not None:
         target = next(iter(pairs((options.sensitivity,), "--sensitivity").items()))
-        yield _sensitivity(graph, target, evidence)
+        yield _sensitivity(as_graph(graph), target, evidence)
 
 
 def names_in(text: str, option: str) -> list[str]:
@@ -156,7 +158,7 @@ def names_in(text: str, option: str) -> list[str]:
     return names
 
 
-def _joint(graph: DecisionGraph, names: list[str], evidence: Evidence) -> Answered:
+def _joint(graph: Model, names: list[str], evidence: Evidence) -> Answered:
     table = joint_posterior(graph, names, evidence)
     states = [graph.states[graph.index(name)] for name in names]
     rows = [
@@ -168,7 +170,7 @@ def _joint(graph: DecisionGraph, names: list[str], evidence: Evidence) -> Answer
     return "joint", record, plain_table([*names, "probability"], shown, right=("probability",))
 
 
-def _information(graph: DecisionGraph, text: str, evidence: Evidence) -> float:
+def _information(graph: Model, text: str, evidence: Evidence) -> float:
     sets, bar, given = text.partition("|")
     first, semicolon, second = sets.partition(";")
     if not semicolon:
@@ -178,9 +180,9 @@ def _information(graph: DecisionGraph, text: str, evidence: Evidence) -> float:
     return mutual_information(graph, one, other, known, evidence)
 
 
-def _divergence(graph: DecisionGraph, path: Path) -> float:
+def _divergence(graph: Model, path: Path) -> float:
     other = read_model(path)
-    compiled = other if isinstance(other, DecisionGraph) else compile_network(other)
+    compiled = compile_network(other) if isinstance(other, BayesianNetwork) else other
     return kl_divergence(graph, compiled)
 
 

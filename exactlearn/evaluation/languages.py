@@ -11,13 +11,13 @@ from math import log
 from time import process_time
 
 from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.naive_bayes import NaiveBayes, naive_bayes_models
+from exactlearn.bayesnet.naive_bayes import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import lambda_of
 from exactlearn.pdg.learn.forest_population import learn_pdg
 from exactlearn.pdg.learn.network_starts import learnt_network
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import Model
 from exactlearn.scoring.scores import PenalisedLikelihood
 
 RATES = (8.0, 4.0, 2.0, 1.0)
@@ -45,7 +45,7 @@ class LearntModel:
         CPU time since the model before it.
     """
 
-    model: BayesianNetwork | DecisionGraph | NaiveBayes
+    model: Model
     lambda_: float | None
     seconds: float
 

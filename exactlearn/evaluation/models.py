@@ -24,7 +24,7 @@ QUANTILE = 1.959963984540054
 """Standard errors on each side of a 95 % interval."""
 
 
-def log_likelihoods(model: Model | NaiveBayes, dataset: Dataset) -> NDArray[np.float64]:
+def log_likelihoods(model: Model, dataset: Dataset) -> NDArray[np.float64]:
     """Return the log-probability of each row's observed cells, weights ignored.
 
     Parameters
@@ -103,7 +103,7 @@ def _estimated(
 ) -> Divergence:
     """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
     p, q = (normalised(m) if isinstance(m, BayesianNetwork) else m for m in (reference, model))
-    if isinstance(p, BayesianNetwork):
+    if isinstance(p, BayesianNetwork | NaiveBayes):
         rows = p.sample(samples, rng)
     else:
         rows = Dataset(sample_rows(p, samples, rng), p.names, p.states)

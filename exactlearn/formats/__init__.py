@@ -1,16 +1,17 @@
 """Reading and writing files: one module a format, one registry for each kind of content.
 
-=========================  ==============================  =======================================
-content                    registry, by suffix             modules of the formats
-=========================  ==============================  =======================================
-network                    :mod:`~.models` ``NETWORKS``    :mod:`~.bif`
-decision graph             :mod:`~.models` ``GRAPHS``      :mod:`~.pdg_json`
-table                      :mod:`~.table` ``FORMATS``      :mod:`~.delimited`, :mod:`~.parquet`
-local scores               :mod:`~.scores` ``FORMATS``     :mod:`~.jkl`, :mod:`~.parquet_scores`
-missingness graph          (text or JSON)                  :mod:`~.missingness_file`
-parents, certificate       (one format: JSON)              :mod:`~.models`, :mod:`~.json_file`
-run file                   (one format: TOML)              :mod:`~.run_file`
-=========================  ==============================  =======================================
+=========================  ===============================  ======================================
+content                    registry, by suffix              modules of the formats
+=========================  ===============================  ======================================
+network                    :mod:`~.models` ``NETWORKS``     :mod:`~.bif`
+decision graph             :mod:`~.models` ``GRAPHS``       :mod:`~.pdg_json`
+naive Bayes model          :mod:`~.models` ``NAIVE_BAYES``  :mod:`~.naive_bayes_json`
+table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`,  :mod:`~.parquet`
+local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.parquet_scores`
+missingness graph          (text or JSON)                   :mod:`~.missingness_file`
+parents, certificate       (one format: JSON)               :mod:`~.models`,  :mod:`~.json_file`
+run file                   (one format: TOML)               :mod:`~.run_file`
+=========================  ===============================  ======================================
 
 A new format is one module and one entry of its registry.
 """

@@ -1,6 +1,6 @@
 """Models by the suffix of their file, and the parents of each variable from a model or a result.
 
-A model is a Bayesian network or a probabilistic decision graph.
+A model is a Bayesian network, a probabilistic decision graph or a naive Bayes model.
 """
 
 import os
@@ -11,14 +11,15 @@ from typing import Any
 
 from exactlearn._runtime.files import suffix_of
 from exactlearn._runtime.json_file import read_json
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.errors import FormatError, OptionError, did_you_mean
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.bif import read_bif, write_bif
+from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
 from exactlearn.formats.pdg_json import read_pdg, write_pdg
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-
-Model = BayesianNetwork | DecisionGraph
+from exactlearn.queries.evidence import Model
 
 NETWORKS: dict[str, Format[BayesianNetwork]] = {".bif": Format(read_bif, write_bif)}
 """Formats of Bayesian networks by the suffix of the file."""
@@ -26,12 +27,17 @@ NETWORKS: dict[str, Format[BayesianNetwork]] = {".bif": Format(read_bif, write_b
 GRAPHS: dict[str, Format[DecisionGraph]] = {".pdg.json": Format(read_pdg, write_pdg)}
 """Formats of decision graphs by the suffix of the file."""
 
-FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS)
+NAIVE_BAYES: dict[str, Format[NaiveBayes]] = {
+    ".nb.json": Format(read_naive_bayes, write_naive_bayes)
+}
+"""Formats of naive Bayes models by the suffix of the file."""
+
+FORMATS: Mapping[str, Format[Any]] = ChainMap[str, Format[Any]](NETWORKS, GRAPHS, NAIVE_BAYES)
 """Formats of all models by the suffix of the file."""
 
 
 def read_model(path: Path) -> Model:
-    """Read a network or a decision graph in the format of the suffix; ``.gz`` may follow.
+    """Read a model in the format of the suffix; ``.gz`` may follow.
 
     Raises
     ------
@@ -40,9 +46,11 @@ def read_model(path: Path) -> Model:
     OptionError
         When the suffix names no model format.
     """
-    known = format_of(
-        path, FORMATS, f"a network ({_of(NETWORKS)}) or a decision graph ({_of(GRAPHS)})"
+    expected = (
+        f"a network ({_of(NETWORKS)}), a decision graph ({_of(GRAPHS)}) or a naive Bayes model"
+        f" ({_of(NAIVE_BAYES)})"
     )
+    known = format_of(path, FORMATS, expected)
     model: Model = known.read(path)
     return model
 
@@ -68,6 +76,8 @@ def write_model(model: Model, path: Path) -> None:
     """
     if isinstance(model, BayesianNetwork):
         writer_of(path, NETWORKS, "a file for a network")(model, path)
+    elif isinstance(model, NaiveBayes):
+        writer_of(path, NAIVE_BAYES, "a file for a naive Bayes model")(model, path)
     else:
         writer_of(path, GRAPHS, "a file for a decision graph")(model, path)
 

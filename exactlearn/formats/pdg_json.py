@@ -51,8 +51,8 @@ import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write
-from exactlearn._runtime.json_file import read_json
 from exactlearn.errors import CheckError, FormatError
+from exactlearn.formats.model_json import check_variables, numbers, read_object, variable_states
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
 FORMAT = "exactlearn decision graph"
@@ -97,17 +97,7 @@ def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
     OptionError
         If the file cannot be read.
     """
-    content = read_json(Path(path))
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FormatError(f'{path}: expected a JSON object with "format": "{FORMAT}"')
-    if content.get("version") != VERSION:
-        raise FormatError(
-            f"{path}: version {content.get('version')!r} was written by another release of"
-            f" exactlearn; this one reads version {VERSION}"
-        )
-    for key in _KEYS:
-        if not isinstance(content.get(key), list):
-            raise FormatError(f"{path}: key {key!r} is missing or not a list")
+    content = read_object(Path(path), FORMAT, VERSION, _KEYS)
     try:
         graph = _from_json(content)
         graph.check()
@@ -133,16 +123,13 @@ def _to_json(pdg: DecisionGraph) -> dict[str, Any]:
 def _from_json(content: dict[str, Any]) -> DecisionGraph:
     variables = [_variable(i, entry) for i, entry in enumerate(content["variables"])]
     n = len(variables)
-    if n == 0:
-        raise FormatError("key 'variables': expected at least one variable")
+    names = tuple(name for name, _, _ in variables)
+    check_variables(names)
     for name, _, parent in variables:
         if parent >= n:
             raise FormatError(f"key 'variables' ({name}): the parent {parent} is not below {n}")
-    names = tuple(name for name, _, _ in variables)
-    if len(set(names)) < n:
-        raise FormatError("key 'variables': two variables have the same name")
-    parameters = _numbers(content, "parameters", np.float64).ravel()
-    counts = _numbers(content, "nodes", np.int64)
+    parameters = numbers(content, "parameters", np.float64).ravel()
+    counts = numbers(content, "nodes", np.int64)
     if counts.shape != (n, 2) or sorted(counts[:, 0].tolist()) != list(range(n)):
         raise FormatError(f"key 'nodes': expected pairs of variable, each 0..{n - 1} once, nodes")
     if (counts[:, 1] < 1).any() or counts[:, 1].max() > len(parameters):
@@ -150,7 +137,7 @@ def _from_json(content: dict[str, Any]) -> DecisionGraph:
             "key 'nodes': a variable has fewer than one node, or more than parameters"
         )
     _refuse_nothing(content["successors"], counts.tolist(), variables)
-    successors = _numbers(content, "successors", np.int64).ravel()
+    successors = numbers(content, "successors", np.int64).ravel()
     if successors.size and not 0 <= successors.min() <= successors.max() < counts[:, 1].sum():
         raise FormatError("key 'successors': a number is not that of a node")
     return DecisionGraph(
@@ -190,29 +177,11 @@ def _refuse_nothing(
 
 
 def _variable(place: int, entry: Any) -> tuple[str, tuple[str, ...], int]:
-    where = f"key 'variables', entry {place}"
-    if not isinstance(entry, dict) or set(entry) != {"name", "states", "parent"}:
-        raise FormatError(f"{where}: expected an object with name, states and parent")
-    name, states, parent = entry["name"], entry["states"], entry["parent"]
-    if not isinstance(name, str):
-        raise FormatError(f"{where}: the name {name!r} is not text")
-    if not (isinstance(states, list) and states and all(isinstance(s, str) for s in states)):
-        raise FormatError(f"{where} ({name}): the states must be a list of texts, at least one")
-    if len(set(states)) < len(states):
-        raise FormatError(f"{where} ({name}): two states have the same name")
+    name, states = variable_states(place, entry, ("name", "states", "parent"))
+    parent = entry["parent"]
     if parent is not None and (not isinstance(parent, int) or parent < 0):
-        raise FormatError(f"{where} ({name}): the parent must be a variable's number or null")
-    return name, tuple(states), -1 if parent is None else parent
-
-
-def _numbers(content: dict[str, Any], key: str, dtype: type[np.number]) -> Any:
-    """Return a list of numbers as an array; integers must be written as such."""
-    try:
-        array = np.array(content[key])
-        if array.size == 0:
-            return np.empty(0, dtype)
-        if array.dtype.kind not in ("if" if dtype is np.float64 else "i"):
-            raise TypeError
-        return array.astype(dtype)
-    except (ValueError, TypeError, OverflowError):
-        raise FormatError(f"key {key!r}: expected a list of {dtype.__name__} numbers") from None
+        raise FormatError(
+            f"key 'variables', entry {place} ({name}): the parent must be a variable's number or"
+            " null"
+        )
+    return name, states, -1 if parent is None else parent

@@ -24,9 +24,10 @@ from exactlearn.data.labels import label_of
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.inference.condition import condition
-from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
 
-Model = BayesianNetwork | DecisionGraph
+Model = BayesianNetwork | DecisionGraph | NaiveBayes
+"""A model of any language."""
 
 Evidence = Mapping[str, str | float | Mapping[str, float]]
 """For each observed variable its state, or weights of its states; a state left out has none.
@@ -61,7 +62,7 @@ class CodedEvidence(NamedTuple):
     codes: NDArray[np.int16]
     soft: dict[int, NDArray[np.float64]]
 
-    def weights(self, model: Model | NaiveBayes) -> NDArray[np.float64]:
+    def weights(self, model: Model) -> NDArray[np.float64]:
         """Return the weight of each state, variable after variable."""
         parts = []
         for v, r in enumerate(model.cardinalities.tolist()):
@@ -70,7 +71,7 @@ class CodedEvidence(NamedTuple):
         return np.concatenate(parts)
 
 
-def coded_evidence(model: Model | NaiveBayes, evidence: Evidence | None) -> CodedEvidence:
+def coded_evidence(model: Model, evidence: Evidence | None) -> CodedEvidence:
     """Return evidence in numbers.
 
     Raises
@@ -96,7 +97,8 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
     Parameters
     ----------
     model
-        A network is compiled first, once for all queries.
+        A network is compiled first, once for all queries; the graph of a naive Bayes model has the
+        component as its last variable.
 
     Raises
     ------
@@ -109,7 +111,9 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
     """
     found = coded_evidence(model, evidence)
     graph = as_graph(model)
-    given, log_probability = condition(graph, found.weights(graph))
+    weights = np.ones(int(graph.cardinalities.sum()))  # a component's is 1
+    weights[: int(model.cardinalities.sum())] = found.weights(model)
+    given, log_probability = condition(graph, weights)
     if log_probability == -np.inf:
         refuse_evidence(evidence or {})
     return given, log_probability
@@ -118,12 +122,30 @@ def conditional(model: Model, evidence: Evidence | None) -> tuple[DecisionGraph,
 def as_graph(model: Model) -> DecisionGraph:
     """Return a decision graph as it is, and that of a network, made once.
 
+    The graph of a naive Bayes model has the component as its last variable, the root, and a node of
+    each other variable for each component.
+
     Raises
     ------
     TooLargeError
         If a network's decision graph would be too large.
     """
+    if isinstance(model, NaiveBayes):
+        return _with_component(model)
     return model if isinstance(model, DecisionGraph) else compiled_once(model)
+
+
+def _with_component(model: NaiveBayes) -> DecisionGraph:
+    """Return the decision graph of a naive Bayes model, whose root is the component."""
+    n, k, network = model.n_variables, model.n_components, model.to_network()
+    below = [np.empty((k, len(states), 0), np.int32) for states in model.states]
+    return assemble(
+        network.names,
+        network.states,
+        np.array([n] * n + [-1], np.int32),
+        [*network.tables[:n], model.prior[None]],
+        [*below, np.repeat(np.arange(k, dtype=np.int32), n).reshape(1, k, n)],
+    )
 
 
 def refuse_evidence(evidence: Evidence) -> None:
@@ -164,9 +186,7 @@ def with_observations(
     return extended, CodedEvidence(np.append(found.codes, np.zeros(len(variables), np.int16)), {})
 
 
-def _weights(
-    model: Model | NaiveBayes, variable: int, weights_of: Mapping[str, float]
-) -> NDArray[np.float64]:
+def _weights(model: Model, variable: int, weights_of: Mapping[str, float]) -> NDArray[np.float64]:
     weights = np.zeros(int(model.cardinalities[variable]))
     known: dict[int, str] = {}
     for state, weight in weights_of.items():

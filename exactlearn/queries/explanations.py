@@ -8,16 +8,19 @@ the forest downwards. Lists and bounds: :mod:`exactlearn.pdg.inference.complete_
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import exp, inf, log
+from math import exp, inf, log, log2
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import best_rows, max_sum_bounds
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, conditional
+from exactlearn.queries.posteriors import MAX_JOINT, joint_posterior
 
 MOST_BITS = 900.0
 """Largest logarithm to base two of the number of configurations that branch and bound goes over:
@@ -72,7 +75,9 @@ def most_probable_explanations(
     Parameters
     ----------
     model, evidence
-        As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
+        As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled. Of a naive Bayes
+        model the component is summed out, by branch and bound where there are more than a million
+        configurations.
     k
         How many, at least 1; fewer come back when fewer are possible. Of equally probable ones
         those with lower states of the variables nearest to the root of the forest come first.
@@ -84,13 +89,16 @@ def most_probable_explanations(
     DataError
         If the evidence has probability zero.
     TooLargeError
-        If a network's decision graph would be too large.
+        If a network's decision graph would be too large; or for more than one configuration of
+        more than a million of a naive Bayes model, or where branch and bound ends unproven.
     """
     if k < 1:
         raise OptionError(f"{k} most probable explanations: ask for at least 1")
     graph, _ = conditional(model, evidence)
     hard = {name for name, value in (evidence or {}).items() if not isinstance(value, Mapping)}
-    targets = [v for v, name in enumerate(graph.names) if name not in hard]
+    targets = [v for v, name in enumerate(model.names) if name not in hard]
+    if isinstance(model, NaiveBayes):
+        return _of_components(model, targets, evidence, k)
     rows, logs = best_rows(graph, k)
     return [
         _explanation(graph, targets, row, value)
@@ -145,6 +153,33 @@ def most_probable_states(
     return MapAnswer(best, bound, "feasible", nodes)
 
 
+def _of_components(
+    model: NaiveBayes, targets: Sequence[int], evidence: Evidence | None, k: int
+) -> list[Explanation]:
+    """Return the most probable configurations of a naive Bayes model, its component summed out."""
+    names = [model.names[v] for v in targets]
+    bits = float(np.log2(model.cardinalities[targets]).sum())
+    if k == 1 and bits > log2(MAX_JOINT):
+        found = most_probable_states(model, names, evidence)
+        if found.status == "optimal":
+            return [found.best]
+        raise TooLargeError(
+            f"the most probable configuration was not proven in {found.nodes:,} steps (it has at"
+            f" most probability {found.bound:.3g}, found: {found.best.probability:.3g}): ask for"
+            " that of fewer variables"
+        )
+    table = joint_posterior(model, names, evidence)
+    best = np.argsort(-table, axis=None, kind="stable")[:k]
+    rows = np.zeros((len(best), model.n_variables), np.int16)
+    rows[:, list(targets)] = np.transpose(np.unravel_index(best, table.shape))
+    probabilities = table.ravel()[best]
+    return [
+        _explanation(model, targets, row, log(value))
+        for row, value in zip(rows, probabilities.tolist(), strict=True)
+        if value > 0
+    ]
+
+
 def _branch_and_bound(
     graph: DecisionGraph, targets: Sequence[int], node_limit: int
 ) -> tuple[NDArray[np.int16], float, float, int]:
@@ -197,7 +232,7 @@ def _branches(
 
 
 def _explanation(
-    graph: DecisionGraph, targets: Sequence[int], row: NDArray[np.int16], value: float
+    graph: NamedVariables, targets: Sequence[int], row: NDArray[np.int16], value: float
 ) -> Explanation:
     states = {graph.names[v]: graph.states[v][row[v]] for v in targets}
     return Explanation(states, min(1.0, exp(value)), value)

@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import LARGEST_TABLE, BayesianNetwork, normalised
 from exactlearn.errors import TooLargeError
 from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
 from exactlearn.queries.posteriors import joint_posterior
+
+Graphical = BayesianNetwork | DecisionGraph
 
 MAX_CELLS = 100_000_000
 """Most cells of the tables that a divergence is computed with, 16 bytes each."""
@@ -39,7 +42,8 @@ def entropy(
     model, evidence
         As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
     variables
-        Any variables; all when left out, which takes one pass whatever their number.
+        Any variables; all when left out, which takes one pass whatever their number except for a
+        naive Bayes model.
 
     Raises
     ------
@@ -48,6 +52,8 @@ def entropy(
     """
     if variables is not None:
         return _entropy(joint_posterior(model, variables, evidence))
+    if isinstance(model, NaiveBayes):
+        return _entropy(joint_posterior(model, model.names, evidence))
     graph, _ = conditional(model, evidence)
     return -float(node_probabilities(graph) @ _log(graph.parameters))
 
@@ -97,7 +103,8 @@ def kl_divergence(p: Model, q: Model) -> float:
     Over the same forest any two graphs can be compared, at the cost of the pairs of nodes that
     rows reach together. Otherwise the families of a network, or the nodes that a row reaches in a
     graph, are followed by elimination: exact, where the tables are not too large. Where they are,
-    networks are compiled, each once, and their graphs compared.
+    networks are compiled, each once, and their graphs compared. With a naive Bayes model all rows
+    are compared.
 
     Raises
     ------
@@ -105,9 +112,12 @@ def kl_divergence(p: Model, q: Model) -> float:
         If the models do not have the same variables and states.
     TooLargeError
         If the forests differ and the tables would have more than a hundred million cells, or a
-        network's decision graph would be too large.
+        network's decision graph would be too large; or if there are more than a million different
+        rows and one is a naive Bayes model.
     """
     q = q.reordered(p)
+    if isinstance(p, NaiveBayes) or isinstance(q, NaiveBayes):
+        return _of_all_rows(p, q)
     if isinstance(p, DecisionGraph) and isinstance(q, DecisionGraph):
         if np.array_equal(p.forest, q.forest):
             return max(0.0, _along_forest(p, q))
@@ -117,6 +127,13 @@ def kl_divergence(p: Model, q: Model) -> float:
         return max(0.0, own - _expected_log_probability(p, q))
     except TooLargeError:
         return kl_divergence(as_graph(p), as_graph(q))
+
+
+def _of_all_rows(p: Model, q: Model) -> float:
+    """Return the divergence by the probabilities of all rows."""
+    one, other = joint_posterior(p, p.names), joint_posterior(q, q.names)
+    ratios = np.where(one > 0, _log(one) - _log(other, -np.inf), 0.0)
+    return max(0.0, float((one * ratios).sum()))
 
 
 def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
@@ -144,7 +161,7 @@ def _along_forest(p: DecisionGraph, q: DecisionGraph) -> float:
     return total
 
 
-def _expected_log_probability(p: Model, q: Model) -> float:
+def _expected_log_probability(p: Graphical, q: Graphical) -> float:
     """Return the expectation under ``p`` of the natural log-probability under ``q``.
 
     ``-inf`` where ``p`` allows what ``q`` does not.
@@ -170,7 +187,7 @@ def _expected_log_probability(p: Model, q: Model) -> float:
     return float(shares[:, 1] @ lowest)
 
 
-def _require_cells(cells: float, *models: Model) -> None:
+def _require_cells(cells: float, *models: Graphical) -> None:
     if cells > MAX_CELLS:
         p, q = (m.n_nodes if isinstance(m, DecisionGraph) else m.n_variables for m in models)
         raise TooLargeError(
@@ -181,7 +198,7 @@ def _require_cells(cells: float, *models: Model) -> None:
         )
 
 
-def _link_cells(model: Model) -> int:
+def _link_cells(model: Graphical) -> int:
     """Return the cells of a graph's tables of successors: the node after each node and state."""
     if isinstance(model, BayesianNetwork):
         return 0
@@ -192,7 +209,7 @@ def _link_cells(model: Model) -> int:
     return int(min(cells.sum(), float(LARGEST_TABLE) * 2**20))
 
 
-def _together(p: Model, q: Model) -> tuple[BayesianNetwork, NDArray[np.float64]]:
+def _together(p: Graphical, q: Graphical) -> tuple[BayesianNetwork, NDArray[np.float64]]:
     """Return the network of states, nodes of p, nodes of q and shares, and the lowest logs.
 
     A network has no nodes: its families are followed instead.

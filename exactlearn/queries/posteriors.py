@@ -1,4 +1,4 @@
-"""Posterior queries on networks and decision graphs, by names of variables and states."""
+"""Posterior queries on models of any language, by names of variables and states."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,7 +8,7 @@ from math import exp, inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.buckets import LARGEST_ROW
 from exactlearn.bayesnet.clique_elimination import eliminated, elimination_cells, prepared
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
@@ -59,15 +59,9 @@ class Answer:
     log_probability_of_evidence: float
 
 
-@checked_arguments(
-    model=instance_of(
-        (BayesianNetwork, DecisionGraph, NaiveBayes),
-        "a BayesianNetwork, a DecisionGraph or a NaiveBayes model",
-        "read a file with read_bif(path) or read_pdg(path)",
-    )
-)
+@checked_arguments()
 def query(
-    model: Model | NaiveBayes,
+    model: Model,
     evidence: Evidence | None = None,
     targets: str | Sequence[str] | None = None,
 ) -> Answer:
@@ -149,6 +143,11 @@ def joint_posterior(
             f" {MAX_JOINT:,}: ask for fewer variables, for the most probable configurations, or"
             " draw samples"
         )
+    if isinstance(model, NaiveBayes):
+        table, log_probability = model.joint(wanted, coded_evidence(model, evidence).weights(model))
+        if log_probability == -inf:
+            refuse_evidence(evidence or {})
+        return table
     return joint_table(conditional(model, evidence)[0], wanted)
 
 
@@ -161,7 +160,7 @@ def joint_table(graph: DecisionGraph, variables: Sequence[int]) -> NDArray[np.fl
 
 
 def _posterior(
-    model: Model | NaiveBayes, found: CodedEvidence, wanted: Sequence[int]
+    model: Model, found: CodedEvidence, wanted: Sequence[int]
 ) -> tuple[NDArray[np.float64], float]:
     """Return posterior marginals and the log-probability of evidence, by the cheapest way.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.bayesnet.clique_elimination import eliminated, prepared
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -199,4 +200,6 @@ def _row_posteriors(model: Model) -> Callable[[NDArray[np.int16]], Rows]:
             return partial(posteriors_and_log_likelihoods, compiled_once(model))
         except TooLargeError:
             return partial(eliminated, prepared(model))
+    if isinstance(model, NaiveBayes):
+        return model.row_posteriors
     return partial(posteriors_and_log_likelihoods, model)

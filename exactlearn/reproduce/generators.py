@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
-from exactlearn.bayesnet.network import BayesianNetwork, draw
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph, assemble
@@ -122,18 +122,6 @@ def random_naive_bayes(components: int, rng: np.random.Generator) -> NaiveBayes:
     parameters = np.vstack([rng.dirichlet(np.ones(r), components).T for r in sizes])
     names = tuple(f"X{v}" for v in range(15))
     return NaiveBayes(names, states, rng.dirichlet(np.ones(components)), parameters)
-
-
-def naive_bayes_rows(model: NaiveBayes, size: int, rng: np.random.Generator) -> Dataset:
-    """Draw rows of a naive Bayes model."""
-    component = rng.choice(model.n_components, size, p=model.prior)
-    codes = np.empty((len(model.names), size), np.int16)
-    start = 0
-    for v, states in enumerate(model.states):
-        cumulative = model.parameters[start : start + len(states)].cumsum(axis=0)
-        draw(np.ascontiguousarray(cumulative.T), component, rng.random(size), codes[v])
-        start += len(states)
-    return Dataset(codes.T, model.names, model.states)
 
 
 def ratio_grid(side: int, ratio: float, seed: int) -> BayesianNetwork:

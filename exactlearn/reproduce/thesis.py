@@ -38,7 +38,6 @@ from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reproduce.generators import (
-    naive_bayes_rows,
     random_model,
     random_naive_bayes,
     relation,
@@ -250,8 +249,8 @@ def drawn_split(setup: Setup, name: str) -> Split:
     if name.startswith("NB"):
         model = random_naive_bayes(int(name.removeprefix("NB")), rng)
         return Split(
-            naive_bayes_rows(model, TRAIN_ROWS, rng),
-            naive_bayes_rows(model, TEST_ROWS, rng),
+            model.sample(TRAIN_ROWS, rng),
+            model.sample(TEST_ROWS, rng),
         )
     if name.startswith("Rnd"):
         truth = random_model(name, setup.seed)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import instance_of, register
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.labels import NamedVariables
 from exactlearn.errors import CheckError
@@ -354,8 +355,8 @@ def as_graphs(value: Any, name: str) -> tuple[DecisionGraph, ...]:
 
 
 _model = instance_of(
-    (BayesianNetwork, DecisionGraph),
-    "a BayesianNetwork or a DecisionGraph",
-    "read a file with read_bif(path) or read_pdg(path)",
+    (BayesianNetwork, DecisionGraph, NaiveBayes),
+    "a BayesianNetwork, a DecisionGraph or a NaiveBayes",
+    "read a file with read_bif(path), read_pdg(path) or read_naive_bayes(path)",
 )
 register(pdg=as_graph, graph=as_graph, model=_model, p=_model, q=_model)
