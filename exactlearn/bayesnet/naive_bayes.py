@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 
 from exactlearn._runtime.arguments import checked_arguments, instance_of, number_or_none
 from exactlearn._runtime.ascent import ascend
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.bayesnet.smoothing_choice import (
@@ -465,7 +466,8 @@ class _ComponentEM:
         """Return prior and parameters after EM."""
         gain = TOLERANCE * self._weights.sum()
         first = self._expect(0, prior, parameters)
-        last, _ = ascend(first, self._step, iterations=ITERATIONS, least_gain=gain)
+        control = SearchControl.within()
+        last, _ = ascend(first, self._step, iterations=ITERATIONS, least_gain=gain, control=control)
         return last.prior, last.parameters
 
     def _step(self, state: _State) -> _State:

@@ -2,7 +2,9 @@
 
 A language is a row of `LANGUAGES`: Bayesian networks and decision graphs are learnt with several
 weights of the size in S = (1-lambda) L - lambda size (THESIS, equation 4.40), naive Bayes models
-with more and more components (Algorithm 4.5).
+with more and more components (Algorithm 4.5). Decision graphs are learnt from the rows, or merged
+from networks. All take missing cells. A sequence ends early, after one model at least, once the
+search that runs in this thread is over.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,12 +12,13 @@ from dataclasses import dataclass
 from math import log
 from time import process_time
 
+from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.naive_bayes import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import lambda_of
-from exactlearn.pdg.learn.forest_population import learn_pdg
+from exactlearn.pdg.learn.methods import Request, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.queries.evidence import Model
 from exactlearn.scoring.scores import PenalisedLikelihood
@@ -69,31 +72,52 @@ def lambdas(n_rows: float) -> list[float]:
     return [lambda_of(rate) for rate in rates]
 
 
-def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
-    """Yield decision graphs."""
-    begun = process_time()
-    found = learn_pdg(dataset, lambdas=weights, significances=SIGNIFICANCES, seed=seed)
-    seconds = (process_time() - begun) / len(found.models)
-    for model in found.models:
-        yield LearntModel(model.graph, model.lambda_, seconds)
-
-
 def networks(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
-    """Yield networks."""
+    """Yield networks of at most three parents, by ordering search; of missing cells by EM."""
+    last = None
     for lambda_ in weights:
         begun = process_time()
         network = learnt_network(dataset, seed, score=PenalisedLikelihood(lambda_))
-        yield LearntModel(network, lambda_, process_time() - begun)
+        if last is not None and SearchControl.within().is_over:  # cut short
+            return
+        if network.parents != last:
+            yield LearntModel(network, lambda_, process_time() - begun)
+        last = network.parents
 
 
 def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
     """Yield naive Bayes models, whatever the weights are."""
     begun = process_time()
-    for model in naive_bayes_models(dataset, seed=seed):
+    for k, model in enumerate(naive_bayes_models(dataset, seed=seed)):
+        if k > 0 and SearchControl.within().is_over:  # cut short
+            return
         yield LearntModel(model, None, process_time() - begun)
         if model.effective_size > MOST_SIZE or model.n_components > MOST_COMPONENTS:
-            break
+            return
         begun = process_time()
+
+
+def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
+    """Yield decision graphs by direct search; of missing cells by structural EM."""
+    return _by_method("direct" if dataset.is_complete else "em", dataset, weights, seed)
+
+
+def hybrid_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
+    """Yield decision graphs merged from networks."""
+    return _by_method("hybrid", dataset, weights, seed)
+
+
+def _by_method(
+    method: str, dataset: Dataset, weights: Sequence[float], seed: int
+) -> Iterator[LearntModel]:
+    begun = process_time()
+    request = Request(
+        dataset=dataset, method=method, lambdas=weights, significances=SIGNIFICANCES, seed=seed
+    )
+    found = learn_by(request, lambda text: None, lambda *model: None).models
+    seconds = (process_time() - begun) / len(found)
+    for lambda_, graph in sorted(found, key=lambda model: -model[0]):
+        yield LearntModel(graph, lambda_, seconds)
 
 
 Sequences = Callable[[Dataset, Sequence[float], int], Iterator[LearntModel]]
@@ -103,5 +127,6 @@ LANGUAGES: Mapping[str, Sequences] = {
     "bn": networks,
     "nb": naive_bayes,
     "pdg": decision_graphs,
+    "hybrid": hybrid_graphs,
 }
 """How each language makes its sequence."""
