@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from exactlearn.pdg.model.auxiliary_network import to_network
     from exactlearn.pdg.model.decision_graph import DecisionGraph
     from exactlearn.queries.explanations import most_probable_explanations, most_probable_states
+    from exactlearn.queries.independences import independences
     from exactlearn.queries.information import entropy, kl_divergence, mutual_information
     from exactlearn.queries.posteriors import Answer, joint_posterior, query
     from exactlearn.queries.sensitivity import sensitivity
@@ -136,6 +137,7 @@ _HOME = {
     "hide": "exactlearn.data.missingness",
     "inclusion_boundary": "exactlearn.graphs.inclusion_boundary",
     "inclusion_boundary_size": "exactlearn.graphs.inclusion_boundary",
+    "independences": "exactlearn.queries.independences",
     "joint_posterior": "exactlearn.queries.posteriors",
     "kl_divergence": "exactlearn.queries.information",
     "learn_hybrid": "exactlearn.pdg.learn.hybrid",
@@ -239,6 +241,7 @@ __all__ = [
     "hide",
     "inclusion_boundary",
     "inclusion_boundary_size",
+    "independences",
     "joint_posterior",
     "kl_divergence",
     "learn_hybrid",

@@ -648,6 +648,11 @@ class Query(Reading, Random):
         metavar="NAME=STATE",
         help="The parameters that a posterior probability depends on most.",
     )
+    independences: bool = option(
+        False,
+        help="The independences that a decision graph states, also in contexts; with --target as a "
+        "table of its nodes, too.",
+    )
     data: Path | None = option(
         None,
         reads=True,
@@ -663,7 +668,7 @@ class Query(Reading, Random):
             self.joint, self.best, self.map_, self.draws, self.entropy, self.information,
             self.divergence, self.sensitivity,
         )  # fmt: skip
-        return any(one is not None for one in wanted)
+        return self.independences or any(one is not None for one in wanted)
 
 
 @dataclass(frozen=True, kw_only=True)

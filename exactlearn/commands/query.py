@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Group
 
 from exactlearn._runtime.control import ended_by_signal
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -25,6 +26,7 @@ from exactlearn.queries.explanations import (
     most_probable_explanations,
     most_probable_states,
 )
+from exactlearn.queries.independences import independences
 from exactlearn.queries.information import entropy, kl_divergence, mutual_information
 from exactlearn.queries.posteriors import joint_posterior, query
 from exactlearn.queries.sensitivity import slopes
@@ -142,6 +144,8 @@ def _answers(model: Model, evidence: Evidence, options: Query) -> Iterator[Answe
     if options.sensitivity is not None:
         target = next(iter(pairs((options.sensitivity,), "--sensitivity").items()))
         yield _sensitivity(as_graph(graph), target, evidence)
+    if options.independences:
+        yield _independences(graph, list(options.targets), evidence)
 
 
 def names_in(text: str, option: str) -> list[str]:
@@ -209,6 +213,15 @@ def _sensitivity(graph: DecisionGraph, target: tuple[str, str], evidence: Eviden
     )
     columns = ("variable", "node", "state", "parameter", "slope")
     return "sensitivity", record, plain_table(columns, shown, right=("node", "parameter", "slope"))
+
+
+def _independences(model: Model, targets: list[str], evidence: Evidence) -> Answered:
+    found = independences(model, targets or None, evidence)
+    shown: list[Any] = [one.describe() for one in found]
+    if targets:
+        rows = (row for one in found for row in one.rows())
+        shown += ["", plain_table(("node", "distribution", "probabilities"), rows)]
+    return "independences", [one.to_dict() for one in found], Group(*shown)
 
 
 def _explanation_record(explanation: Explanation) -> dict[str, Any]:

@@ -1,0 +1,398 @@
+"""The independences that a decision graph states (THESIS, section 3.3.1).
+
+Given the node of a variable that a row reaches, the variable and all below it in the forest are
+independent of all other variables (Jaeger 2004, Proposition 3.3; THESIS, 3.38). Which node that is
+depends on the states of some ancestors, often on fewer of them in some contexts. A state of
+probability zero leads nowhere, so no statement takes notice of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from math import comb, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
+
+
+@dataclass(frozen=True)
+class IndependenceLimits:
+    """How far contexts are looked for, for each variable.
+
+    Parameters
+    ----------
+    configurations
+        Of the ancestors that a variable depends on; above, no context is looked for.
+    contexts
+        Most contexts of all nodes together.
+    cells
+        Most cells of tables of configurations that are searched for context-specific
+        independences; small contexts come first.
+    """
+
+    configurations: int = 100_000
+    contexts: int = 1_000
+    cells: int = 30_000_000
+
+
+@dataclass(frozen=True)
+class ContextIndependence:
+    """An independence in a context.
+
+    Parameters
+    ----------
+    given
+        A state of each of some ancestors, as few as the independence needs.
+    independent_of
+        Ancestors of each of which the variable, with all below it, is independent, given this
+        context and the other ancestors that it depends on.
+    """
+
+    given: Mapping[str, str]
+    independent_of: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NodeContexts:
+    """The configurations of ancestors that reach a node.
+
+    Parameters
+    ----------
+    node
+        Number of the node in the graph.
+    contexts
+        Together the configurations, none in two of them: the states of some ancestors.
+    probabilities
+        Of the variable's states, given any of the contexts.
+    """
+
+    node: int
+    contexts: tuple[Mapping[str, tuple[str, ...]], ...]
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class VariableIndependences:
+    """What a graph states on a variable and its ancestors.
+
+    Parameters
+    ----------
+    variable
+        Its name.
+    below
+        All below it in the forest.
+    depends_on
+        Ancestors that decide which node is reached, from the root on. Given their states, the
+        variable and all below it are independent of all other variables.
+    independent_of
+        These other variables.
+    in_context
+        What holds in some contexts besides, smallest contexts first.
+    nodes
+        The variable's nodes, each with what reaches it.
+    complete
+        Whether no limit left out any of ``in_context`` or of the contexts of ``nodes``.
+    """
+
+    variable: str
+    below: tuple[str, ...]
+    depends_on: tuple[str, ...]
+    independent_of: tuple[str, ...]
+    in_context: tuple[ContextIndependence, ...]
+    nodes: tuple[NodeContexts, ...]
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return asdict(self)
+
+    def describe(self, most: int = 10) -> str:
+        """Return the independences in words, at most so many names and contexts in a list."""
+        line = self.variable
+        if self.below:
+            line += f", with {_listed(self.below, most)} below it"
+        line += f": independent of {_listed(self.independent_of, most) or 'no other variable'}"
+        if self.depends_on:
+            line += f", given {_listed(self.depends_on)}"
+        lines = [line]
+        for one in self.in_context[:most]:
+            context = _context({name: (state,) for name, state in one.given.items()})
+            lines.append(f"  if {context}: of {_listed(one.independent_of)}, too")
+        if len(self.in_context) > most:
+            lines.append(f"  and in {len(self.in_context) - most} more contexts")
+        if not self.complete:
+            lines.append("  not all contexts were looked at: there are too many configurations")
+        return "\n".join(lines)
+
+    def rows(self, most: int = 10) -> Iterator[tuple[str, str, str]]:
+        """Yield each node, its distribution P(X | contexts) and the probabilities as texts."""
+        for node in self.nodes:
+            shown = [_context(one) for one in node.contexts[:most]]
+            shown = [f"({x})" if len(shown) > 1 else x for x in shown]
+            if len(node.contexts) > most:
+                shown.append(f"{len(node.contexts) - most} more contexts")
+            given = " or ".join(shown)
+            law = f"P({self.variable} | {given})" if given else f"P({self.variable})"
+            yield str(node.node), law, " ".join(f"{p:.4g}" for p in node.probabilities)
+
+
+@checked_arguments()
+def independences(
+    model: Model,
+    targets: str | Sequence[str] | None = None,
+    evidence: Evidence | None = None,
+    *,
+    limits: IndependenceLimits | None = None,
+) -> list[VariableIndependences]:
+    """Return the independences that a decision graph states, variable by variable.
+
+    Parameters
+    ----------
+    model, evidence
+        As for :func:`~exactlearn.queries.posteriors.query`; a network is compiled.
+    targets
+        Variables; all when left out.
+    limits
+        How far contexts are looked for.
+
+    Returns
+    -------
+    list of VariableIndependences
+        In the order of the targets, or of the model. Where no parameter is zero, they are all
+        independences of a variable with all below it from its ancestors that the structure
+        implies in any context, up to the limits.
+
+    Raises
+    ------
+    OptionError, DataError, TooLargeError
+        As :func:`~exactlearn.queries.posteriors.joint_posterior` does.
+
+    Examples
+    --------
+    >>> from exactlearn import BayesianNetwork
+    >>> coin, sure = np.array([0.5, 0.5]), np.array([0.9, 0.1])
+    >>> table = np.array([[coin, coin], [coin, sure]])  # c depends on b if a is y
+    >>> network = BayesianNetwork(
+    ...     ("a", "b", "c"), (("n", "y"),) * 3, ((), (), (0, 1)), (sure, coin, table)
+    ... )
+    >>> print(independences(network, "c")[0].describe())
+    c: independent of no other variable, given a, b
+      if a = n: of b, too
+      if b = n: of a, too
+    """
+    graph = conditional(model, evidence)[0] if evidence else as_graph(model)
+    names = [targets] if isinstance(targets, str) else targets
+    wanted = range(graph.n_variables) if names is None else [graph.index(x) for x in names]
+    paths = [_path(graph, v) for v in range(graph.n_variables)]
+    return [_of_variable(graph, v, paths, limits or IndependenceLimits()) for v in wanted]
+
+
+def _path(graph: DecisionGraph, v: int) -> list[int]:
+    """Return the ancestors of a variable in the forest, nearest first."""
+    path = []
+    while (v := int(graph.forest[v])) >= 0:
+        path.append(v)
+    return path
+
+
+def _of_variable(
+    graph: DecisionGraph, v: int, paths: Sequence[Sequence[int]], limits: IndependenceLimits
+) -> VariableIndependences:
+    diagram = _Diagram(graph, v, paths[v])
+    above, table = diagram.needed, None
+    if prod(int(graph.cardinalities[u]) for u in above) <= limits.configurations:
+        above, table = _without_redundant(above, diagram.table())
+    below = [u for u, path in enumerate(paths) if v in path]
+    rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above)]
+    in_context: list[ContextIndependence] = []
+    contexts: dict[int, list[dict[str, tuple[str, ...]]]] = {}
+    complete = False
+    if table is not None:
+        states = [graph.states[u] for u in above]
+        names = [graph.names[u] for u in above]
+        found, searched = _context_independences(table, limits.cells)
+        in_context = [
+            ContextIndependence(
+                {names[axis]: states[axis][x] for axis, x in given}, tuple(names[k] for k in free)
+            )
+            for given, free in found.items()
+        ]
+        contexts, listed = _contexts(table, names, states, limits.contexts)
+        complete = searched and listed
+    first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
+    nodes = sorted(contexts) if contexts else range(len(parameters))
+    return VariableIndependences(
+        graph.names[v],
+        tuple(graph.names[u] for u in below),
+        tuple(graph.names[u] for u in above),
+        tuple(graph.names[u] for u in rest),
+        tuple(in_context),
+        tuple(
+            NodeContexts(first + k, tuple(contexts.get(k, ())), tuple(parameters[k].tolist()))
+            for k in nodes
+        ),
+        complete,
+    )
+
+
+class _Diagram:
+    """The node of a variable as a function of its ancestors' states: a reduced decision diagram.
+
+    The first functions are the constant ones, one for each node of the variable. Each other one
+    belongs to an ancestor and is given by what follows for its states, -1 where impossible.
+    """
+
+    def __init__(self, graph: DecisionGraph, v: int, path: Sequence[int]) -> None:
+        functions = np.arange(graph.node_counts[v])  # of the nodes of the ancestor at hand
+        count, child = len(functions), v
+        self._levels: list[tuple[int, int, NDArray[np.int64]]] = []
+        for u in path:
+            place = graph.children[u].index(child)
+            after = functions[graph.successors_of(u)[:, :, place] - graph.first_nodes[child]]
+            after = np.where(graph.parameters_of(u) > 0, after, -1)
+            functions = after.max(axis=1)
+            varies = np.where(after < 0, functions[:, None], after).min(axis=1) < functions
+            if varies.any():
+                different, inverse = np.unique(after[varies], axis=0, return_inverse=True)
+                functions[varies] = count + inverse.ravel()
+                self._levels.append((u, count, different))
+                count += len(different)
+            child = u
+        self._root, self._levels = int(functions[0]), self._levels[::-1]
+
+    @property
+    def needed(self) -> list[int]:
+        """Ancestors that the function depends on, from the root on."""
+        reached, needed = np.array([self._root]), []
+        for u, first, after in self._levels:
+            here = (reached >= first) & (reached < first + len(after))
+            if here.any():
+                needed.append(u)
+                reached = np.unique(np.append(reached[~here], after[reached[here] - first]))
+        return needed
+
+    def table(self) -> NDArray[np.int64]:
+        """Return the node for each configuration of the needed ancestors, -1 where impossible."""
+        table, needed = np.array(self._root), self.needed
+        for u, first, after in self._levels:
+            if u in needed:
+                here = (table >= first) & (table < first + len(after))
+                following = after[np.where(here, table - first, 0)]
+                table = np.where(here[..., None], following, table[..., None])
+        return table
+
+
+def _without_redundant(
+    above: list[int], table: NDArray[np.int64]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Remove ancestors that the others determine as far as it matters, nearest first."""
+    for axis in reversed(range(table.ndim)):
+        if not _varies(table, axis).any():
+            table = table.max(axis=axis)
+            above = [*above[:axis], *above[axis + 1 :]]
+    return above, table
+
+
+def _varies(table: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
+    """Return where possible configurations that differ in one axis reach different nodes."""
+    most = table.max(axis=axis, keepdims=True)
+    varies: NDArray[np.bool_] = (np.where(table < 0, most, table) < most).any(axis=axis)
+    return varies
+
+
+Given = tuple[tuple[int, int], ...]
+"""Axes and their states."""
+
+
+def _context_independences(
+    table: NDArray[np.int64], cells: int
+) -> tuple[dict[Given, list[int]], bool]:
+    """Return the axes that do not matter in each context, and whether all contexts were searched.
+
+    Contexts are as small as possible, the smallest first.
+    """
+    axes = range(table.ndim)
+    varies = [np.expand_dims(_varies(table, axis), axis) for axis in axes]
+    found: dict[Given, list[int]] = {}
+    for size in range(1, table.ndim):
+        cells -= comb(table.ndim, size) * table.ndim * table.size
+        if cells < 0:
+            return found, False
+        for chosen in combinations(axes, size):
+            others = tuple(axis for axis in axes if axis not in chosen)
+            possible = (table >= 0).any(axis=others)
+            for free in others:
+                same = possible & ~varies[free].any(axis=others)
+                for where in np.argwhere(same).tolist():
+                    given = tuple(zip(chosen, where, strict=True))
+                    if not any(
+                        free in found.get(part, ())
+                        for less in range(1, size)
+                        for part in combinations(given, less)
+                    ):
+                        found.setdefault(given, []).append(free)
+    return found, True
+
+
+def _contexts(
+    table: NDArray[np.int64],
+    names: Sequence[str],
+    states: Sequence[Sequence[str]],
+    most: int,
+) -> tuple[dict[int, list[dict[str, tuple[str, ...]]]], bool]:
+    """Return contexts of each node, by a decision tree, and whether they are all.
+
+    Each step asks for the axis after which the fewest nodes remain, its states with the same
+    function together.
+    """
+    found: dict[int, list[dict[str, tuple[str, ...]]]] = {}
+    queue: list[tuple[dict[str, tuple[str, ...]], NDArray[np.int64], tuple[int, ...]]]
+    queue, leaves = [({}, table, tuple(range(table.ndim)))], 0
+    for context, part, axes in queue:
+        kept = [k for k in range(part.ndim) if _varies(part, k).any()]
+        part = part.max(axis=tuple(k for k in range(part.ndim) if k not in kept))
+        axes = tuple(axes[k] for k in kept)
+        if part.ndim == 0:
+            leaves += 1
+            found.setdefault(int(part), []).append({x: context[x] for x in names if x in context})
+        elif leaves + len(queue) > most:
+            return found, False
+        else:
+            split = [_grouped(part, k) for k in range(part.ndim)]
+            chosen = min(
+                range(part.ndim), key=lambda k: sum(_n_nodes(s) for s in split[k].values())
+            )
+            axis, rest = axes[chosen], (*axes[:chosen], *axes[chosen + 1 :])
+            for group, own in split[chosen].items():
+                added = {names[axis]: tuple(states[axis][x] for x in group)}
+                queue.append((context | added, own, rest))
+    return found, True
+
+
+def _grouped(table: NDArray[np.int64], axis: int) -> dict[tuple[int, ...], NDArray[np.int64]]:
+    """Return the possible states of an axis that have the same table, with that table."""
+    groups: dict[bytes, list[int]] = {}
+    slices = np.moveaxis(table, axis, 0)
+    for x, own in enumerate(slices):
+        if (own >= 0).any():
+            groups.setdefault(own.tobytes(), []).append(x)
+    return {tuple(group): slices[group[0]] for group in groups.values()}
+
+
+def _n_nodes(table: NDArray[np.int64]) -> int:
+    return len(np.unique(table[table >= 0]))
+
+
+def _listed(names: Sequence[str], most: int | None = None) -> str:
+    if most is None or len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def _context(context: Mapping[str, tuple[str, ...]]) -> str:
+    return ", ".join(f"{name} = {'|'.join(states)}" for name, states in context.items())

@@ -1,0 +1,264 @@
+"""Independences that decision graphs state, against the full joint and every configuration."""
+
+from itertools import combinations, product
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.formats.pdg_json import write_pdg
+from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.model.decision_graph import assemble
+from exactlearn.queries.independences import IndependenceLimits, independences
+from tests.command_line import run, run_json
+from tests.pdg_oracle import BINARY, graph_joint, random_graph, reached
+
+
+def stomach_pain():
+    """THESIS, Example 3.6 and Figure 3.7(a), with the parameters of Table 3.1."""
+    return assemble(
+        ("H", "F", "D"),
+        (("p", "f", "u"), ("p", "a"), ("p", "a")),
+        np.array([-1, 0, 1]),
+        [
+            np.array([[0.3, 0.3, 0.4]]),
+            np.array([[0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]),
+            np.array([[0.7, 0.3], [0.1, 0.9], [0.5, 0.5], [0.1, 0.9], [0.3, 0.7]]),
+        ],
+        [
+            np.array([[[1], [2], [0]]]),
+            np.array([[[0], [0]], [[1], [2]], [[3], [4]]]),
+            np.empty((5, 2, 0)),
+        ],
+    )
+
+
+def two_trees():
+    """THESIS, Figure 3.6(b), with the parameters of Table 3.2."""
+    return assemble(
+        tuple(f"X{k}" for k in range(8)),
+        (BINARY,) * 8,
+        np.array([-1, 0, 0, 1, -1, 4, 5, 5]),
+        [
+            np.array([[0.9, 0.1]]),
+            np.array([[0.7, 0.3], [0.1, 0.9]]),
+            np.array([[0.5, 0.5], [0.4, 0.6]]),
+            np.array([[0.9, 0.1], [0.8, 0.2], [0.5, 0.5]]),
+            np.array([[0.2, 0.8]]),
+            np.array([[0.2, 0.8], [0.7, 0.3]]),
+            np.array([[0.6, 0.4], [0.1, 0.9]]),
+            np.array([[0.5, 0.5], [0.2, 0.8]]),
+        ],
+        [
+            np.array([[[0, 0], [1, 1]]]),
+            np.array([[[1], [0]], [[1], [2]]]),
+            np.empty((2, 2, 0)),
+            np.empty((3, 2, 0)),
+            np.array([[[1], [0]]]),
+            np.array([[[1, 1], [0, 0]], [[1, 0], [1, 1]]]),
+            np.empty((2, 2, 0)),
+            np.empty((2, 2, 0)),
+        ],
+    )
+
+
+def test_the_thesis_table_of_parameters_3_1():
+    found = independences(stomach_pain())
+    assert [row for one in found for row in one.rows()] == [
+        ("0", "P(H)", "0.3 0.3 0.4"),
+        ("1", "P(F | H = u)", "0.2 0.8"),
+        ("2", "P(F | H = p)", "0.7 0.3"),
+        ("3", "P(F | H = f)", "0.6 0.4"),
+        ("4", "P(D | H = u)", "0.7 0.3"),
+        ("5", "P(D | H = p, F = p)", "0.1 0.9"),
+        ("6", "P(D | H = p, F = a)", "0.5 0.5"),
+        ("7", "P(D | H = f, F = p)", "0.1 0.9"),
+        ("8", "P(D | H = f, F = a)", "0.3 0.7"),
+    ]
+    # The doctor's belief on an ulcer.
+    assert found[2].describe() == (
+        "D: independent of no other variable, given H, F\n  if H = u: of F, too"
+    )
+
+
+def test_the_thesis_table_of_parameters_3_2():
+    found = independences(two_trees())
+    laws = [(law, numbers) for one in found for _, law, numbers in one.rows()]
+    assert laws == [
+        ("P(X0)", "0.9 0.1"),
+        ("P(X1 | X0 = 0)", "0.7 0.3"),
+        ("P(X1 | X0 = 1)", "0.1 0.9"),
+        ("P(X2 | X0 = 0)", "0.5 0.5"),
+        ("P(X2 | X0 = 1)", "0.4 0.6"),
+        ("P(X3 | X0 = 0, X1 = 1)", "0.9 0.1"),
+        ("P(X3 | X1 = 0)", "0.8 0.2"),
+        ("P(X3 | X0 = 1, X1 = 1)", "0.5 0.5"),
+        ("P(X4)", "0.2 0.8"),
+        ("P(X5 | X4 = 1)", "0.2 0.8"),
+        ("P(X5 | X4 = 0)", "0.7 0.3"),
+        ("P(X6 | X4 = 1, X5 = 1)", "0.6 0.4"),
+        ("P(X6 | (X4 = 0) or (X4 = 1, X5 = 0))", "0.1 0.9"),
+        ("P(X7 | (X4 = 0, X5 = 0) or (X4 = 1, X5 = 1))", "0.5 0.5"),
+        ("P(X7 | (X4 = 0, X5 = 1) or (X4 = 1, X5 = 0))", "0.2 0.8"),
+    ]
+    x3, x4, x7 = found[3], found[4], found[7]
+    assert [(dict(c.given), c.independent_of) for c in x3.in_context] == [({"X1": "0"}, ("X0",))]
+    # Other trees are independent without a condition (Proposition 3.8), other branches given
+    # what decides the node (Proposition 3.9).
+    assert (x4.depends_on, x4.independent_of) == ((), ("X0", "X1", "X2", "X3"))
+    assert x7.independent_of == ("X0", "X1", "X2", "X3", "X6")
+    assert not x7.in_context
+
+
+def axes_last(joint, *groups):
+    """A table with one axis for each group of variables, in order; others are summed out."""
+    kept = [v for group in groups for v in group]
+    rest = tuple(v for v in range(joint.ndim) if v not in kept)
+    table = joint.sum(axis=rest)
+    table = table.transpose(np.argsort(np.argsort(kept)))
+    sizes = [int(np.prod([joint.shape[v] for v in group], dtype=int)) for group in groups]
+    return table.reshape(sizes)
+
+
+def independent(joint, first, second, given):
+    """Whether P(a, b, c) P(c) = P(a, c) P(b, c)."""
+    table = axes_last(joint, first, second, given)
+    one, other = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+    return np.allclose(table * table.sum(axis=(0, 1), keepdims=True), one * other, atol=1e-12)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from([0.0, 0.4]))
+@settings(max_examples=60, deadline=None)
+def test_every_statement_holds(seed, n, zeros):
+    graph = random_graph(np.random.default_rng(seed), n, zeros=zeros)
+    joint, index = graph_joint(graph), graph.index
+    for one in independences(graph):
+        v, needed = index(one.variable), [index(x) for x in one.depends_on]
+        own = [v, *map(index, one.below)]
+        others = [index(x) for x in one.independent_of]
+        assert sorted([*own, *needed, *others]) == list(range(n))
+        assert independent(joint, own, others, needed)
+        for context in one.in_context:
+            given = {index(x): graph.state_index(index(x), s) for x, s in context.given.items()}
+            part = joint[tuple(slice(given[u], given[u] + 1) if u in given else slice(None)
+                               for u in range(n))]  # fmt: skip
+            assert part.sum() > 0 or zeros
+            for name in context.independent_of:
+                free = index(name)
+                rest = [u for u in needed if u != free and u not in given]
+                assert independent(part, own, [free], rest)
+        # Each possible row reaches the node in one of whose contexts it is, and in no other.
+        for row in np.argwhere(joint > 0).tolist():
+            holding = [
+                node.node
+                for node in one.nodes
+                for context in node.contexts
+                if all(graph.states[index(x)][row[index(x)]] in s for x, s in context.items())
+            ]
+            assert holding == [reached(graph, tuple(row))[v]]
+        for node in one.nodes:
+            k = node.node - int(graph.first_nodes[v])
+            assert node.probabilities == tuple(graph.parameters_of(v)[k])
+
+
+def stated_by_force(graph, v):
+    """The ancestors that matter and, by minimal contexts, those that do not matter there."""
+    path = []
+    u = v
+    while (u := int(graph.forest[u])) >= 0:
+        path.append(u)
+    r = graph.cardinalities.tolist()
+    rows = list(product(*map(range, r)))
+
+    def matters(free, context):
+        nodes = {}
+        for row in rows:
+            if all(row[u] == s for u, s in context):
+                key = tuple(row[u] for u in path if u != free)
+                nodes.setdefault(key, set()).add(reached(graph, row)[v])
+        return any(len(found) > 1 for found in nodes.values())
+
+    needed = [u for u in sorted(path) if matters(u, ())]
+    minimal = set()
+    for free in needed:
+        known = []
+        rest = [u for u in needed if u != free]
+        for size in range(1, len(needed)):
+            for chosen in combinations(rest, size):
+                for states in product(*(range(r[u]) for u in chosen)):
+                    context = frozenset(zip(chosen, states, strict=True))
+                    if not any(less < context for less in known) and not matters(free, context):
+                        known.append(context)
+                        minimal.add((context, free))
+    return set(needed), minimal
+
+
+@given(st.integers(0, 10_000), st.integers(2, 5))
+@settings(max_examples=25, deadline=None)
+def test_all_that_the_structure_implies_is_found(seed, n):
+    graph = random_graph(np.random.default_rng(seed), n, zeros=0)
+    for v, one in enumerate(independences(graph)):
+        needed, minimal = stated_by_force(graph, v)
+        assert set(map(graph.index, one.depends_on)) == needed
+        found = set()
+        for context in one.in_context:
+            given = ((graph.index(x), s) for x, s in context.given.items())
+            states = frozenset((u, graph.state_index(u, s)) for u, s in given)
+            found |= {(states, graph.index(x)) for x in context.independent_of}
+        assert found == minimal
+        assert one.complete
+
+
+def test_a_copy_of_a_variable_tells_what_it_does():
+    """The states that a copy cannot have lead nowhere, so one of the two is enough."""
+    coin, copy = np.array([0.5, 0.5]), np.eye(2)
+    tables = (coin, copy, np.array([[0.9, 0.1], [0.2, 0.8]]))
+    network = BayesianNetwork(("a", "b", "c"), (BINARY,) * 3, ((), (0,), (1,)), tables)
+    graph = compile_network(network, forest=[-1, 0, 1])
+    (found,) = independences(graph, "c")
+    assert len(found.depends_on) == 1
+    assert found.complete
+
+
+def test_evidence_and_limits():
+    graph = two_trees()
+    (found,) = independences(graph, ["X3"], {"X1": "0"})
+    assert found.depends_on == ()
+    assert [node.contexts for node in found.nodes] == [({},)]
+    (found,) = independences(graph, "X7", limits=IndependenceLimits(configurations=3))
+    assert found.depends_on == ("X4", "X5")
+    assert not found.complete
+    assert "too many configurations" in found.describe()
+    assert [node.contexts for node in found.nodes] == [(), ()]
+    (found,) = independences(graph, "X7", limits=IndependenceLimits(contexts=1, cells=1))
+    assert not found.complete
+
+
+def test_lists_are_cut(tmp_path):
+    n = 9
+    rng = np.random.default_rng(3)
+    parity = [np.array([[0.3, 0.7]]), *(rng.dirichlet((1, 1), 2) for _ in range(n - 1))]
+    after = np.array([[[0], [1]], [[1], [0]]])
+    graph = assemble(
+        tuple(f"x{k}" for k in range(n)), (BINARY,) * n, np.arange(n) - 1, parity,
+        [after[:1], *[after] * (n - 2), np.empty((2, 2, 0))],
+    )  # fmt: skip
+    (found,) = independences(graph, "x8")
+    assert all(law.endswith("or 118 more contexts)") for _, law, _ in found.rows())
+    (found,) = independences(graph, "x1")
+    assert "with x2, x3 and 5 more below it" in found.describe(2)
+
+
+def test_the_command(tmp_path):
+    path = tmp_path / "graph.pdg.json"
+    write_pdg(two_trees(), path)
+    record = run_json("query", path, "--independences")
+    assert [one["variable"] for one in record["independences"]] == [f"X{k}" for k in range(8)]
+    assert record["independences"][3]["in_context"] == [
+        {"given": {"X1": "0"}, "independent_of": ["X0"]}
+    ]
+    printed = run("query", path, "--independences", "-t", "X3")
+    assert "if X1 = 0: of X0, too" in printed
+    assert "P(X3 | X0 = 1, X1 = 1)" in printed
+    assert "P(X3" not in run("query", path, "--independences")
