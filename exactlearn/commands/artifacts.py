@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from exactlearn.formats.scores import write_scores
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import require_names, write_dataset
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.reporting.arc_support import write_support
 from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing
 from exactlearn.reporting.plot import FIGURES, write_figure
+from exactlearn.reporting.trace import write_trace
 from exactlearn.solvers import Problem
 
 
@@ -200,3 +203,24 @@ def write_records_in(write: Callable[[Path], object], name: str, output: Output)
         write(output.path / f"{name}.svg")
     except MissingExtraError as error:
         output.note(f"No figure {name}: {error}")
+
+
+def traced(result: Any, path: Path | None, output: Output) -> list[Callable[[], None]]:
+    """Return what writes the trace of a search: to a file if wanted, and into a folder."""
+    return _written(partial(write_trace, result), "trace", path, output)
+
+
+def supported(
+    records: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path | None, output: Output
+) -> list[Callable[[], None]]:
+    """Return what writes the support of arcs: to a file if wanted, and into a folder."""
+    return _written(partial(write_support, records, names), "support", path, output)
+
+
+def _written(
+    write: Callable[[Path], object], name: str, path: Path | None, output: Output
+) -> list[Callable[[], None]]:
+    return [
+        partial(write_records, write, path, output),
+        partial(write_records_in, write, name, output),
+    ]

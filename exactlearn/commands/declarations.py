@@ -4,13 +4,14 @@ The modules that do the work import the whole package, so that they are imported
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
 from exactlearn.commands.declare import (
     Declared,
     RegistryNames,
+    about_of,
     argument,
     names_by_commas,
     numbers_by_commas,
@@ -19,9 +20,11 @@ from exactlearn.commands.declare import (
     with_default,
 )
 from exactlearn.commands.sections import (
+    CLASS_SEARCHES,
     MOST_SMOOTHING,
     Clustered,
     CompleteLearning,
+    Criterion,
     GraphParameters,
     IncompleteLearning,
     LearnerName,
@@ -30,6 +33,7 @@ from exactlearn.commands.sections import (
     Random,
     Reading,
     Search,
+    Selection,
 )
 from exactlearn.errors import OptionError
 
@@ -114,6 +118,9 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     each family in closed form, and no cell is completed. With --best, --best-classes or --within
     more than one network is listed, with their arcs.
 
+    With --solver ges or kes Markov equivalence classes of a complete table are searched instead,
+    with any number of parents unless --max-parents says otherwise (else 3): nothing is proven.
+
     Ctrl-C and SIGTERM end the search with the best network so far (exit status 130); so do the
     limits (3).
     """
@@ -155,20 +162,45 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         None,
         writes=True,
         metavar="FILE",
-        help="Write in how many of the listed networks each arc is (.csv, .json), or draw it "
-        "(.svg, .png, .pdf).",
+        help="Write in how many of the listed networks, or ends of kes, each arc is (.csv, "
+        ".json), or draw it (.svg, .png, .pdf).",
     )
+    phases: int = option(
+        2, least=1, most=2, help="ges: insert first and delete then (2), or the better at once (1)."
+    )
+    greediness: float = option(
+        0.8,
+        least=0,
+        most=1,
+        help="kes: share of the better neighbouring classes whose best is taken.",
+    )
+    restarts: int = option(100, least=1, help="kes: number of starts.")
+    max_parents: int | Literal["none"] = with_default(Criterion, "max_parents", None)
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
+        if self.max_parents is None:
+            most = "none" if self.solver in CLASS_SEARCHES else Criterion.max_parents
+            object.__setattr__(self, "max_parents", most)
         super().__post_init__()
         if self.best is not None and self.best_classes is not None:
             raise OptionError("--best and --best-classes exclude each other; give one of them")
-        if self.support is not None and not self.lists:
+        if self.support is not None and not self.lists and self.solver != "kes":
             raise OptionError(
                 "--support counts how many of several networks have an arc: say which with "
-                "--best K, --best-classes K or --within FACTOR"
+                "--best K, --best-classes K, --within FACTOR or --solver kes"
             )
+        for solver, keys in _CLASS_SEARCH_OPTIONS.items():
+            for key in keys:
+                if self.solver != solver and getattr(self, key) != getattr(Solve, key):
+                    raise OptionError(f"--{key} is for --solver {solver}, not {self.solver}")
+        for one in fields(self) if self.solver in CLASS_SEARCHES else ():
+            if one.name in _NOT_OF_CLASSES and getattr(self, one.name) not in (one.default, {}):
+                flag = (*about_of(one).flags, f"--{one.name.replace('_', '-')}")[0]
+                raise OptionError(
+                    f"{flag} cannot be honoured by a search over equivalence classes; leave it "
+                    f"out, or --solver {self.solver}"
+                )
 
     @property
     def lists(self) -> bool:
@@ -179,6 +211,15 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     def output_in_run(self) -> str:
         """What a step of a run file writes."""
         return "solved"
+
+
+_CLASS_SEARCH_OPTIONS = {"ges": ("phases",), "kes": ("greediness", "restarts")}
+
+_NOT_OF_CLASSES = {
+    *("start", "counts", "gap", "memory_limit", "certificate", "best", "best_classes", "within"),
+    *("scoring_time", *(one.name for one in fields(Selection))),
+} - {"solver", "seed", "time_limit"}
+"""Options of ``solve`` that have no meaning for equivalence classes."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,7 @@ def k_best_record(
     for network in listed:
         entry = {"score": network.score, "parents": named_parents(names, network.parents)}
         if wanted.best_classes is not None:
-            entry |= _class_record(names, network.parents)
+            entry |= class_record(names, network.parents)
         networks.append(entry)
     return {
         "networks": networks,
@@ -95,10 +95,6 @@ def k_best_tables(wanted: Solve, record: Mapping[str, Any]) -> list[Any]:
         for rank, network in enumerate(networks[:SHOWN_NETWORKS], 1)
     ]
     head = ("rank", "score", "difference", "arcs", *(["members"] * (what == "classes")))
-    shown = [
-        (arc["parent"], arc["child"], *(f"{arc[key]:.3f}" for key in _SHARES))
-        for arc in arcs[:SHOWN_ARCS]
-    ]
     found: list[Any] = [
         *learning_tables(record),
         "",
@@ -112,13 +108,21 @@ def k_best_tables(wanted: Solve, record: Mapping[str, Any]) -> list[Any]:
     ]
     if len(networks) > SHOWN_NETWORKS:
         found.append(f"... and {len(networks) - SHOWN_NETWORKS} more; -o or --json has all")
-    found += ["", plain_table(("parent", "child", *_SHARES), shown, right=_SHARES)]
-    if len(arcs) > SHOWN_ARCS:
-        found.append(f"... and {len(arcs) - SHOWN_ARCS} more arcs; --support FILE has all")
-    return found
+    return [*found, "", *support_table(arcs)]
 
 
-def _class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
+def support_table(arcs: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return the table of the arcs with the most support, and a line on those left out."""
+    shown = [
+        (arc["parent"], arc["child"], *(f"{arc[key]:.3f}" for key in _SHARES))
+        for arc in arcs[:SHOWN_ARCS]
+    ]
+    more = [f"... and {len(arcs) - SHOWN_ARCS} more arcs; --support FILE has all"]
+    table = plain_table(("parent", "child", *_SHARES), shown, right=_SHARES)
+    return [table, *more] if len(arcs) > SHOWN_ARCS else [table]
+
+
+def class_record(names: Sequence[str], parents: Sequence[Sequence[int]]) -> dict[str, Any]:
     """Return the completed pattern of a network's class, and how many networks are in it."""
     found = cpdag(parents)
     return {

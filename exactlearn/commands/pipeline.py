@@ -14,6 +14,7 @@ from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
 from exactlearn.commands.declarations import Augment, Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.sections import (
+    CLASS_SEARCHES,
     CompleteLearning,
     Criterion,
     IncompleteLearning,
@@ -269,6 +270,7 @@ def learning_problem(
     OptionError
         When one variable is allowed more parents than all are.
     """
+    _require_parent_sets(options)
     found = constraints(options, dataset.names)
     for name, most in options.max_parents_of.items():
         if options.most_parents is not None and most > options.most_parents:
@@ -297,6 +299,15 @@ def learning_problem(
         control=control,
     )
     return replace(problem, **found)
+
+
+def _require_parent_sets(search: Selection) -> None:
+    """Refuse a solver that selects no parent sets."""
+    if search.solver in CLASS_SEARCHES:
+        raise OptionError(
+            f"solver {search.solver!r} searches equivalence classes of complete data, without "
+            "parent sets: give it to 'exactlearn solve', or to a step [solve] of a run file"
+        )
 
 
 def learn_complete(
@@ -336,6 +347,7 @@ def incomplete_options(dataset: Dataset, options: IncompleteLearning) -> Incompl
     InfeasibleError
         As :func:`arc_constraints`.
     """
+    _require_parent_sets(options)
     if options.scoring_time is not None:
         raise OptionError(
             "scoring_time is for complete data, but cells are missing; leave it out, and lower "

@@ -17,6 +17,9 @@ LearnerName = Literal[
 MissingnessName = Literal["ignored", "learned"]
 FigureFormat = Literal["svg", "png", "pdf", "dot"]
 
+CLASS_SEARCHES = ("ges", "kes")
+"""Solvers that search equivalence classes instead of selecting parent sets: of ``solve`` only."""
+
 MOST_SMOOTHING = 1e12
 """Largest pseudo-count of a cell; sums of larger ones may overflow."""
 
@@ -120,8 +123,9 @@ class Selection(Random):
 
     solver: str = option(
         "auto",
-        choices=RegistryNames("solvers.strategy", "COMPONENT_SOLVERS", ("auto",)),
-        help="Solver of parent-set selection.",
+        choices=RegistryNames("solvers.strategy", "COMPONENT_SOLVERS", ("auto", *CLASS_SEARCHES)),
+        help="Solver of parent-set selection; of 'solve' also greedy and k-greedy search over "
+        "equivalence classes, ges and kes.",
     )
     required: tuple[str, ...] = option(
         (), flags=("--require",), metavar="'A->B'", help="Arc that must be there."

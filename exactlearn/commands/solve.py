@@ -10,7 +10,8 @@ from typing import Any
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
-from exactlearn.commands.artifacts import Artifacts, writable, write_records, write_records_in
+from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
+from exactlearn.commands.class_search import search_classes
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import (
     enumerated,
@@ -26,6 +27,7 @@ from exactlearn.commands.pipeline import (
     scored_problem,
 )
 from exactlearn.commands.search import conclude, run_shown_search
+from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats import written_suffixes
@@ -34,9 +36,8 @@ from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, score_text
 from exactlearn.instances import locate
-from exactlearn.reporting.arc_support import arc_support, support_record, write_support
+from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
-from exactlearn.reporting.trace import write_trace
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 
@@ -49,6 +50,8 @@ def run(options: Solve, output: Output) -> None:
     path = locate(options.source, ".csv")
     writable(output, with_data=not is_score_file(path), completes=False)
     _require_writable(options)
+    if options.solver in CLASS_SEARCHES:
+        search_classes(options, path, output)
     with output.progress_display(f"reading {path.name}") as display:
         data, scored = _read(path, options, display.stage)
         problem = scored.problem
@@ -97,12 +100,10 @@ def run(options: Solve, output: Output) -> None:
             return best
 
         result = run_shown_search(output, display, learn, artifacts)
-    also = _also(result, options, output)
+    also = [*_certificate(result, options, output), *traced(result, options.trace, output)]
     for found in listed:
         support = support_record(problem.names, arc_support(found.networks))
-        write = partial(write_support, support, problem.names)
-        also.append(partial(write_records, write, options.support, output))
-        also.append(partial(write_records_in, write, "support", output))
+        also += supported(support, problem.names, options.support, output)
     conclude(
         output,
         problem.names,
@@ -131,15 +132,10 @@ def _read(
     return data, scored_problem(data, options, every=options.lists, counts=options.counts)
 
 
-def _also(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:
-    """Return what writes the proof and the trace, where they are wanted."""
-    steps: list[Callable[[], None]] = []
-    if options.certificate is not None:
-        steps.append(partial(_write_certificate, result, options.certificate, output))
-    write = partial(write_trace, result)
-    steps.append(partial(write_records, write, options.trace, output))
-    steps.append(partial(write_records_in, write, "trace", output))
-    return steps
+def _certificate(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:
+    """Return what writes the proof, where it is wanted."""
+    path = options.certificate
+    return [] if path is None else [partial(_write_certificate, result, path, output)]
 
 
 def _write_certificate(result: Result, path: Path, output: Output) -> None:

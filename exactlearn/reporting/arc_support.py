@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.graphs.equivalence import PartiallyDirectedGraph
 from exactlearn.reporting.plot import painted
 from exactlearn.reporting.records_file import write_records
 
@@ -65,22 +66,57 @@ def arc_support(
     >>> [(arc.parent, arc.child, arc.support) for arc in arc_support([([(), (0,)], -1.0)])]
     [(0, 1, 1.0)]
     """
-    if not networks:
+    arcs = [{(p, v) for v, family in enumerate(dag) for p in family} for dag, _ in networks]
+    scores = [score for _, score in networks]
+    return _supports(arcs, [set()] * len(arcs), scores, [1] * len(arcs))
+
+
+def class_support(
+    classes: Sequence[tuple[PartiallyDirectedGraph, float, int]],
+) -> tuple[ArcSupport, ...]:
+    """Return the support of every arc and edge of the completed patterns of some classes.
+
+    An undirected edge is an adjacency only, in a record with the smaller variable as the parent.
+
+    Parameters
+    ----------
+    classes
+        The completed pattern, the score, and how often it was found, of each class; the support
+        counts that, the weight takes each class once.
+
+    Examples
+    --------
+    >>> both = PartiallyDirectedGraph(2, frozenset(), frozenset({(0, 1)}))
+    >>> [(found.support, found.adjacency_support) for found in class_support([(both, -1.0, 5)])]
+    [(0.0, 1.0)]
+    """
+    arcs = [set(graph.directed) for graph, _, _ in classes]
+    edges = [set(graph.undirected) for graph, _, _ in classes]
+    return _supports(arcs, edges, [score for _, score, _ in classes], [n for _, _, n in classes])
+
+
+def _supports(
+    arcs: Sequence[set[Arc]],
+    edges: Sequence[set[Arc]],
+    scores: Sequence[float],
+    counts: Sequence[int],
+) -> tuple[ArcSupport, ...]:
+    """Add up the shares of the graphs that have each arc, and each adjacency."""
+    if not scores:
         return ()
-    weights = probabilities([score for _, score in networks])
-    share = 1.0 / len(networks)
     found: dict[Arc, NDArray[np.float64]] = {}
-    for (parents, _), weight in zip(networks, weights.tolist(), strict=True):
-        for child, family in enumerate(parents):
-            for parent in family:
-                found.setdefault((parent, child), np.zeros(2))
-                found[parent, child] += (share, weight)
-    none = np.zeros(2)
-    rows = []
-    for (parent, child), own in found.items():
-        either = np.minimum(own + found.get((child, parent), none), 1.0)
-        own = np.minimum(own, 1.0)
-        rows.append(ArcSupport(parent, child, *own.tolist(), *either.tolist()))
+    adjacent: dict[Arc, NDArray[np.float64]] = {}
+    shares = zip(np.array(counts) / sum(counts), probabilities(scores), strict=True)
+    for own, either, share in zip(arcs, edges, shares, strict=True):
+        for a, b in own | either:
+            pair = min(a, b), max(a, b)
+            adjacent[pair] = adjacent.get(pair, np.zeros(2)) + share
+            arc = (a, b) if (a, b) in own else pair
+            found[arc] = found.get(arc, np.zeros(2)) + np.array(share) * ((a, b) in own)
+    rows = [
+        ArcSupport(a, b, *np.minimum([*own, *adjacent[min(a, b), max(a, b)]], 1.0).tolist())
+        for (a, b), own in found.items()
+    ]
     return tuple(sorted(rows, key=lambda r: (-r.weight, -r.support, r.parent, r.child)))
 
 

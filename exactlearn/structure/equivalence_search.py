@@ -116,7 +116,7 @@ class EquivalenceSearch:
         The different classes where starts ended, by falling score.
     scores, steps
         Score and number of moves of each start, in their order.
-    families
+    sets
         Sets of variables counted, over all starts.
     seconds
         Wall time.
@@ -133,7 +133,7 @@ class EquivalenceSearch:
     optima: tuple[LocalOptimum, ...]
     scores: tuple[float, ...]
     steps: tuple[int, ...]
-    families: int
+    sets: int
     seconds: float = 0.0
     trace: tuple[tuple[float, float, float], ...] = ()
     message: str = ""
@@ -147,6 +147,11 @@ class EquivalenceSearch:
     def cpdag(self) -> PartiallyDirectedGraph | None:
         """The completed pattern of the best class."""
         return None if self.parents is None else cpdag(self.parents)
+
+    @property
+    def classes(self) -> tuple[tuple[PartiallyDirectedGraph, float, int], ...]:
+        """The completed pattern of each class of ``optima``, its score and its starts."""
+        return tuple((cpdag(found.parents), found.score, found.starts) for found in self.optima)
 
     def check(self, dataset: Dataset, score: Score) -> None:
         """Recompute the score of each class from the table, counted another way.
@@ -349,7 +354,7 @@ class _Search:
             optima=_optima(ends),
             scores=tuple(end.score for end in ends),
             steps=tuple(end.steps for end in ends),
-            families=len(self.values),
+            sets=len(self.values),
             seconds=control.seconds,
             trace=tuple(control.trace),
             message="" if done else f"{len(ends)} of {starts} starts were done",

@@ -1,0 +1,140 @@
+"""``exactlearn solve --solver ges|kes``: search over equivalence classes, its record and tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from exactlearn._runtime.control import OnEvent
+from exactlearn._runtime.files import suffix_of
+from exactlearn.commands.artifacts import Artifacts, supported, traced
+from exactlearn.commands.declarations import Solve
+from exactlearn.commands.k_best import class_record, support_table
+from exactlearn.commands.output import Output
+from exactlearn.commands.pipeline import load, score_of
+from exactlearn.commands.search import conclude, run_shown_search
+from exactlearn.errors import DataError, OptionError
+from exactlearn.formats import written_suffixes
+from exactlearn.formats.scores import FORMATS as SCORES
+from exactlearn.formats.scores import is_score_file
+from exactlearn.reporting.arc_support import class_support, support_record
+from exactlearn.reporting.report import (
+    Learned,
+    facts,
+    learning_record,
+    learning_tables,
+    number,
+    plain_table,
+)
+from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
+
+SHOWN_CLASSES = 20
+"""Most classes that the printed table shows."""
+
+
+def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
+    """Search, write and print what was found, and end with the exit status.
+
+    Raises
+    ------
+    OptionError
+        When only scores are given, or wanted.
+    DataError
+        When cells are missing.
+    """
+    if is_score_file(path):
+        raise OptionError(
+            f"--solver {options.solver} counts families as it meets them: give the table, or solve "
+            f"the scores of {path.name} with another solver"
+        )
+    if output.path is not None and suffix_of(output.path) in written_suffixes(SCORES):
+        raise OptionError(
+            f"--output {output.path}: a search over equivalence classes has no table of scores to "
+            "write; take another suffix, or solver"
+        )
+    listed: list[EquivalenceSearch] = []
+    with output.progress_display(f"reading {path.name}") as display:
+        data = load(path, options)
+        if not data.is_complete:
+            raise DataError(
+                f"{options.source}: {len(data.missing_cells)} cells are missing, but "
+                f"--solver {options.solver} needs complete data; 'exactlearn augment', 'solve "
+                "--counts f-mar' and 'impute --learner structural-em' learn from missing cells"
+            )
+
+        def artifacts(learned: Learned) -> Artifacts:
+            assert learned.parents is not None
+            record = learning_record(data.names, learned)
+            for found in listed:
+                record |= classes_record(data.names, found)
+            return Artifacts(data.names, learned.parents, record, data, None, options.smoothing)
+
+        def learn(on_event: OnEvent) -> EquivalenceSearch:
+            found = equivalence_search(
+                data,
+                score_of(options),
+                method="ges" if options.solver == "ges" else "kes",
+                phases=options.phases,
+                greediness=options.greediness,
+                restarts=options.restarts,
+                max_parents=options.most_parents,
+                time_limit=options.time_limit,
+                seed=options.seed,
+                threads=options.threads,
+                on_event=on_event,
+            )
+            listed.append(found)
+            return found
+
+        display.stage("searching")
+        result = run_shown_search(output, display, learn, artifacts)
+    also = traced(result, options.trace, output)
+    if result.method == "kes":
+        support = support_record(data.names, class_support(result.classes))
+        also += supported(support, data.names, options.support, output)
+    conclude(output, data.names, result, artifacts, tables=classes_tables, also=also)
+    raise AssertionError  # conclude() leaves
+
+
+def classes_record(names: tuple[str, ...], found: EquivalenceSearch) -> dict[str, Any]:
+    """Return what the search adds to the record of the best network."""
+    classes = [
+        {"score": optimum.score, "starts": optimum.starts, **class_record(names, optimum.parents)}
+        for optimum in found.optima
+    ]
+    return {
+        "method": found.method,
+        "scores": list(found.scores),
+        "steps": list(found.steps),
+        "sets": found.sets,
+        "classes": classes,
+        "support": support_record(names, class_support(found.classes)),
+    }
+
+
+def classes_tables(record: Mapping[str, Any]) -> list[Any]:
+    """Return the tables of a record for people."""
+    tables = learning_tables(record)
+    if len(record.get("scores", ())) < 2:
+        return tables
+    classes, arcs = record["classes"], record["support"]
+    best = classes[0]["score"]
+    rows = [
+        (
+            str(rank),
+            number(found["score"]),
+            number(found["score"] - best),
+            str(found["starts"]),
+            str(len(found["directed"])),
+            str(len(found["undirected"])),
+        )
+        for rank, found in enumerate(classes[:SHOWN_CLASSES], 1)
+    ]
+    head = ("rank", "score", "difference", "starts", "arcs", "edges")
+    tables += [
+        "",
+        facts(classes=str(len(classes)), starts=str(len(record["scores"]))),
+        plain_table(head, rows, right=head),
+    ]
+    if len(classes) > SHOWN_CLASSES:
+        tables.append(f"... and {len(classes) - SHOWN_CLASSES} more; -o or --json has all")
+    return [*tables, "", *support_table(arcs)]
