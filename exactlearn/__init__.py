@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from exactlearn.data.missingness_graph import MissingnessGraph
     from exactlearn.errors import ExactlearnError
     from exactlearn.formats.bif import read_bif, write_bif
+    from exactlearn.formats.graph_file import read_graph, write_graph
     from exactlearn.formats.jkl import read_jkl, write_jkl
     from exactlearn.formats.missingness_file import read_missingness, write_missingness
     from exactlearn.formats.naive_bayes_json import read_naive_bayes, write_naive_bayes
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         structural_hamming_distance,
     )
     from exactlearn.graphs.inclusion_boundary import inclusion_boundary, inclusion_boundary_size
+    from exactlearn.graphs.named_graph import NamedGraph
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.pdg.compile.compile import compile_network
     from exactlearn.pdg.inference.complete_rows import sample_rows
@@ -100,6 +102,7 @@ _HOME = {
     "Imputer": "exactlearn.imputation",
     "Learning": "exactlearn.imputation",
     "MissingnessGraph": "exactlearn.data.missingness_graph",
+    "NamedGraph": "exactlearn.graphs.named_graph",
     "PartiallyDirectedGraph": "exactlearn.graphs.equivalence",
     "PenalisedLikelihood": "exactlearn.scoring.scores",
     "Problem": "exactlearn.solvers",
@@ -158,6 +161,7 @@ _HOME = {
     "read_bif": "exactlearn.formats.bif",
     "read_blocks": "exactlearn.formats.table_blocks",
     "read_dataset": "exactlearn.formats.table",
+    "read_graph": "exactlearn.formats.graph_file",
     "read_jkl": "exactlearn.formats.jkl",
     "read_missingness": "exactlearn.formats.missingness_file",
     "read_naive_bayes": "exactlearn.formats.naive_bayes_json",
@@ -178,6 +182,7 @@ _HOME = {
     "to_network": "exactlearn.pdg.model.auxiliary_network",
     "write_bif": "exactlearn.formats.bif",
     "write_dataset": "exactlearn.formats.table",
+    "write_graph": "exactlearn.formats.graph_file",
     "write_jkl": "exactlearn.formats.jkl",
     "write_missingness": "exactlearn.formats.missingness_file",
     "write_naive_bayes": "exactlearn.formats.naive_bayes_json",
@@ -204,6 +209,7 @@ __all__ = [
     "Imputer",
     "Learning",
     "MissingnessGraph",
+    "NamedGraph",
     "PartiallyDirectedGraph",
     "PenalisedLikelihood",
     "Problem",
@@ -262,6 +268,7 @@ __all__ = [
     "read_bif",
     "read_blocks",
     "read_dataset",
+    "read_graph",
     "read_jkl",
     "read_missingness",
     "read_naive_bayes",
@@ -282,6 +289,7 @@ __all__ = [
     "to_network",
     "write_bif",
     "write_dataset",
+    "write_graph",
     "write_jkl",
     "write_missingness",
     "write_naive_bayes",

@@ -8,6 +8,7 @@ decision graph             :mod:`~.models` ``GRAPHS``       :mod:`~.pdg_json`
 naive Bayes model          :mod:`~.models` ``NAIVE_BAYES``  :mod:`~.naive_bayes_json`
 table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`,  :mod:`~.parquet`
 local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.parquet_scores`
+graph                      :mod:`~.graph_file` ``FORMATS``  :mod:`~.graph_file`,  :mod:`~.dot`
 missingness graph          (text or JSON)                   :mod:`~.missingness_file`
 parents, certificate       (one format: JSON)               :mod:`~.models`,  :mod:`~.json_file`
 run file                   (one format: TOML)               :mod:`~.run_file`

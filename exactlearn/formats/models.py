@@ -118,7 +118,7 @@ def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tu
             for name, parents in zip(network.names, network.parents, strict=True)
         }
     elif suffix == ".json":
-        found = _recorded(source)
+        found = recorded_parents(source)
     else:
         raise OptionError(
             f"{source}: expected a network ({_of(NETWORKS)}) or a result (.json), found '{suffix}'"
@@ -126,8 +126,16 @@ def read_parents(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[tu
     return _placed(source, found, names)
 
 
-def _recorded(source: Path) -> dict[str, list[str]]:
-    """Return the parents that a JSON record has."""
+def recorded_parents(source: Path) -> dict[str, list[str]]:
+    """Return the parents of each variable that a JSON record has, by name.
+
+    Raises
+    ------
+    FormatError
+        When it has none.
+    OptionError
+        When the file cannot be read.
+    """
     record = read_json(source)
     parents = record.get("parents") if isinstance(record, dict) else None
     if not isinstance(parents, dict) or not all(map(_is_list_of_texts, parents.values())):

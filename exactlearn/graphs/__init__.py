@@ -1,1 +1,1 @@
-"""Directed acyclic graphs: orders, separation, equivalence, triangulation."""
+"""Directed acyclic graphs: orders, separation, equivalence classes, triangulation."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.formats.dot import quoted
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
 
@@ -154,9 +155,3 @@ def _arc_label(graph: DecisionGraph, node: int, states: list[str]) -> str:
     v = int(graph.variable[node])
     row = graph.parameters_of(v)[node - int(graph.first_nodes[v])]
     return "" if len(states) == int((row > 0).sum()) > 1 else ", ".join(states)
-
-
-def quoted(text: str) -> str:
-    """Return a quoted string of the DOT language."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -13,11 +13,13 @@ import pytest
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import Column
 from exactlearn.errors import ExactlearnError, OptionError
-from exactlearn.formats import Format, models, scores, table, written_suffixes
+from exactlearn.formats import Format, graph_file, models, scores, table, written_suffixes
+from exactlearn.formats.graph_file import read_graph, write_graph
 from exactlearn.formats.models import read_model, write_model
 from exactlearn.formats.raw_table import RawTable, TableFormat
 from exactlearn.formats.scores import read_scores, write_scores
 from exactlearn.formats.table import read_dataset, write_dataset
+from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.scores import BDeu
 from tests.network_oracle import random_network
@@ -46,6 +48,14 @@ def draw_table(rng: np.random.Generator) -> Dataset:
     return Dataset(codes, ("one", "two, three", 'a "b"', "é"), states)
 
 
+def draw_structure(rng: np.random.Generator) -> NamedGraph:
+    """Return a graph with awkward names; one without v-structures is read as what it is."""
+    network = random_network(rng, 5)
+    names = ("one", "two, three", 'a "b"', "é", "x -> y")
+    found = NamedGraph.of(names, network.parents)
+    return found.as_kind("cpdag") if found.as_kind("cpdag").edges else found
+
+
 def content_of_table(data: Dataset) -> Any:
     return data.names, data.states, data.codes.tolist()
 
@@ -68,6 +78,7 @@ NETWORK = Content("network", lambda rng: random_network(rng, 5), write_model, re
 GRAPH = Content(
     "graph", lambda rng: random_graph(rng, 5), write_model, read_model, content_of_graph
 )
+STRUCTURE = Content("structure", draw_structure, write_graph, read_graph, lambda found: found)
 TABLE = Content("table", draw_table, write_dataset, read_dataset, content_of_table)
 SCORES = Content(
     "scores",
@@ -94,6 +105,7 @@ CASES = [
     for content, suffixes in (
         (NETWORK, models.NETWORKS),
         (GRAPH, models.GRAPHS),
+        (STRUCTURE, written_suffixes(graph_file.FORMATS)),
         (TABLE, table.FORMATS),
         (SCORES, written_suffixes(scores.FORMATS)),
     )

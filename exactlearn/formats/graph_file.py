@@ -1,0 +1,182 @@
+"""Graphs as files: directed acyclic graphs, patterns and CPDAGs, in JSON, DOT or plain text.
+
+JSON has pairs of names, and may have other keys::
+
+    {"kind": "cpdag", "variables": ["a", "b", "c"], "arcs": [], "edges": [["a", "b"]]}
+
+or, as the record of a learner, the key ``parents``. DOT is that of :mod:`exactlearn.formats.dot`. A
+text has a line for each arc ``->`` and each undirected edge ``--``, and may list variables; a name
+of more than letters, digits and ``_.:/+-`` stands in quotes, as in JSON; the kind of the graph is
+seen from its edges::
+
+    a b "third variable"  # the order of the variables
+    a -- b
+    b -> "third variable"
+
+The structure of a network file is read as well.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from exactlearn._runtime.files import atomic_write, read_text
+from exactlearn._runtime.json_file import read_json
+from exactlearn.errors import FormatError, OptionError
+from exactlearn.formats import Format, format_of, writer_of
+from exactlearn.formats.dot import read_dot, write_dot
+from exactlearn.formats.models import NETWORKS, read_network, recorded_parents
+from exactlearn.graphs.named_graph import Kind, NamedGraph
+
+_QUOTED = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u00[01][0-9a-fA-F]))*+"'
+_NAME = rf"{_QUOTED}|\w(?:(?!->|--)[\w.:/+-])*+"
+_LINE = re.compile(rf"\s*(?P<from>{_NAME})\s*(?P<sign>->|--)\s*(?P<to>{_NAME})\s*(?:\#.*)?")
+_LIST = re.compile(rf"\s*(?:(?:{_NAME})(?:\s+|(?=\#)|\Z))*+(?:\#.*)?")
+
+
+def read_graph(path: str | os.PathLike[str]) -> NamedGraph:
+    """Read a graph, or the structure of a network, in the format of the suffix.
+
+    Parameters
+    ----------
+    path
+        A graph (``.json``, ``.dot``, ``.gv``, ``.txt``), the record of a learner (``.json``) or a
+        network (``.bif``); ``.gz`` may follow.
+
+    Raises
+    ------
+    FormatError
+        When the file does not follow its format, or holds no DAG, pattern or CPDAG.
+    OptionError
+        When the file cannot be read, or its suffix names no format.
+    """
+    known = format_of(Path(path), FORMATS, f"a graph or a network ({', '.join(FORMATS)})")
+    return known.read(Path(path))
+
+
+def write_graph(named: NamedGraph, path: str | os.PathLike[str]) -> None:
+    """Write a graph in the format of the suffix, in one step.
+
+    Raises
+    ------
+    OptionError
+        When the suffix names no format of graphs, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import exactlearn, tempfile, pathlib
+    >>> chain = exactlearn.NamedGraph.of(("a", "b", "c"), [(), (0,), (1,)])
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "chain.txt"
+    >>> exactlearn.write_graph(chain.as_kind("cpdag"), file)
+    >>> print(file.read_text())
+    a b c
+    a -- b
+    b -- c
+    <BLANKLINE>
+    """
+    writer_of(Path(path), FORMATS, "a file for a graph")(named, Path(path))
+
+
+def graph_record(named: NamedGraph) -> dict[str, Any]:
+    """Return a graph's kind, variables, arcs and edges, as JSON files hold them."""
+    return {
+        "kind": named.kind,
+        "variables": list(named.names),
+        "arcs": [list(arc) for arc in named.arcs],
+        "edges": [list(edge) for edge in named.edges],
+    }
+
+
+def _read_json(path: Path) -> NamedGraph:
+    content = read_json(path)
+    if isinstance(content, dict) and "arcs" not in content:
+        return _of_parents(path, recorded_parents(path))
+    if not _is_graph(content):
+        raise FormatError(
+            f"{path}: expected the parents of each variable, as 'exactlearn solve --json' prints "
+            'them, or an object such as {"kind": "cpdag", "variables": ["a", "b"], "arcs": [], '
+            '"edges": [["a", "b"]]} with kind dag, pattern or cpdag'
+        )
+    return _linked(path, content["variables"], content["arcs"], content["edges"], content["kind"])
+
+
+def _of_parents(path: Path, parents: Mapping[str, list[str]]) -> NamedGraph:
+    arcs = [(parent, child) for child, family in parents.items() for parent in family]
+    return _linked(path, parents, arcs, (), "dag")
+
+
+def _linked(path: Path, *graph: Any) -> NamedGraph:
+    try:
+        return NamedGraph.linked(*graph)
+    except OptionError as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+def _is_graph(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and content.get("kind") in get_args(Kind)
+        and all(isinstance(content.get(key), list) for key in ("variables", "arcs", "edges"))
+        and all(isinstance(name, str) for name in content["variables"])
+        and all(
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(n, str) for n in pair)
+            for pair in (*content["arcs"], *content["edges"])
+        )
+    )
+
+
+def _write_json(named: NamedGraph, path: Path) -> None:
+    atomic_write(path, json.dumps(graph_record(named), ensure_ascii=False, indent=2) + "\n")
+
+
+def _read_text(path: Path) -> NamedGraph:
+    names: dict[str, None] = {}
+    links: dict[str, list[tuple[str, str]]] = {"->": [], "--": []}
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if linked := _LINE.fullmatch(line):
+            link = _unquoted(linked["from"]), _unquoted(linked["to"])
+            links[linked["sign"]].append(link)
+            names |= dict.fromkeys(link)
+        elif _LIST.fullmatch(line):
+            words = (word for word in re.findall(f"{_NAME}|#.*", line) if word[0] != "#")
+            names |= dict.fromkeys(map(_unquoted, words))
+        else:
+            raise FormatError(
+                f"{path}, line {number}: expected an arc 'a -> b', an edge 'a -- b' or names of "
+                f"variables, found {line.strip()!r}; names with other signs stand in double quotes"
+            )
+    return _linked(path, names, links["->"], links["--"])
+
+
+def _write_text(named: NamedGraph, path: Path) -> None:
+    lines = [" ".join(map(_quoted, named.names))]
+    lines += [f"{_quoted(a)} -> {_quoted(b)}" for a, b in named.arcs]
+    lines += [f"{_quoted(a)} -- {_quoted(b)}" for a, b in named.edges]
+    atomic_write(path, "".join(f"{line}\n" for line in lines))
+
+
+def _quoted(name: str) -> str:
+    is_plain = re.fullmatch(_NAME, name) and name[0] != '"'
+    return name if is_plain else json.dumps(name, ensure_ascii=False)
+
+
+def _unquoted(name: str) -> str:
+    return str(json.loads(name)) if name.startswith('"') else name
+
+
+def _read_structure(path: Path) -> NamedGraph:
+    network = read_network(path)
+    return NamedGraph.of(network.names, network.parents)
+
+
+FORMATS: dict[str, Format[NamedGraph]] = {
+    ".json": Format(_read_json, _write_json),
+    ".dot": Format(read_dot, write_dot),
+    ".gv": Format(read_dot, write_dot),
+    ".txt": Format(_read_text, _write_text),
+    **dict.fromkeys(NETWORKS, Format(_read_structure)),
+}
+"""Formats of graphs by the suffix of the file."""

@@ -1,0 +1,167 @@
+"""A graph with the names of its variables: a directed acyclic graph, a pattern or a CPDAG."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
+from exactlearn.graphs.dag import topological_order
+from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag, pattern
+
+Kind = Literal["dag", "pattern", "cpdag"]
+NamedArc = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class NamedGraph:
+    """A graph over named variables.
+
+    Parameters
+    ----------
+    names
+        The variables.
+    graph
+        Arcs and undirected edges, by index.
+    kind
+        What the graph is: ``"dag"``, ``"pattern"`` (the arcs of v-structures are directed, others
+        are not) or ``"cpdag"``.
+
+    Raises
+    ------
+    OptionError
+        When the graph is not of its kind.
+
+    Examples
+    --------
+    >>> NamedGraph.of(("a", "b"), [(), (0,)]).as_kind("cpdag").edges
+    (('a', 'b'),)
+    """
+
+    names: tuple[str, ...]
+    graph: PartiallyDirectedGraph
+    kind: Kind
+
+    def __post_init__(self) -> None:
+        """Refuse a graph that is not of its kind."""
+        if self.kind == "cpdag":
+            check_cpdag(self.graph, self.names)
+        elif self.kind == "pattern" and pattern(self.parents) != self.graph:
+            raise OptionError(
+                "expected a pattern, in which the arcs of v-structures are directed "
+                "and no others: write its kind as 'cpdag', or leave it out"
+            )
+        elif self.kind == "dag" and self.edges:
+            a, b = self.edges[0]
+            raise OptionError(f"expected a DAG, found the undirected edge {a!r} -- {b!r}")
+        elif self.kind == "dag":
+            topological_order(self.parents, self.names)
+
+    @classmethod
+    def of(cls, names: Sequence[str], parents: Sequence[Collection[int]]) -> "NamedGraph":
+        """Return a directed acyclic graph, given by the parents of each variable."""
+        return cls(tuple(names), PartiallyDirectedGraph.of(parents), "dag")
+
+    @classmethod
+    def linked(
+        cls,
+        names: Iterable[str],
+        arcs: Iterable[NamedArc],
+        edges: Iterable[NamedArc],
+        kind: Kind | None = None,
+    ) -> "NamedGraph":
+        """Return the graph with these arcs and undirected edges.
+
+        Parameters
+        ----------
+        names
+            The variables.
+        arcs, edges
+            Pairs of names.
+        kind
+            What the graph must be. A graph without edges is a DAG when left out, another one a
+            CPDAG or else a pattern.
+
+        Raises
+        ------
+        OptionError
+            When a name stands twice or is unknown, two variables are joined twice, or the graph is
+            not of its kind, or of no kind.
+        """
+        names, arcs, edges = tuple(names), list(arcs), list(edges)
+        index = {name: k for k, name in enumerate(names)}
+        if len(index) < len(names):
+            twice = next(name for k, name in enumerate(names) if index[name] > k)
+            raise OptionError(f"variable {twice!r} stands twice: expected each name once")
+        joined: set[frozenset[str]] = set()
+        for a, b in (*arcs, *edges):
+            for name in (a, b):
+                if name not in index:
+                    raise OptionError(f"no variable {name!r}{did_you_mean(name, names)}")
+            if a == b or frozenset((a, b)) in joined:
+                raise OptionError(
+                    f"found a link of {a!r} and {b!r}{' twice' if a != b else ''}: expected "
+                    "one arc or edge at most between two different variables"
+                )
+            joined.add(frozenset((a, b)))
+        found = PartiallyDirectedGraph(
+            len(names),
+            frozenset((index[a], index[b]) for a, b in arcs),
+            frozenset((min(index[a], index[b]), max(index[a], index[b])) for a, b in edges),
+        )
+        return cls(names, found, kind or _kind_of(found, names))
+
+    @cached_property
+    def parents(self) -> Parents:
+        """Parents of each variable in a directed acyclic graph of the class: the graph itself."""
+        if self.kind == "dag":
+            return tuple(tuple(sorted(family)) for family in self.graph.parents)
+        return consistent_extension(self.graph, self.names)
+
+    @property
+    def arcs(self) -> tuple[NamedArc, ...]:
+        """The arcs, in the order of the variables."""
+        return tuple(map(self._named, sorted(self.graph.directed)))
+
+    @property
+    def edges(self) -> tuple[NamedArc, ...]:
+        """The undirected edges, in the order of the variables."""
+        return tuple(map(self._named, sorted(self.graph.undirected)))
+
+    def as_kind(self, kind: Kind) -> "NamedGraph":
+        """Return the pattern or CPDAG of the graph's class, or a DAG of it."""
+        if kind == "dag":
+            return NamedGraph.of(self.names, self.parents)
+        return NamedGraph(
+            self.names, {"pattern": pattern, "cpdag": cpdag}[kind](self.parents), kind
+        )
+
+    def reordered(self, names: Sequence[str]) -> "NamedGraph":
+        """Return the graph with its variables in another order.
+
+        Raises
+        ------
+        OptionError
+            When the variables are others.
+        """
+        if others := sorted({*names} ^ {*self.names}):
+            raise OptionError(
+                f"only one of the graphs has the variable {others[0]!r}: expected the same "
+                "variables in both"
+            )
+        return NamedGraph.linked(names, self.arcs, self.edges, self.kind)
+
+    def _named(self, arc: Arc) -> NamedArc:
+        return self.names[arc[0]], self.names[arc[1]]
+
+
+def _kind_of(graph: PartiallyDirectedGraph, names: Sequence[str]) -> Kind:
+    """Return what a graph is; refuse one that is nothing."""
+    if not graph.undirected:
+        return "dag"
+    member = consistent_extension(graph, names)
+    if cpdag(member) != graph == pattern(member):
+        return "pattern"
+    check_cpdag(graph, names)
+    return "cpdag"
