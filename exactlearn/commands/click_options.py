@@ -131,6 +131,8 @@ def _click_type(kind: Any, about: About) -> Any:
         return _NumberOrWord(_click_type(number, about), get_args(word))
     if kind is Path:
         return click.Path(path_type=Path, **about.path)
+    if about.read is not None:
+        return click.STRING
     lowest = about.least if about.above is None else about.above
     if kind not in (int, float) or lowest is None:
         return {int: click.INT, float: click.FLOAT}.get(kind, click.STRING)

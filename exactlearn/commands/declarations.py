@@ -13,6 +13,7 @@ from exactlearn.commands.declare import (
     RegistryNames,
     about_of,
     argument,
+    duration,
     names_by_commas,
     numbers_by_commas,
     option,
@@ -898,6 +899,10 @@ class Reproduce(Random):
     (1, 4 to 8) and, beside structural EM, structure (structure). Small runs of 2, 3 and fire
     unless --full or --tables wants more.
 
+    all: every paper into a folder of its own under that of -o, first with one repetition, then with
+    more. Each gets an equal share of the budget that is left. What a budget leaves out is listed,
+    and the exit status is 3.
+
     -o names a folder; what is done is kept in it, and a later call goes on from there. 'errors off'
     is the distance from the published figure in standard errors of ours; 'ahead' is how far the
     experiment's first method is ahead of the row's on the same tables, with a star where a paired
@@ -905,8 +910,8 @@ class Reproduce(Random):
     of all threads together.
     """
 
-    paper: Literal["augmentation", "imputers", "pdg", "deletion"] = argument(
-        "augmentation|imputers|pdg|deletion"
+    paper: Literal["augmentation", "imputers", "pdg", "deletion", "all"] = argument(
+        "augmentation|imputers|pdg|deletion|all"
     )
     tables: tuple[str, ...] | None = option(
         None, metavar="A,B,...", read=names_by_commas, once=True, help="Only these tables."
@@ -933,6 +938,13 @@ class Reproduce(Random):
         None,
         least=1,
         help="Of t-local and structural EM.  [default: 10 for augmentation, 1 for imputers]",
+    )
+    budget: float | None = option(
+        None,
+        metavar="TIME",
+        read=duration,
+        help="Begin no run after this time, such as 2h, 90m or 600 (seconds), and drop that which "
+        "goes on then.",
     )
     full: bool = option(
         False,

@@ -1,76 +1,69 @@
-"""``exactlearn reproduce``: the tables of a paper, ours beside the published figures."""
+"""``exactlearn reproduce``: the tables of a paper, ours beside the published figures, or of all."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.files import atomic_write
 from exactlearn.commands.declarations import Reproduce
 from exactlearn.commands.output import Output, write_json
-from exactlearn.commands.reproduce_deletion import deletion_tables, write_figures
+from exactlearn.commands.reproduce_completions import completion_tables
+from exactlearn.commands.reproduce_deletion import deletion_tables
 from exactlearn.commands.reproduce_pdg import graph_tables
 from exactlearn.commands.search import leave
-from exactlearn.errors import OptionError, did_you_mean
-from exactlearn.imputation.methods import METHODS
-from exactlearn.imputation.scikit_learn import require_library
-from exactlearn.reporting.report import number, percent, plain_table
-from exactlearn.reproduce.augmentation import augmentation
-from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, repeat, summary, verdicts
-from exactlearn.reproduce.imputers import BASELINES, OURS, described_settings, imputers
-from exactlearn.reproduce.runner import Record, Setup
+from exactlearn.errors import ExactlearnError, MissingExtraError, OptionError
+from exactlearn.reporting.report import number, plain_table, printed
+from exactlearn.reproduce.runner import Record, Setup, Shown, Tables
 
-PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
-"""What completes missing cells."""
+ALL = "all"
 
-TABLES = {"pdg": graph_tables, "deletion": deletion_tables}
-"""What else can be repeated."""
+MOST_LEFT = 20
+"""Experiments printed of those that a budget left out; all are recorded."""
 
-_UNUSED = {
-    "augmentation": ("--full",),
-    "imputers": ("--full",),
-    "pdg": ("--methods", "--starts"),
-    "deletion": ("--starts",),
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper that can be repeated.
+
+    Parameters
+    ----------
+    tables
+        Returns what repeats and shows its tables.
+    repetitions
+        Of each experiment, where none are asked for.
+    unused
+        Options that have no meaning.
+    """
+
+    tables: Callable[[Reproduce, Setup], Tables]
+    repetitions: int
+    unused: tuple[str, ...]
+
+
+PAPERS: Mapping[str, Reproduced] = {
+    "augmentation": Reproduced(completion_tables, 100, ("--full",)),
+    "imputers": Reproduced(completion_tables, 10, ("--full",)),
+    "pdg": Reproduced(graph_tables, 2, ("--methods", "--starts")),
+    "deletion": Reproduced(deletion_tables, 2, ("--starts",)),
 }
-"""Options that have no meaning."""
-
-_HEAD = (
-    "table", "experiment", "method", "n", "accuracy", "published", "errors off", "ahead",
-    "log-loss", "seconds", "CPU",
-)  # fmt: skip
-
-
-Shown = tuple[dict[str, Any], list[Any]]
-"""A record, and what is printed of it."""
+"""The papers' experiments; random graphs have 50 repetitions in the paper, deletion 32 or 64."""
 
 
 def run(options: Reproduce, output: Output) -> None:
-    """Run the command; what is done when an interrupt comes is kept and shown."""
+    """Run the command; what is done at an interrupt, or in the budget, is kept and shown."""
     _refuse_unused(options)
-    if output.path is not None:
-        output.path.mkdir(parents=True, exist_ok=True)
-    file = None if output.path is None else output.path / "repetitions.json"
-    control = SearchControl()
-    setup = Setup(
-        record=Record.open(file, output.detail, control),
-        data=options.data_dir,
-        seed=options.seed,
-        full=options.full,
-        only=options.only or "",
-    )
-    repeat_all, shown = TABLES.get(options.paper, _completions)(options, setup)
+    control = SearchControl(options.budget)
     with control.running():
-        repeat_all()
+        record, tables = (_all if options.paper == ALL else _one)(options, output, control)
     if control.is_stopped:
         output.note("Interrupted: the figures are those of what is done")
-    record, tables = shown()
-    if output.path is not None:
-        write_json(record, output.path / "tables.json")
-        if options.paper == "deletion":
-            write_figures(record, output.path, output)
-        output.wrote(output.path)
     output.answer(record, *tables)
-    leave("interrupted" if control.is_stopped else "finished")
+    left = "feasible" if record["not_run"] else "finished"
+    leave("interrupted" if control.is_stopped else left)
 
 
 def _refuse_unused(options: Reproduce) -> None:
@@ -79,115 +72,155 @@ def _refuse_unused(options: Reproduce) -> None:
         "--methods": options.methods,
         "--starts": options.starts,
         "--full": options.full or None,
+        "--tables": options.tables,
+        "--only": options.only,
     }
-    for name in _UNUSED[options.paper]:
+    every = ("--methods", "--starts", "--tables", "--only")
+    for name in every if options.paper == ALL else PAPERS[options.paper].unused:
         if values[name] is not None:
             raise OptionError(
                 f"{name}: 'reproduce {options.paper}' has no such option; leave it out"
             )
+    if options.paper == ALL and options.repetitions is None and options.budget is None:
+        raise OptionError("--budget: say how long 'reproduce all' may take, such as 2h")
 
 
-def _completions(
-    options: Reproduce, setup: Setup
-) -> tuple[Callable[[], None], Callable[[], Shown]]:
-    """Return what repeats the experiments of a paper on missing cells, and what shows them."""
-    paper = PAPERS[options.paper]()
-    chosen = _chosen(paper.experiments, options)
-    wanted = _methods(paper.experiments, chosen, options.methods)
-    if any(METHODS[name].needs_scikit_learn for name in wanted - {GENERATING}):
-        require_library()
-    setup = replace(
-        setup,
-        repetitions=options.repetitions or paper.repetitions,
-        learning=replace(paper.learning, starts=options.starts or paper.learning.starts),
-        methods=sorted(wanted),
-    )
+class _Paper:
+    """A paper, its record, and its folder.
 
-    def shown() -> Shown:
-        rows = summary(setup, chosen)
-        record: dict[str, Any] = {"rows": rows}
-        tables: list[Any] = [plain_table(_HEAD, map(_cells, rows), right=_HEAD[3:])]
-        notes = [
-            f"Table {table}: {note}"
-            for table in dict.fromkeys(e.table for e in chosen)
-            for note in paper.notes.get(table, ())
-        ]
-        if options.paper == "imputers":
-            record["verdicts"] = verdicts(rows, OURS[0], BASELINES)
-            tables += ["", *_won(record["verdicts"])]
-            notes = [described_settings(setup.learning), *notes]
-        record["notes"] = notes
-        return record, [*tables, *([""] if notes else []), *notes]
+    Parameters
+    ----------
+    name
+        A key of `PAPERS`.
+    options
+        What is asked for.
+    output
+        Where progress is told.
+    folder
+        Where its runs are kept and its results written; nowhere without one.
+    """
 
-    return partial(repeat, setup, chosen), shown
+    def __init__(self, name: str, options: Reproduce, output: Output, folder: Path | None) -> None:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        file = None if folder is None else folder / "repetitions.json"
+        self.name, self.folder = name, folder
+        self.options, self.output = replace(options, paper=name), output  # type: ignore[arg-type]
+        self.record = Record.open(file, output.detail)
+        self.most = options.repetitions or PAPERS[name].repetitions
+        self.seconds, self.refused = 0.0, ""
 
-
-def _chosen(experiments: Sequence[Experiment], options: Reproduce) -> list[Experiment]:
-    known, only = sorted({experiment.table for experiment in experiments}), options.only
-    wanted = options.tables or known
-    for table in wanted:
-        if table not in known:
-            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, known)}")
-    found = [e for e in experiments if e.table in wanted and (only or "") in e.name]
-    if not found:
-        names = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
-        raise OptionError(f"--only: no experiment has {only!r} in its name; there are {names}")
-    return found
-
-
-def _methods(
-    experiments: Sequence[Experiment], chosen: Sequence[Experiment], wanted: Sequence[str] | None
-) -> set[str]:
-    """Return the methods of the chosen experiments that are wanted."""
-    known = {method for experiment in experiments for method in experiment.methods}
-    own = {method for experiment in chosen for method in experiment.methods}
-    if wanted is None:
-        return own
-    for method in wanted:
-        if method not in known:
-            raise OptionError(
-                f"--methods: no method {method!r}{did_you_mean(method, sorted(known))}"
-            )
-    if not own.intersection(wanted):
-        raise OptionError(
-            f"--methods: expected one of {', '.join(sorted(own))} for the chosen experiments, "
-            f"found {', '.join(wanted)}"
+    def repeat(self, control: SearchControl, repetitions: int) -> Tables:
+        """Do the runs of some repetitions that are left, until the control is over."""
+        self.record.control = control
+        self.record.left.clear()
+        setup = Setup(
+            record=self.record,
+            data=self.options.data_dir,
+            seed=self.options.seed,
+            repetitions=repetitions,
+            full=self.options.full,
+            only=self.options.only or "",
         )
-    return own.intersection(wanted)
+        tables = PAPERS[self.name].tables(self.options, setup)
+        tables.repeat()
+        return tables
+
+    def result(self, tables: Tables) -> tuple[dict[str, Any], list[Any]]:
+        """Return and write what is shown of the runs that are done, and which are not."""
+        shown = tables.shown()
+        left = Counter(experiment for experiment, _, _ in self.record.left)
+        figures = {name: figure.curves for name, figure in shown.figures.items()}
+        record = {**shown.record, "figures": figures, "not_run": dict(left)}
+        told = [*shown.tables, *_declared(left)]
+        if self.folder is not None:
+            write_json(record, self.folder / "tables.json")
+            atomic_write(self.folder / "tables.txt", printed(told))
+            self._draw(shown)
+            self.output.wrote(self.folder)
+        return record, told
+
+    def row(self) -> dict[str, Any]:
+        """Return how many runs are done and left, and why none could be done."""
+        done = sum(len(runs) for parts in self.record.done.values() for runs in parts.values())
+        return {
+            "paper": self.name,
+            "done": done,
+            "left": len(self.record.left),
+            "seconds": self.seconds,
+            "refused": self.refused,
+        }
+
+    def _draw(self, shown: Shown) -> None:
+        """Draw the figures, where Matplotlib is installed."""
+        assert self.folder is not None
+        try:
+            for name, figure in shown.figures.items():
+                atomic_write(self.folder / f"{name}.svg", figure.drawn(".svg"))
+        except MissingExtraError as error:
+            self.output.note(f"No figures: {error}")
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    error, ahead = percent(row["accuracy_error"]), row["ahead"]
-    star = "*" if row["significant"] else " "
-    return (
-        row["table"],
-        row["experiment"],
-        row["method"],
-        str(row["repetitions"]),
-        percent(row["accuracy"]) + (f" ± {error}" if error else ""),
-        percent(row["published"]),
-        "" if row["errors_off"] is None else f"{row['errors_off']:+.1f}",
-        "" if ahead is None else f"{100 * ahead:+.2f}{star}",
-        number(row["log_loss"], 3),
-        number(row["seconds"], 2),
-        number(row["cpu_seconds"], 2),
-    )
-
-
-def _won(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say in how many experiments the method under test is not beaten, and where it is."""
-    if not found:
+def _declared(left: Mapping[str, int]) -> list[str]:
+    """Say which experiments are not run, or not as often as asked for."""
+    if not left:
         return []
-    lost = [
-        f"{v['table']} {v['experiment']}: {v['rival']} is ahead by {-100 * v['ahead']:.2f} points"
-        for v in found
-        if not v["won"]
-    ]
-    fewest = min(v["repetitions"] for v in found)
-    first = percent(sum(v["ahead"] >= 0 for v in found) / len(found))
-    share = percent(1 - len(lost) / len(found))
-    head = (
-        f"'{OURS[0]}' has the best mean in {first} of {len(found)} cells and is best or not "
-        f"significantly worse in {share} (from {fewest} repetitions on)"
-    )
-    return [f"{head}; where it is worse:" if lost else head, *lost]
+    lines = [f"{experiment}: {count}" for experiment, count in left.items()]
+    more = len(lines) - MOST_LEFT
+    tail = [f"and {more} more experiments"] if more > 0 else []
+    head = f"Not run: {sum(left.values())} runs of {len(left)} experiments (their number)"
+    return ["", head, *lines[:MOST_LEFT], *tail]
+
+
+def _one(
+    options: Reproduce, output: Output, control: SearchControl
+) -> tuple[dict[str, Any], list[Any]]:
+    """Repeat the experiments of a paper."""
+    paper = _Paper(options.paper, options, output, output.path)
+    return paper.result(paper.repeat(control, paper.most))
+
+
+def _all(
+    options: Reproduce, output: Output, control: SearchControl
+) -> tuple[dict[str, Any], list[Any]]:
+    """Repeat the experiments of all papers, each in its folder."""
+    if output.path is None:
+        raise OptionError("--output: name a folder, in which each paper gets one of its own")
+    papers = [_Paper(name, options, output, output.path / name) for name in PAPERS]
+    due = dict.fromkeys(papers, 1)
+    while due and not control.is_over:
+        for k, paper in enumerate(round_ := list(due)):
+            repetitions = due[paper]
+            done = _share(paper, control.part(1 / (len(round_) - k)), repetitions)
+            due[paper] = min(2 * repetitions, paper.most) if done else repetitions
+            if paper.refused or (done and repetitions >= paper.most):
+                del due[paper]
+    over, left = SearchControl(0.0), Counter[str]()
+    for paper in papers:
+        if not paper.refused and (tables := _tried(paper, over, paper.most)):
+            record, _ = paper.result(tables)
+            left.update({f"{paper.name}, {key}": n for key, n in record["not_run"].items()})
+    rows = [paper.row() for paper in papers]
+    head = ("paper", "runs", "not run", "seconds", "refused")
+    cells = [(r["paper"], str(r["done"]), str(r["left"]), number(r["seconds"], 0), r["refused"])
+             for r in rows]  # fmt: skip
+    record = {"papers": rows, "not_run": dict(left)}
+    return record, [plain_table(head, cells, right=head[1:4]), *_declared(left)]
+
+
+def _share(paper: _Paper, control: SearchControl, repetitions: int) -> bool:
+    """Repeat a paper in its share of the time; return whether nothing was left."""
+    begun = monotonic()
+    with control.running():
+        _tried(paper, control, repetitions)
+    paper.seconds += monotonic() - begun
+    return not paper.record.left
+
+
+def _tried(paper: _Paper, control: SearchControl, repetitions: int) -> Tables | None:
+    """Repeat a paper, and keep why it cannot be, such as data that are not there."""
+    try:
+        return paper.repeat(control, repetitions)
+    except ExactlearnError as error:
+        paper.refused = str(error)
+        return None

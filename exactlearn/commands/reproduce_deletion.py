@@ -1,15 +1,12 @@
 """``exactlearn reproduce deletion``: parameters and structure from incomplete rows, beside EM."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
-from exactlearn._runtime.files import atomic_write
 from exactlearn.commands.declarations import Reproduce
-from exactlearn.commands.output import Output
-from exactlearn.errors import MissingExtraError, OptionError, did_you_mean
-from exactlearn.reporting.curves import curves_figure
+from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.deletion import (
     FIGURES,
@@ -23,10 +20,7 @@ from exactlearn.reproduce.deletion import (
 )
 from exactlearn.reproduce.deletion_structure import STRUCTURE, StructureRow, StructureStudy
 from exactlearn.reproduce.rows import published
-from exactlearn.reproduce.runner import Setup
-
-REPETITIONS = 2
-"""Data sets of each experiment, of which the paper has 32 or 64."""
+from exactlearn.reproduce.runner import Setup, Shown, Tables
 
 NAMES = (*TABLES, STRUCTURE)
 
@@ -37,14 +31,10 @@ _STRUCTURE_HEAD = ("network", "missing", "rows", "method", "n", "SHD", "CPDAG SH
                    "CPU s")  # fmt: skip
 
 
-def deletion_tables(
-    options: Reproduce, setup: Setup
-) -> tuple[Callable[[], None], Callable[[], tuple[dict[str, Any], list[Any]]]]:
+def deletion_tables(options: Reproduce, setup: Setup) -> Tables:
     """Return what repeats the chosen tables, and what shows our figures beside the published."""
     chosen = _chosen(options)
-    setup = replace(
-        setup, repetitions=options.repetitions or REPETITIONS, methods=options.methods or ()
-    )
+    setup = replace(setup, methods=options.methods or ())
     study = Study(setup, [name for name in chosen if name in TABLES])
     structure = StructureStudy(setup) if STRUCTURE in chosen else None
 
@@ -59,7 +49,7 @@ def deletion_tables(
         if structure is not None:
             structure.repeat()
 
-    def shown() -> tuple[dict[str, Any], list[Any]]:
+    def shown() -> Shown:
         rows = study.rows()
         structures = structure.rows() if structure is not None else []
         notes = list(_notes(chosen))
@@ -67,26 +57,17 @@ def deletion_tables(
             "rows": [{**asdict(row), "difference": row.difference, "explanation": row.explanation}
                      for row in rows],
             "structure": [asdict(row) for row in structures],
-            "figures": {figure.name: figure.curves(rows) for figure in FIGURES},
             "notes": notes,
         }  # fmt: skip
-        return record, [*_tables(rows), *_structure_table(structures), *_far(rows), *notes]
+        tables = [*_tables(rows), *_structure_table(structures), *_far(rows), *notes]
+        figures = {
+            figure.name: CurvesFigure(curves=curves, across=figure.across, up=figure.up)
+            for figure in FIGURES
+            if (curves := figure.curves(rows))
+        }
+        return Shown(record, tables, figures)
 
-    return repeat, shown
-
-
-def write_figures(record: dict[str, Any], folder: Path, output: Output) -> None:
-    """Draw the figures that have points, where Matplotlib is installed."""
-    for figure in FIGURES:
-        curves = record["figures"][figure.name]
-        if not curves:
-            continue
-        try:
-            drawn = curves_figure(curves, figure.across, figure.up, ".svg")
-        except MissingExtraError as error:
-            output.note(f"No figures: {error}")
-            return
-        atomic_write(folder / f"{figure.name}.svg", drawn)
+    return Tables(repeat, shown)
 
 
 def _chosen(options: Reproduce) -> Sequence[str]:

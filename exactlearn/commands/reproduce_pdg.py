@@ -1,7 +1,7 @@
 """``exactlearn reproduce pdg``: learning of decision graphs, beside the published figures."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
@@ -10,7 +10,7 @@ from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.incomplete import table1
 from exactlearn.reproduce.random_tables import random
 from exactlearn.reproduce.rows import LANGUAGES, Match, Row, matches, published
-from exactlearn.reproduce.runner import Setup
+from exactlearn.reproduce.runner import Setup, Shown, Tables
 from exactlearn.reproduce.thesis import hybrid, languages, logic, synthetic
 
 Rows = Callable[[Setup], Iterator[Row]]
@@ -34,9 +34,6 @@ NOTES: Mapping[str, str] = {
 }
 """What a reader must know beside each table."""
 
-REPETITIONS = 2
-"""Tables per setting of the random graphs, of which the paper has 50."""
-
 _COLUMNS: Mapping[str, tuple[str, int]] = {
     "n": ("repetitions", 0),
     "train": ("train_log_likelihood", 3),
@@ -53,23 +50,20 @@ _COLUMNS: Mapping[str, tuple[str, int]] = {
 """Columns of numbers: what they hold, and digits after the point (of p: in all)."""
 
 
-def graph_tables(
-    options: Reproduce, setup: Setup
-) -> tuple[Callable[[], None], Callable[[], tuple[dict[str, Any], list[Any]]]]:
+def graph_tables(options: Reproduce, setup: Setup) -> Tables:
     """Return what repeats the chosen tables, and what shows our figures beside the published."""
     chosen = _chosen(options.tables)
-    setup = replace(setup, repetitions=options.repetitions or REPETITIONS)
     rows: list[Row] = []
 
     def repeat() -> None:
         for table in chosen:
             rows.extend(STUDIES[table](setup))
-        if not (rows or setup.record.control.is_stopped):
+        if not (rows or setup.record.left):
             raise OptionError(
                 f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name"
             )
 
-    def shown() -> tuple[dict[str, Any], list[Any]]:
+    def shown() -> Shown:
         notes = [f"{table}: {NOTES[table]}" for table in chosen]
         found = list(matches(rows))
         record = {
@@ -77,9 +71,9 @@ def graph_tables(
             "contest": [_match_record(match) for match in found],
             "notes": notes,
         }
-        return record, [*_tables(rows), *_contest(found), *notes]
+        return Shown(record, [*_tables(rows), *_contest(found), *notes])
 
-    return repeat, shown
+    return Tables(repeat, shown)
 
 
 def _match_record(match: Match) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.json_file import read_json, strict
-from exactlearn.errors import FormatError
+from exactlearn.errors import ExactlearnError, FormatError
 
 Runs = dict[str, dict[str, Any]]
 """For each method what one repetition gave: accuracy, log-loss, status, seconds ..."""
@@ -34,13 +34,16 @@ class Record:
     done
         The runs.
     control
-        Once it is stopped no run begins, and one that has begun is not kept.
+        Once it is over no run begins, and one that has begun is not kept.
+    left
+        Experiment, repetition and method of the runs that were asked for since then.
     """
 
     path: Path | None
     on_begin: Callable[[str], None]
     done: Done = field(default_factory=dict)
     control: SearchControl = UNLIMITED
+    left: list[tuple[str, str, str]] = field(default_factory=list)
 
     @classmethod
     def open(
@@ -76,7 +79,8 @@ class Record:
     ) -> dict[str, Any] | None:
         """Return the result of a run, which is done now unless it was done before.
 
-        Nothing is returned once the control is stopped: half a search is not kept.
+        Nothing is returned once the control is over: half a search is not kept. Studies go on
+        asking for their other runs, so that all that is left is known.
 
         Parameters
         ----------
@@ -87,14 +91,20 @@ class Record:
         learning
             Settings that the result depends on; a run with other settings is done again.
         """
-        runs = self.done.setdefault(experiment, {}).setdefault(repetition, {})
+        runs = self.done.get(experiment, {}).get(repetition, {})
         if method not in runs or runs[method].get("learning") != learning:
-            if self.control.is_stopped:
+            found = None
+            if not self.control.is_over:
+                self.on_begin(f"{experiment}, {repetition}: {method}")
+                try:
+                    found = run()
+                except ExactlearnError:  # perhaps no model in the time that was left
+                    if not self.control.is_over:
+                        raise
+            if found is None or self.control.is_over:
+                self.left.append((experiment, repetition, method))
                 return None
-            self.on_begin(f"{experiment}, {repetition}: {method}")
-            found = run()
-            if self.control.is_stopped:
-                return None
+            runs = self.done.setdefault(experiment, {}).setdefault(repetition, {})
             runs[method] = strict(found) | {"learning": learning}
             if self.path is not None:
                 atomic_write(self.path, json.dumps(self.done, allow_nan=False) + "\n")

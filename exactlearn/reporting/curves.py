@@ -1,11 +1,14 @@
-"""Curves of several methods against size or time, on logarithmic axes."""
+"""Curves of several methods against size or time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from exactlearn.reporting.plot import painted
 
-Curves = Mapping[str, Sequence[tuple[float, float]]]
+Points = Sequence[tuple[float, float]]
+
+Curves = Mapping[str, Points]
 """For each method its points."""
 
 _LABELS = {
@@ -13,42 +16,71 @@ _LABELS = {
     "seconds": "CPU seconds",
     "kl": "Kullback-Leibler divergence (nats)",
     "log_likelihood": "log-likelihood per test row (nats)",
+    "train": "log-likelihood per row learnt from (nats)",
+    "size": "effective size",
+    "free parameters": "free parameters",
+    "microseconds": "microseconds per query",
+    "alpha": "pseudo-count",
 }
 
+_LINEAR = frozenset({"log_likelihood", "train", "log P(Q | E), nats", "missing cells (%)"})
+"""Axes that are not logarithmic."""
 
-def curves_figure(curves: Curves, across: str, up: str, suffix: str) -> bytes:
-    """Draw one curve a method.
+
+@dataclass(frozen=True, kw_only=True)
+class CurvesFigure:
+    """A figure with one curve a method.
 
     Parameters
     ----------
     curves
         The points; those that a logarithmic axis cannot show are left out.
     across, up
-        What the axes show: ``rows``, ``seconds``, ``kl`` or ``log_likelihood``; all but the last
-        on a logarithmic axis.
-    suffix
-        One of ``.svg``, ``.png`` and ``.pdf``.
-
-    Raises
-    ------
-    MissingExtraError
-        When Matplotlib is not installed.
+        What the axes show. Log-likelihoods and shares stand on a linear axis, all else on a
+        logarithmic one.
+    marks
+        Single points to compare with, such as the generating model: squares with their names.
+    level
+        Height of a horizontal line, such as the largest log-likelihood that any model can have.
     """
 
-    def paint(figure: Any) -> None:
+    curves: Curves
+    across: str
+    up: str
+    marks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    level: float | None = None
+
+    def drawn(self, suffix: str) -> bytes:
+        """Draw the figure as one of ``.svg``, ``.png`` and ``.pdf``.
+
+        Raises
+        ------
+        MissingExtraError
+            When Matplotlib is not installed.
+        """
+        return painted((7.0, 4.2), self._paint, suffix, instead="'.json'")
+
+    def _paint(self, figure: Any) -> None:
         axes = figure.add_subplot()
-        for (method, points), marker in zip(curves.items(), _markers(len(curves)), strict=True):
-            shown = [p for p in points if p[0] > 0 and (p[1] > 0 or up == "log_likelihood")]
-            axes.plot(*zip(*shown, strict=True), marker=marker, markersize=4, label=method)
-        axes.set_xscale("log")
-        if up != "log_likelihood":
-            axes.set_yscale("log")
-        axes.set(xlabel=_LABELS[across], ylabel=_LABELS[up])
+        for k, (method, points) in enumerate(self.curves.items()):
+            shown = sorted(p for p in points if self._can_show(p))
+            axes.plot(*zip(*shown, strict=True), marker="o^vDP*X"[k % 7], markersize=4,
+                      linewidth=1, label=method)  # fmt: skip
+        for name, point in self.marks.items():
+            axes.plot(*point, marker="s", markersize=8, linestyle="", fillstyle="none",
+                      color="black", label=name)  # fmt: skip
+        if self.level is not None:
+            axes.axhline(self.level, color="grey", linestyle="--", linewidth=1)
+        axes.set_xscale("linear" if self.across in _LINEAR else "log")
+        axes.set_yscale("linear" if self.up in _LINEAR else "log")
+        axes.set(xlabel=_labelled(self.across), ylabel=_labelled(self.up))
         axes.legend(loc="best", frameon=False)
         figure.set_layout_engine("tight")
 
-    return painted((7.0, 4.2), paint, suffix, instead="'.json'")
+    def _can_show(self, point: tuple[float, float]) -> bool:
+        axes = zip(point, (self.across, self.up), strict=True)
+        return all(value > 0 or axis in _LINEAR for value, axis in axes)
 
 
-def _markers(count: int) -> list[str]:
-    return ["os^vDP*X"[k % 8] for k in range(count)]
+def _labelled(axis: str) -> str:
+    return _LABELS.get(axis, axis)

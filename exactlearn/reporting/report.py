@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +64,19 @@ class Learned(Protocol):
 
 def console() -> Console:
     """Return the console of standard output; plain and of fixed width when it is no terminal."""
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    return _plain(sys.stdout, None if sys.stdout.isatty() else PIPED_WIDTH)
+
+
+def printed(tables: Iterable[Any]) -> str:
+    """Return texts and tables as they are printed where there is no terminal."""
+    file = StringIO()
+    for table in tables:
+        _plain(file, PIPED_WIDTH).print(table)
+    return file.getvalue()
+
+
+def _plain(file: TextIO, width: int | None) -> Console:
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
 def learning_record(names: Sequence[str], learned: Learned) -> dict[str, Any]:

@@ -366,14 +366,13 @@ class Study:
     _drawn: dict[tuple[str, str, int, int], Drawn] = field(default_factory=dict, repr=False)
 
     def repeat(self) -> None:
-        """Run what is not yet done; ends where the record's control is stopped."""
+        """Run what is not yet done; begins nothing once the record's control is over."""
         for seed in self.setup.seeds:
             for table, network, rows in self.experiments():
                 for method in self._methods(table):
                     run = partial(self._run, table, network, rows, seed, method)
                     key, named = self._key(table, network, rows), _named(table, method)
-                    if self.setup.record.once(key, str(seed), named, run) is None:
-                        return
+                    self.setup.record.once(key, str(seed), named, run)
 
     def experiments(self) -> Iterator[tuple[Table, str, int]]:
         """Return the tables, networks and numbers of rows that are wanted."""

@@ -127,15 +127,14 @@ class StructureStudy:
                         yield network, missing, setting, rows
 
     def repeat(self) -> None:
-        """Run what is not yet done; ends where the record's control is stopped."""
+        """Run what is not yet done; begins nothing once the record's control is over."""
         for seed in self.setup.seeds:
             for network, missing, setting, rows in self.experiments():
                 drawn = cache(partial(draw, self.setup, setting, network, rows, seed))
                 for method in METHODS:
                     run = partial(_judged, method, drawn, seed)
                     key = _key(network, missing, rows)
-                    if self.setup.record.once(key, str(seed), method, run) is None:
-                        return
+                    self.setup.record.once(key, str(seed), method, run)
 
     def rows(self) -> list[StructureRow]:
         """Return the rows of the table as far as they are run."""

@@ -112,7 +112,7 @@ class Paper:
 def repeat(setup: Setup, experiments: Sequence[Experiment]) -> None:
     """Run what is not yet done: the first repetition of all experiments, then the second of all.
 
-    Ends where the record's control is stopped.
+    Nothing is begun once the record's control is over.
 
     Runs of methods that learn a network are done again when the settings of learning differ.
     """
@@ -124,8 +124,7 @@ def repeat(setup: Setup, experiments: Sequence[Experiment]) -> None:
             for method in _methods(setup, experiment):
                 run = partial(_run, experiment, method, draw, how)
                 settings = _settings(method, setup.learning)
-                if setup.record.once(experiment.key, str(seed), method, run, settings) is None:
-                    return
+                setup.record.once(experiment.key, str(seed), method, run, settings)
 
 
 def _methods(setup: Setup, experiment: Experiment) -> list[str]:

@@ -109,9 +109,8 @@ def _rows(
     runs: dict[str, dict[str, Any]] = {}
     for task, out in tasks.items():
         run = setup.record.once(key, task, method, partial(_left_out, method, data, out))
-        if run is None:
-            break
-        runs[task] = run
+        if run is not None:
+            runs[task] = run
     logs = [log for run in runs.values() for log in run["log_likelihoods"]]
     if logs:
         yield Row(

@@ -1,13 +1,15 @@
 """How the experiments of a paper are run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from exactlearn.evaluation.study import Record, Runs
 from exactlearn.imputation.learning import Learning
+from exactlearn.reporting.curves import CurvesFigure
 
-__all__ = ["Record", "Runs", "Setup"]
+__all__ = ["Record", "Runs", "Setup", "Shown", "Tables"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +49,36 @@ class Setup:
     def seeds(self) -> range:
         """The seeds of the repetitions."""
         return range(self.seed, self.seed + self.repetitions)
+
+
+class Shown(NamedTuple):
+    """What is shown of the runs that are done.
+
+    Attributes
+    ----------
+    record
+        Our figures beside the published ones, for JSON.
+    tables
+        The same to print: texts, and rich's tables.
+    figures
+        Drawings by the names of their files.
+    """
+
+    record: dict[str, Any]
+    tables: list[Any]
+    figures: Mapping[str, CurvesFigure] = {}
+
+
+class Tables(NamedTuple):
+    """The chosen tables of a paper.
+
+    Attributes
+    ----------
+    repeat
+        Does the runs that are left; asks its record for all of them, also once that is over.
+    shown
+        Returns what is shown of the runs that are done.
+    """
+
+    repeat: Callable[[], None]
+    shown: Callable[[], Shown]

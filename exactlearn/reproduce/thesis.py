@@ -86,9 +86,8 @@ def logic(setup: Setup) -> Iterator[Row]:
                 partial(_run_relation, name, method, setup.seed),
                 SMOOTHED,
             )
-            if run is None:
-                return
-            yield _row(("logic", name, method), run, point)
+            if run is not None:
+                yield _row(("logic", name, method), run, point)
 
 
 def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
@@ -119,7 +118,7 @@ def languages(setup: Setup) -> Iterator[Row]:
             key = f"table languages: {name}"
             found = setup.record.once(key, str(setup.seed), label, run)
             if found is None:
-                return
+                continue
             for selection, point in zip(SELECTIONS, points[label], strict=True):
                 best = selected(found["points"], selection, found["rows"])
                 where = ("languages", f"{name}, {selection}", label)
@@ -188,9 +187,8 @@ def _hybrid_rows(setup: Setup, table: str, split: Callable[[str], Split]) -> Ite
             run = partial(_run_hybrid, split, name, kind, setup.seed)
             key = f"table {table}: {name}, {kind} network"
             found = setup.record.once(key, str(setup.seed), "hybrid", run)
-            if found is None:
-                return
-            yield from _pair(table, f"{name}, {kind}", found, points)
+            if found is not None:
+                yield from _pair(table, f"{name}, {kind}", found, points)
 
 
 def _pair(

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exactlearn.commands import reproduce_deletion
 from exactlearn.errors import MissingExtraError, TooLargeError
 from exactlearn.queries.information import kl_divergence
-from exactlearn.reporting.curves import curves_figure
+from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reproduce import deletion, deletion_structure
 from exactlearn.reproduce.deletion import (
     FIGURES,
@@ -189,9 +188,10 @@ def test_curves_of_the_figures():
     assert curves["figure-5a"] == {"D-MAR": [(100, 2.0), (1_000, 0.5)]}
     assert curves["figure-5b"] == {"D-MAR": [(0.1, 2.0), (1.0, 0.5)]}
     assert curves["figure-3a"] == {}
-    drawn = curves_figure(curves["figure-5b"], "seconds", "kl", ".svg")
-    assert b"D-MAR" in drawn or b"<svg" in drawn
-    assert drawn == curves_figure(curves["figure-5b"], "seconds", "kl", ".svg")
+    figure = CurvesFigure(curves=curves["figure-5b"], across="seconds", up="kl")
+    drawn = figure.drawn(".svg")
+    assert b"<svg" in drawn
+    assert drawn == figure.drawn(".svg")
 
 
 def test_structures_are_compared(data_dir, tmp_path, monkeypatch):
@@ -228,7 +228,7 @@ def test_without_matplotlib_there_are_tables(tmp_path, monkeypatch):
     def refuse(*_):
         raise MissingExtraError("drawing needs Matplotlib")
 
-    monkeypatch.setattr(reproduce_deletion, "curves_figure", refuse)
+    monkeypatch.setattr(CurvesFigure, "drawn", refuse)
     run("reproduce", "deletion", "--tables", "fire", "--only", " 100 rows", "--methods", "D-MCAR",
         "-o", tmp_path)  # fmt: skip
     assert not (tmp_path / "figure-3a.svg").exists()
