@@ -217,7 +217,7 @@ def _sensitivity(graph: DecisionGraph, target: tuple[str, str], evidence: Eviden
 
 def _independences(model: Model, targets: list[str], evidence: Evidence) -> Answered:
     found = independences(model, targets or None, evidence)
-    shown: list[Any] = [one.describe() for one in found]
+    shown: list[Any] = [one.describe(10 if targets else 3) for one in found]
     if targets:
         rows = (row for one in found for row in one.rows())
         shown += ["", plain_table(("node", "distribution", "probabilities"), rows)]

@@ -40,6 +40,10 @@ class IndependenceLimits:
     cells: int = 30_000_000
 
 
+Context = Mapping[str, tuple[str, ...]]
+"""For each of some variables, the states that it may have."""
+
+
 @dataclass(frozen=True)
 class ContextIndependence:
     """An independence in a context.
@@ -47,13 +51,13 @@ class ContextIndependence:
     Parameters
     ----------
     given
-        A state of each of some ancestors, as few as the independence needs.
+        States of some ancestors, as few as the independence needs.
     independent_of
         Ancestors of each of which the variable, with all below it, is independent, given this
         context and the other ancestors that it depends on.
     """
 
-    given: Mapping[str, str]
+    given: Context
     independent_of: tuple[str, ...]
 
 
@@ -66,13 +70,13 @@ class NodeContexts:
     node
         Number of the node in the graph.
     contexts
-        Together the configurations, none in two of them: the states of some ancestors.
+        Together the configurations, none in two of them.
     probabilities
         Of the variable's states, given any of the contexts.
     """
 
     node: int
-    contexts: tuple[Mapping[str, tuple[str, ...]], ...]
+    contexts: tuple[Context, ...]
     probabilities: tuple[float, ...]
 
 
@@ -121,8 +125,7 @@ class VariableIndependences:
             line += f", given {_listed(self.depends_on)}"
         lines = [line]
         for one in self.in_context[:most]:
-            context = _context({name: (state,) for name, state in one.given.items()})
-            lines.append(f"  if {context}: of {_listed(one.independent_of)}, too")
+            lines.append(f"  if {_shown(one.given)}: also of {_listed(one.independent_of)}")
         if len(self.in_context) > most:
             lines.append(f"  and in {len(self.in_context) - most} more contexts")
         if not self.complete:
@@ -132,7 +135,7 @@ class VariableIndependences:
     def rows(self, most: int = 10) -> Iterator[tuple[str, str, str]]:
         """Yield each node, its distribution P(X | contexts) and the probabilities as texts."""
         for node in self.nodes:
-            shown = [_context(one) for one in node.contexts[:most]]
+            shown = [_shown(one) for one in node.contexts[:most]]
             shown = [f"({x})" if len(shown) > 1 else x for x in shown]
             if len(node.contexts) > most:
                 shown.append(f"{len(node.contexts) - most} more contexts")
@@ -182,8 +185,8 @@ def independences(
     ... )
     >>> print(independences(network, "c")[0].describe())
     c: independent of no other variable, given a, b
-      if a = n: of b, too
-      if b = n: of a, too
+      if a = n: also of b
+      if b = n: also of a
     """
     graph = conditional(model, evidence)[0] if evidence else as_graph(model)
     names = [targets] if isinstance(targets, str) else targets
@@ -210,19 +213,20 @@ def _of_variable(
     below = [u for u, path in enumerate(paths) if v in path]
     rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above)]
     in_context: list[ContextIndependence] = []
-    contexts: dict[int, list[dict[str, tuple[str, ...]]]] = {}
+    contexts: dict[int, list[Cube]] = {}
     complete = False
+
+    def named(cube: Cube) -> Context:
+        axes = ((above[axis], cube[axis]) for axis in sorted(cube))
+        return {graph.names[u]: tuple(graph.states[u][x] for x in own) for u, own in axes}
+
     if table is not None:
-        states = [graph.states[u] for u in above]
-        names = [graph.names[u] for u in above]
         found, searched = _context_independences(table, limits.cells)
         in_context = [
-            ContextIndependence(
-                {names[axis]: states[axis][x] for axis, x in given}, tuple(names[k] for k in free)
-            )
-            for given, free in found.items()
+            ContextIndependence(named(cube), tuple(graph.names[above[axis]] for axis in free))
+            for cube, free in found
         ]
-        contexts, listed = _contexts(table, names, states, limits.contexts)
+        contexts, listed = _contexts(table, limits.contexts)
         complete = searched and listed
     first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
     nodes = sorted(contexts) if contexts else range(len(parameters))
@@ -233,7 +237,9 @@ def _of_variable(
         tuple(graph.names[u] for u in rest),
         tuple(in_context),
         tuple(
-            NodeContexts(first + k, tuple(contexts.get(k, ())), tuple(parameters[k].tolist()))
+            NodeContexts(
+                first + k, tuple(map(named, contexts.get(k, ()))), tuple(parameters[k].tolist())
+            )
             for k in nodes
         ),
         complete,
@@ -305,24 +311,26 @@ def _varies(table: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
     return varies
 
 
-Given = tuple[tuple[int, int], ...]
-"""Axes and their states."""
+Cube = dict[int, tuple[int, ...]]
+"""A context: axes of a table, and the states that each may have."""
 
 
 def _context_independences(
     table: NDArray[np.int64], cells: int
-) -> tuple[dict[Given, list[int]], bool]:
+) -> tuple[list[tuple[Cube, tuple[int, ...]]], bool]:
     """Return the axes that do not matter in each context, and whether all contexts were searched.
 
     Contexts are as small as possible, the smallest first.
     """
     axes = range(table.ndim)
     varies = [np.expand_dims(_varies(table, axis), axis) for axis in axes]
-    found: dict[Given, list[int]] = {}
+    found: dict[tuple[tuple[int, int], ...], tuple[int, ...]] = {}
+    complete = True
     for size in range(1, table.ndim):
         cells -= comb(table.ndim, size) * table.ndim * table.size
         if cells < 0:
-            return found, False
+            complete = False
+            break
         for chosen in combinations(axes, size):
             others = tuple(axis for axis in axes if axis not in chosen)
             possible = (table >= 0).any(axis=others)
@@ -335,31 +343,30 @@ def _context_independences(
                         for less in range(1, size)
                         for part in combinations(given, less)
                     ):
-                        found.setdefault(given, []).append(free)
-    return found, True
+                        found[given] = (*found.get(given, ()), free)
+    alike: dict[tuple[int, ...], list[Cube]] = {}
+    for given, axes_free in found.items():
+        alike.setdefault(axes_free, []).append({axis: (x,) for axis, x in given})
+    joined = [(cube, free) for free, cubes in alike.items() for cube in _joined(cubes)]
+    return sorted(joined, key=lambda one: len(one[0])), complete
 
 
-def _contexts(
-    table: NDArray[np.int64],
-    names: Sequence[str],
-    states: Sequence[Sequence[str]],
-    most: int,
-) -> tuple[dict[int, list[dict[str, tuple[str, ...]]]], bool]:
+def _contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[Cube]], bool]:
     """Return contexts of each node, by a decision tree, and whether they are all.
 
     Each step asks for the axis after which the fewest nodes remain, its states with the same
     function together.
     """
-    found: dict[int, list[dict[str, tuple[str, ...]]]] = {}
-    queue: list[tuple[dict[str, tuple[str, ...]], NDArray[np.int64], tuple[int, ...]]]
+    found: dict[int, list[Cube]] = {}
+    queue: list[tuple[Cube, NDArray[np.int64], tuple[int, ...]]]
     queue, leaves = [({}, table, tuple(range(table.ndim)))], 0
-    for context, part, axes in queue:
+    for cube, part, axes in queue:
         kept = [k for k in range(part.ndim) if _varies(part, k).any()]
         part = part.max(axis=tuple(k for k in range(part.ndim) if k not in kept))
         axes = tuple(axes[k] for k in kept)
         if part.ndim == 0:
             leaves += 1
-            found.setdefault(int(part), []).append({x: context[x] for x in names if x in context})
+            found.setdefault(int(part), []).append(cube)
         elif leaves + len(queue) > most:
             return found, False
         else:
@@ -369,9 +376,25 @@ def _contexts(
             )
             axis, rest = axes[chosen], (*axes[:chosen], *axes[chosen + 1 :])
             for group, own in split[chosen].items():
-                added = {names[axis]: tuple(states[axis][x] for x in group)}
-                queue.append((context | added, own, rest))
-    return found, True
+                queue.append((cube | {axis: group}, own, rest))
+    return {node: _joined(cubes) for node, cubes in found.items()}, True
+
+
+def _joined(cubes: list[Cube]) -> list[Cube]:
+    """Join contexts that differ in the states of one axis, as long as there are such."""
+    before = len(cubes) + 1
+    while len(cubes) < before:
+        before = len(cubes)
+        for axis in sorted({axis for cube in cubes for axis in cube}):
+            groups: dict[tuple[bool, frozenset[tuple[int, tuple[int, ...]]]], tuple[int, ...]] = {}
+            for cube in cubes:
+                key = axis in cube, frozenset((a, x) for a, x in cube.items() if a != axis)
+                groups[key] = groups.get(key, ()) + cube.get(axis, ())
+            cubes = [
+                dict(rest) | ({axis: tuple(sorted(own))} if there else {})
+                for (there, rest), own in groups.items()
+            ]
+    return cubes
 
 
 def _grouped(table: NDArray[np.int64], axis: int) -> dict[tuple[int, ...], NDArray[np.int64]]:
@@ -394,5 +417,5 @@ def _listed(names: Sequence[str], most: int | None = None) -> str:
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def _context(context: Mapping[str, tuple[str, ...]]) -> str:
+def _shown(context: Context) -> str:
     return ", ".join(f"{name} = {'|'.join(states)}" for name, states in context.items())
