@@ -18,6 +18,8 @@ from exactlearn.bayesnet.naive_bayes import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import lambda_of
+from exactlearn.errors import TooLargeError
+from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.pdg.learn.methods import Request, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.queries.evidence import Model
@@ -74,15 +76,12 @@ def lambdas(n_rows: float) -> list[float]:
 
 def networks(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
     """Yield networks of at most three parents, by ordering search; of missing cells by EM."""
-    last = None
-    for lambda_ in weights:
+    for k, lambda_ in enumerate(weights):
         begun = process_time()
         network = learnt_network(dataset, seed, score=PenalisedLikelihood(lambda_))
-        if last is not None and SearchControl.within().is_over:  # cut short
+        if k > 0 and SearchControl.within().is_over:  # cut short
             return
-        if network.parents != last:
-            yield LearntModel(network, lambda_, process_time() - begun)
-        last = network.parents
+        yield LearntModel(network, lambda_, process_time() - begun)
 
 
 def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
@@ -99,18 +98,7 @@ def naive_bayes(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterat
 
 def decision_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
     """Yield decision graphs by direct search; of missing cells by structural EM."""
-    return _by_method("direct" if dataset.is_complete else "em", dataset, weights, seed)
-
-
-def hybrid_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
-    """Yield decision graphs merged from networks."""
-    return _by_method("hybrid", dataset, weights, seed)
-
-
-def _by_method(
-    method: str, dataset: Dataset, weights: Sequence[float], seed: int
-) -> Iterator[LearntModel]:
-    begun = process_time()
+    begun, method = process_time(), "direct" if dataset.is_complete else "em"
     request = Request(
         dataset=dataset, method=method, lambdas=weights, significances=SIGNIFICANCES, seed=seed
     )
@@ -118,6 +106,22 @@ def _by_method(
     seconds = (process_time() - begun) / len(found)
     for lambda_, graph in sorted(found, key=lambda model: -model[0]):
         yield LearntModel(graph, lambda_, seconds)
+
+
+def hybrid_graphs(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
+    """Yield the decision graphs of networks, each merged with the weight it was learnt with."""
+    for k, found in enumerate(networks(dataset, weights, seed)):
+        assert isinstance(found.model, BayesianNetwork)
+        assert found.lambda_ is not None
+        begun = process_time()
+        try:
+            merged = learn_hybrid(found.model, dataset, lambdas=[found.lambda_], seed=seed)
+        except TooLargeError:
+            if k == 0:
+                raise
+            return
+        graph = merged.models[0].graph
+        yield LearntModel(graph, found.lambda_, found.seconds + process_time() - begun)
 
 
 Sequences = Callable[[Dataset, Sequence[float], int], Iterator[LearntModel]]

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn.bayesnet.clique_elimination import eliminated, prepared
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.inference.flows import posteriors_and_log_likelihoods
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-
-Model = BayesianNetwork | DecisionGraph | NaiveBayes
+from exactlearn.queries.evidence import Model
 
 N_QUERIES, QUERY_VARIABLES, EVIDENCE_VARIABLES = 1000, 4, 3
 """As in THESIS, section 5.4."""
@@ -169,10 +167,4 @@ def _belief_update(model: Model) -> Callable[[NDArray[np.int16]], NDArray[np.flo
         return lambda codes: eliminated(network, codes)[1]
     if isinstance(model, DecisionGraph):
         return lambda codes: posteriors_and_log_likelihoods(model, codes, threads=1)[1]
-    return lambda codes: np.array([model.posterior(_weights(model, row))[1] for row in codes])
-
-
-def _weights(model: NaiveBayes, row: NDArray[np.int16]) -> NDArray[np.float64]:
-    """Return the weights of all states that a row's observed cells have."""
-    cells = zip(row, model.cardinalities, strict=True)
-    return np.concatenate([np.ones(r) if c < 0 else np.eye(r)[c] for c, r in cells])
+    return lambda codes: model.row_posteriors(codes)[1]

@@ -103,7 +103,8 @@ class SLCurves:
     Parameters
     ----------
     points, models
-        The models, language after language, from small to large weights of the size as learnt.
+        The models, language after language, as they were learnt: with smaller and smaller weights
+        of the size. Of the same model for two weights there is one point.
     n_rows
         Weight of the rows learnt from.
     train_bound, test_bound
@@ -221,6 +222,11 @@ def sl_curves(
     on_model
         Called with each point.
 
+    Returns
+    -------
+    SLCurves
+        One model of each language at least.
+
     Raises
     ------
     OptionError
@@ -234,7 +240,7 @@ def sl_curves(
     >>> table = Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3)
     >>> curves = sl_curves(table, table, languages=["bn"], lambdas=[0.9, 0.5])
     >>> [(p.effective_size, round(p.train, 2)) for p in curves.points]
-    [(4, -1.4), (4, -1.4)]
+    [(6, -1.41)]
     """
     weights = _weights(train, lambdas)
     check_languages(languages)
@@ -245,10 +251,13 @@ def sl_curves(
             share = None if control.remaining is None else control.left / (len(languages) - k)
             with SearchControl.within(share).running() as own:
                 for learnt in LANGUAGES[language](train, weights, seed):
-                    points.append(sl_point(language, learnt, parts, queries))
+                    point = sl_point(language, learnt, parts, queries)
+                    if points and _alike(points[-1], point):
+                        continue
+                    points.append(point)
                     models.append(learnt)
                     if on_model is not None:
-                        on_model(points[-1])
+                        on_model(point)
                 if own.is_over:
                     unfinished.append(language)
     return SLCurves(
@@ -259,6 +268,12 @@ def sl_curves(
         models=tuple(models),
         unfinished=tuple(unfinished),
     )
+
+
+def _alike(one: SLPoint, other: SLPoint) -> bool:
+    """Return whether two weights of the size have given the same model."""
+    keys = ("language", "effective_size", "representational_size", "train", "test")
+    return all(getattr(one, key) == getattr(other, key) for key in keys)
 
 
 def _weights(train: Dataset, given: Sequence[float] | None) -> list[float]:

@@ -1,18 +1,28 @@
 """Studies: each run is done once, and kept in a file that a later call resumes.
 
-A record is a JSON file: experiment, then repetition, then method, each with what the run gave.
+A record is a JSON file: experiment, then repetition, then method, each with what the run gave. A
+study runs cells, in this process or in several, and keeps what each gave, or why it failed.
 """
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from multiprocessing import get_context, parent_process
+from multiprocessing.synchronize import Event
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
-from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
 from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.json_file import read_json, strict
 from exactlearn.errors import ExactlearnError, FormatError
+
+POLL_INTERVAL = 0.2
+"""Seconds between two looks at the control of a study, and of a process at what it is to do."""
 
 Runs = dict[str, dict[str, Any]]
 """For each method what one repetition gave: accuracy, log-loss, status, seconds ..."""
@@ -91,21 +101,182 @@ class Record:
         learning
             Settings that the result depends on; a run with other settings is done again.
         """
-        runs = self.done.get(experiment, {}).get(repetition, {})
-        if method not in runs or runs[method].get("learning") != learning:
-            found = None
-            if not self.control.is_over:
-                self.on_begin(f"{experiment}, {repetition}: {method}")
-                try:
-                    found = run()
-                except ExactlearnError:  # perhaps no model in the time that was left
-                    if not self.control.is_over:
-                        raise
-            if found is None or self.control.is_over:
-                self.left.append((experiment, repetition, method))
-                return None
-            runs = self.done.setdefault(experiment, {}).setdefault(repetition, {})
-            runs[method] = strict(found) | {"learning": learning}
-            if self.path is not None:
-                atomic_write(self.path, json.dumps(self.done, allow_nan=False) + "\n")
-        return runs[method]
+        cell = Cell(experiment, repetition, method, run, learning)
+        known = self.known(cell)
+        if known is not None:
+            return known
+        found = None
+        if not self.control.is_over:
+            self.on_begin(cell.title)
+            try:
+                found = run()
+            except ExactlearnError:  # perhaps no model in the time that was left
+                if not self.control.is_over:
+                    raise
+        if found is None or self.control.is_over:
+            self.left.append((experiment, repetition, method))
+            return None
+        return self.keep(cell, found)
+
+    def known(self, cell: "Cell") -> dict[str, Any] | None:
+        """Return what a run gave, if it was done before with the same settings."""
+        found = self.done.get(cell.experiment, {}).get(cell.repetition, {}).get(cell.method)
+        return found if found is not None and found.get("learning") == cell.settings else None
+
+    def keep(self, cell: "Cell", found: dict[str, Any]) -> dict[str, Any]:
+        """Keep what a run gave, in the file, too; return it as the file has it."""
+        runs = self.done.setdefault(cell.experiment, {}).setdefault(cell.repetition, {})
+        runs[cell.method] = strict(found) | {"learning": cell.settings}
+        if self.path is not None:
+            atomic_write(self.path, json.dumps(self.done, allow_nan=False, sort_keys=True) + "\n")
+        return runs[cell.method]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run of a study.
+
+    Parameters
+    ----------
+    experiment, repetition, method
+        Which run; different ones for different cells.
+    run
+        Does it, within the control that runs in its thread; for several processes it must pickle.
+    settings
+        What the result depends on; a run with other settings is done again.
+    """
+
+    experiment: str
+    repetition: str
+    method: str
+    run: Callable[[], dict[str, Any]]
+    settings: str = ""
+
+    @property
+    def title(self) -> str:
+        """The cell in a line of text."""
+        return f"{self.experiment}, {self.repetition}: {self.method}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Cells, each run once whatever the others do.
+
+    Parameters
+    ----------
+    cells
+        What is run: data sets, repetitions and methods.
+    record
+        What is done, and where it is kept; its control ends the study.
+    jobs
+        Number of processes; with one, all runs in this process. More import the script that they
+        are started from, whose own work must stand below ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> cells = [Cell("table", str(k), "square", lambda k=k: {"value": k * k}) for k in range(3)]
+    >>> study = Study(cells, Record(None, lambda title: None))
+    >>> study.run()
+    >>> [found["value"] for found in study.found()]
+    [0, 1, 4]
+    """
+
+    cells: Sequence[Cell]
+    record: Record
+    jobs: int = 1
+
+    def run(self) -> None:
+        """Run what is not yet done, each cell with an equal share of the time that is left.
+
+        What fails is kept with its ``"error"``, and what is cut short is kept as ``"unfinished"``;
+        a later study runs both again.
+        """
+        waiting = [cell for cell in self.cells if not self._is_done(cell)]
+        if self.record.control.is_over:
+            return
+        with self.record.control.running():
+            runs = self._here(waiting) if self.jobs == 1 else self._elsewhere(waiting)
+            for cell, found in runs:
+                self.record.keep(cell, found)
+
+    def found(self) -> Iterator[dict[str, Any]]:
+        """Yield what the cells gave, in their order, without those that are not done or failed."""
+        for cell in self.cells:
+            found = self.record.known(cell)
+            if found is not None and "error" not in found:
+                yield found
+
+    def failures(self) -> Iterator[tuple[Cell, str]]:
+        """Yield the cells that failed, and why."""
+        for cell in self.cells:
+            found = self.record.known(cell)
+            if found is not None and "error" in found:
+                yield cell, found["error"]
+
+    def _is_done(self, cell: Cell) -> bool:
+        found = self.record.known(cell)
+        return found is not None and "error" not in found and not found.get("unfinished")
+
+    def _here(self, waiting: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        control = self.record.control
+        for k, cell in enumerate(waiting):
+            if control.is_over:
+                return
+            self.record.on_begin(cell.title)
+            yield cell, _result(cell.run, _share(control, len(waiting) - k))
+
+    def _elsewhere(self, waiting: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        """Run cells in processes, which a common event tells to stop."""
+        context, control = get_context("spawn"), self.record.control
+        stop = context.Event()
+        share = _share(control, -(-len(waiting) // self.jobs) or 1)
+        with ProcessPoolExecutor(self.jobs, context, _watch, (stop,)) as pool:
+            try:
+                with interrupts_ignored():  # this process tells the others
+                    futures = {pool.submit(_result, c.run, share): c for c in waiting}
+                pending = set(futures)
+                while pending:
+                    done, pending = wait(pending, POLL_INTERVAL, FIRST_COMPLETED)
+                    if control.is_over:
+                        stop.set()
+                        pending = {future for future in pending if not future.cancel()}
+                    for future in done:
+                        self.record.on_begin(futures[future].title)
+                        yield futures[future], future.result()
+            finally:
+                stop.set()
+
+
+def _share(control: SearchControl, parts: int) -> float | None:
+    return None if control.remaining is None else control.left / parts
+
+
+def _result(run: Callable[[], dict[str, Any]], seconds: float | None) -> dict[str, Any]:
+    """Return what a run gives within a time, or why it fails."""
+    with SearchControl.within(seconds).running() as control:
+        _RUNNING[:] = [control]
+        try:
+            return run() | ({"unfinished": True} if control.is_over else {})
+        except ExactlearnError as error:
+            return {"error": str(error)}
+        except Exception as error:  # of one cell: the others go on
+            return {"error": f"{type(error).__name__}: {error}"}
+
+
+_RUNNING: list[SearchControl] = []
+"""The control of the cell that this process runs."""
+
+
+def _watch(stop: Event) -> None:
+    """Stop what this process runs when it is told to; end it when its parent is gone."""
+
+    def watch() -> None:
+        above = parent_process()
+        while above is not None and above.is_alive():
+            if stop.wait(POLL_INTERVAL):
+                for control in _RUNNING:
+                    control.stop()
+                sleep(POLL_INTERVAL)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
