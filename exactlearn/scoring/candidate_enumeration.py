@@ -77,8 +77,15 @@ class _Spans(NamedTuple):
     unions: NDArray[np.int64]
 
 
+CountingRows = tuple[NDArray[np.int32], Rows]
+"""Variables in an order that suits counting, and the distinct rows by variables in that order."""
+
+
 class Enumeration:
-    """One pass through the lattice of variable sets, in an order that suits counting."""
+    """One pass through the lattice of variable sets, in an order that suits counting.
+
+    The rows are those of the dataset, or ``counting``.
+    """
 
     def __init__(
         self,
@@ -89,9 +96,10 @@ class Enumeration:
         forbidden: frozenset[Arc],
         prune: bool,
         threads: int = 1,
+        counting: CountingRows | None = None,
     ) -> None:
         self.n, self.k, self.threads = dataset.n_variables, max_parents, threads
-        self.order, self.rows = in_counting_order(dataset)
+        self.order, self.rows = in_counting_order(dataset) if counting is None else counting
         self.tables = term_tables(score, self.rows, self.k + 1)
         self.choose = binomials(self.n, min(self.k + 1, LARGEST_SET))
         self.rules = self._rules(required, forbidden, prune)
@@ -233,7 +241,14 @@ def term_tables(score: Score, rows: Rows, depth: int) -> TermTables:
         len(table_sizes(rows.cardinalities, size)) or SIZE_LIMIT
         for size in range(1, min(depth, n, DEEP) + 1)
     )
-    return TermTables(score, rows.cardinalities, rows.weights, n_sizes=n_sizes, work=64 * n_sets)
+    return TermTables(
+        score,
+        rows.cardinalities,
+        rows.weights,
+        n_sizes=n_sizes,
+        work=64 * n_sets,
+        is_expected=rows.missing.part.size > 0,
+    )
 
 
 def _blocks(level: Level, n: int, aim: int) -> _Spans:
@@ -281,7 +296,7 @@ def _parted(
     )
 
 
-def in_counting_order(dataset: Dataset) -> tuple[NDArray[np.int32], Rows]:
+def in_counting_order(dataset: Dataset) -> CountingRows:
     """Put the variables with the fewest rows off their common state first, where sets end.
 
     Returns the variables in that order, and the distinct rows by variables in that order.

@@ -26,6 +26,7 @@ from exactlearn.errors import InfeasibleError, OptionError, TooLargeError
 from exactlearn.scoring.candidate_enumeration import Enumeration, Progress, SizedCandidates
 from exactlearn.scoring.candidate_identification import Budget, Identification
 from exactlearn.scoring.deletion_enumeration import DeletionCounts, DeletionEnumeration, as_counts
+from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, score_family
 from exactlearn.solvers.problem import Arc, Problem
 
@@ -49,7 +50,7 @@ def candidate_parent_sets(
     forbidden: Iterable[Arc] = (),
     prune: bool = True,
     budget: Budget | None = None,
-    counts: DeletionCounts | None = None,
+    counts: DeletionCounts | ExpectedCounts | None = None,
     threads: int | None = None,
     on_progress: Progress | None = None,
     time_limit: float | None = None,
@@ -75,8 +76,9 @@ def candidate_parent_sets(
         or large parent sets. The problem then says whether it is still complete.
     counts
         How the counts of families with missing cells are estimated: an estimator by its name, such
-        as ``"f-mar"``, or :class:`DeletionCounts`. The problem is not ``complete`` where no row
-        supports some family. Complete data are counted whatever this says.
+        as ``"f-mar"``, or :class:`DeletionCounts`; the problem is not ``complete`` where no row
+        supports some family. Or the expected counts under a network. Complete data are counted
+        whatever this says.
     threads
         Number of threads, on which the outcome does not depend; all cores when not given.
     on_progress
@@ -133,16 +135,24 @@ def candidate_parent_sets(
             dataset, score, max_parents, *constraints, budget, threads, on_progress, stop
         )
     limit = FAMILY_LIMIT if prune else LISTED_LIMIT
-    k = _checked_size(dataset, max_parents, prune, limit if estimated is None else ESTIMATED_LIMIT)
+    limit = ESTIMATED_LIMIT if isinstance(estimated, DeletionCounts) else limit
+    k = _checked_size(dataset, max_parents, prune, limit)
     _check_arcs(dataset, *constraints, k)
     enumeration: Enumeration | DeletionEnumeration
     family: Callable[[int, Sequence[int]], float]
-    if estimated is None:
-        enumeration = Enumeration(dataset, score, k, *constraints, prune, n_threads(threads))
-        family = partial(score_family, dataset, score=score)
-    else:
+    if isinstance(estimated, DeletionCounts):
         enumeration = DeletionEnumeration(dataset, score, k, *constraints, prune, estimated)
         family = enumeration.family
+    else:
+        counting = None if estimated is None else (estimated.order, estimated.rows)
+        enumeration = Enumeration(
+            dataset, score, k, *constraints, prune, n_threads(threads), counting
+        )
+        family = (
+            partial(score_family, dataset, score=score)
+            if estimated is None
+            else partial(estimated.score, score=score)
+        )
     tables, finished = stop.collect(
         enumeration.run(on_progress), lambda: enumeration.reached >= (0, 1.0)
     )

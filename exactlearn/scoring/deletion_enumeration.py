@@ -36,6 +36,7 @@ from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.candidate_enumeration import Progress, SizedCandidates
+from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, family_score
 from exactlearn.solvers.problem import Arc
 
@@ -82,7 +83,7 @@ def as_counts(value: Any, name: str = "counts") -> Any:
     ArgumentError
         When it is neither.
     """
-    if value is None or isinstance(value, DeletionCounts):
+    if value is None or isinstance(value, DeletionCounts | ExpectedCounts):
         return value
     if isinstance(value, str):
         return DeletionCounts(cast(CountsMethod, value))

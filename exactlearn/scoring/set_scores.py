@@ -122,7 +122,8 @@ def count_set(subset: NDArray[np.int64], rows: Rows, stack: Stack) -> tuple[int,
     climb(subset, rows, stack)
     count(rows, stack, depth, variable)
     deviants = rows.deviant_first[variable + 1] - rows.deviant_first[variable]
-    if stack.sizes[depth] * rows.cardinalities[variable] <= 2 * deviants:
+    cells = stack.sizes[depth] * rows.cardinalities[variable]
+    if cells <= 2 * deviants or rows.missing.part.size > 0:
         complete(rows, stack, depth, variable)
         return _take_dense(rows, stack, depth, variable)
     return _take_sparse(rows, stack, depth, variable)

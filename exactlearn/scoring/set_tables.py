@@ -5,6 +5,10 @@ variable then only visits the rows that deviate from its most common state; the 
 follow by subtraction (the idea of AD-trees: Moore and Lee 1998, "Cached sufficient statistics").
 Configurations are renumbered to the observed ones whenever they outnumber the rows, so memory does
 not depend on cardinalities.
+
+Of incomplete rows the tables hold expected counts
+(:mod:`exactlearn.scoring.expected_counts`): each row splits into *entries*, one for each
+configuration of its missing cells in the prefix, weighted by their joint posterior.
 """
 
 from typing import NamedTuple
@@ -13,9 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.kernel import in_place_kernel
+from exactlearn.bayesnet.subset_posteriors import NO_POSTERIORS, SubsetPosteriors
 
 LARGEST_EXACT_TOTAL = 2.0**53
 """Up to this total, sums and differences of whole weights are exact."""
+
+
+class MissingCells(NamedTuple):
+    """The missing cells of rows.
+
+    Their parts, -1 where the cell is observed, and where each is among its part's variables, both
+    of shape (variables, rows), or (0, 0) where all cells are observed; the most entries of all rows
+    for a prefix of each size; the posteriors.
+    """
+
+    part: NDArray[np.int32]
+    place: NDArray[np.int16]
+    entries: NDArray[np.int64]
+    posteriors: SubsetPosteriors
+
+
+NO_MISSING_CELLS = MissingCells(
+    np.zeros((0, 0), np.int32), np.zeros((0, 0), np.int16), np.zeros(0, np.int64), NO_POSTERIORS
+)
 
 
 class Rows(NamedTuple):
@@ -29,6 +53,20 @@ class Rows(NamedTuple):
     deviant_first: NDArray[np.int64]
     deviants: NDArray[np.int32]
     subtract: bool
+    missing: MissingCells
+
+
+class Entries(NamedTuple):
+    """The entries at each depth of a stack, row by row.
+
+    Where those of each row begin, shape (depths, rows + 1); and, of shape (depths, entries) each,
+    the weight, the state of the variable pushed last, and the entry below that each one extends.
+    """
+
+    first: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    state: NDArray[np.int16]
+    below: NDArray[np.int32]
 
 
 class Stack(NamedTuple):
@@ -43,21 +81,30 @@ class Stack(NamedTuple):
     counts: NDArray[np.float64]
     numbers: NDArray[np.int32]
     depth: NDArray[np.int64]
+    entries: Entries
+    path: NDArray[np.int64]
+    spread: NDArray[np.float64]
 
 
 def index_rows(
-    codes: NDArray[np.int16], weights: NDArray[np.float64], cardinalities: NDArray[np.int64]
+    codes: NDArray[np.int16],
+    weights: NDArray[np.float64],
+    cardinalities: NDArray[np.int64],
+    missing: MissingCells = NO_MISSING_CELLS,
 ) -> Rows:
     """Find each column's most common state and the rows that deviate from it.
 
     Weights that are not whole numbers forbid subtraction, whose rounding would turn empty cells
-    into nearly empty ones; then every row is listed as deviant.
+    into nearly empty ones; then every row is listed as deviant. With missing cells, which deviate,
+    hardly any cell is empty.
     """
-    total = float(weights.sum())
-    subtract = bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
+    total, is_expected = float(weights.sum()), missing.part.size > 0
+    is_whole = bool((weights == np.floor(weights)).all()) and total < LARGEST_EXACT_TOTAL
+    subtract = is_whole or is_expected
     common, deviants = [], []
     for column, r in zip(codes, cardinalities.tolist(), strict=True):
-        common.append(int(np.bincount(column, weights, minlength=r).argmax()))
+        seen = column >= 0
+        common.append(int(np.bincount(column[seen], weights[seen], minlength=r).argmax()))
         listed = column != common[-1] if subtract else np.ones(len(column), np.bool_)
         deviants.append(np.flatnonzero(listed).astype(np.int32))
     return Rows(
@@ -69,15 +116,27 @@ def index_rows(
         np.cumsum([0, *map(len, deviants)]).astype(np.int64),
         np.concatenate([np.zeros(0, np.int32), *deviants]),
         subtract,
+        missing,
     )
 
 
-def new_stack(rows: Rows, depth: int) -> Stack:
-    """Allocate a stack for sets of up to ``depth`` variables."""
-    n = rows.codes.shape[1]
+def new_stack(rows: Rows, depth: int, *, every: bool = False) -> Stack:
+    """Allocate a stack for sets of up to ``depth`` variables.
+
+    Configurations that no row has are numbered as well where ``every`` says so.
+    """
+    is_expected = rows.missing.part.size > 0
+    n = int(rows.missing.entries[depth - 1]) if is_expected else rows.codes.shape[1]
     largest = np.sort(rows.cardinalities)[::-1][:depth].astype(np.float64)
-    width = max(1, int(min(n, np.prod(largest[:-1]))))
+    width = max(1, int(np.prod(largest[:-1]) if every else min(n, np.prod(largest[:-1]))))
     cells = width * int(largest[0]) if len(largest) else 1
+    shape = (depth + 1, n) if is_expected else (1, 0)
+    entries = Entries(
+        np.zeros((depth + 1, rows.codes.shape[1] + 1 if is_expected else 0), np.int64),
+        np.empty(shape),
+        np.empty(shape, np.int16),
+        np.empty(shape, np.int32),
+    )
     stack = Stack(
         np.full(depth, -1, np.int64),
         np.ones(depth + 1, np.int64),
@@ -88,8 +147,14 @@ def new_stack(rows: Rows, depth: int) -> Stack:
         np.zeros(min(n, cells)),
         np.zeros(cells, np.int32),
         np.zeros(1, np.int64),
+        entries,
+        np.zeros(depth + 1, np.int64),
+        np.zeros(int(rows.cardinalities.max(initial=1))),
     )
     stack.totals[0, 0] = rows.total
+    if is_expected:
+        entries.first[0] = np.arange(len(rows.weights) + 1)
+        entries.weight[0, : len(rows.weights)] = rows.weights
     return stack
 
 
@@ -105,11 +170,105 @@ def n_cells(subset: NDArray[np.int64], cardinalities: NDArray[np.int64]) -> floa
 @in_place_kernel
 def count(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Count the prefix's configurations by the states of one more variable, deviant rows only."""
+    if rows.missing.part.size > 0:
+        _count_entries(rows, stack, depth, variable, False)
+        return
     r = rows.cardinalities[variable]
     ids, column = stack.ids[depth], rows.codes[variable]
     for t in range(rows.deviant_first[variable], rows.deviant_first[variable + 1]):
         row = rows.deviants[t]
         stack.table[ids[row] * r + column[row]] += rows.weights[row]
+
+
+@in_place_kernel
+def _count_entries(rows: Rows, stack: Stack, depth: int, variable: int, every: bool) -> None:
+    """Count the entries' configurations by the states of one more variable.
+
+    Without ``every`` those of its most common state are left out.
+    """
+    r, column, table = rows.cardinalities[variable], rows.codes[variable], stack.table
+    common = -1 if every else rows.common[variable]
+    ids, first, weight = stack.ids[depth], stack.entries.first[depth], stack.entries.weight[depth]
+    begin, end = rows.deviant_first[variable], rows.deviant_first[variable + 1]
+    for t in range(len(column) if every else end - begin):
+        row = t if every else rows.deviants[begin + t]
+        if column[row] >= 0:
+            for e in range(first[row], first[row + 1]):
+                table[ids[e] * r + column[row]] += weight[e]
+        elif _is_apart(rows, stack, depth, variable, row):
+            start = _single(rows, variable, row)
+            for k in range(r):
+                share = rows.missing.posteriors.probability[start + k]
+                if k != common and share > 0.0:
+                    for e in range(first[row], first[row + 1]):
+                        table[ids[e] * r + k] += share * weight[e]
+        else:
+            for e in range(first[row], first[row + 1]):
+                _spread(rows, stack, depth, variable, row, e)
+                for k in range(r):
+                    table[ids[e] * r + k] += 0.0 if k == common else stack.spread[k]
+
+
+@in_place_kernel
+def _is_apart(rows: Rows, stack: Stack, depth: int, variable: int, row: int) -> bool:
+    """Return whether no variable of the prefix is in the same part of a row as a missing one."""
+    part, apart = rows.missing.part[variable, row], True
+    for d in range(depth):
+        apart &= rows.missing.part[stack.variables[d], row] != part
+    return apart
+
+
+@in_place_kernel
+def _single(rows: Rows, variable: int, row: int) -> int:
+    """Return where the posterior of a missing cell begins."""
+    posteriors, part = rows.missing.posteriors, rows.missing.part[variable, row]
+    return int(posteriors.begin[posteriors.first[part] + rows.missing.place[variable, row]])
+
+
+@in_place_kernel
+def _spread(rows: Rows, stack: Stack, depth: int, variable: int, row: int, entry: int) -> None:
+    """Spread an entry's weight over the states of a missing cell, by their posterior."""
+    entries, posteriors = stack.entries, rows.missing.posteriors
+    part, r = rows.missing.part[variable, row], rows.cardinalities[variable]
+    # The entry's states of the part's variables, and the set of these variables.
+    stack.path[depth] = entry
+    for d in range(depth, 0, -1):
+        stack.path[d - 1] = entries.below[d, stack.path[d]]
+    node, place, weight = -1, 0, entries.weight[depth, entry]
+    for d in range(depth):
+        u = stack.variables[d]
+        if rows.missing.part[u, row] == part:
+            before = posteriors.first[part] if node < 0 else posteriors.child[node]
+            node = before + rows.missing.place[u, row]
+            place = place * rows.cardinalities[u] + entries.state[d + 1, stack.path[d + 1]]
+    if node >= 0:
+        weight /= posteriors.probability[posteriors.begin[node] + place]
+    before = posteriors.first[part] if node < 0 else posteriors.child[node]
+    start = posteriors.begin[before + rows.missing.place[variable, row]] + place * r
+    for k in range(r):
+        stack.spread[k] = weight * posteriors.probability[start + k]
+
+
+@in_place_kernel
+def _push_entries(rows: Rows, stack: Stack, depth: int, variable: int, is_numbered: bool) -> None:
+    """Extend the entries by a variable, whose cells may be numbered."""
+    r, column, entries = rows.cardinalities[variable], rows.codes[variable], stack.entries
+    n = 0
+    for row in range(len(column)):
+        code = column[row]
+        for e in range(entries.first[depth, row], entries.first[depth, row + 1]):
+            if code >= 0:
+                stack.spread[code] = entries.weight[depth, e]
+            else:
+                _spread(rows, stack, depth, variable, row, e)
+            for k in range(code if code >= 0 else 0, code + 1 if code >= 0 else r):
+                if stack.spread[k] > 0.0:
+                    cell = stack.ids[depth, e] * r + k
+                    stack.ids[depth + 1, n] = stack.numbers[cell] if is_numbered else cell
+                    entries.weight[depth + 1, n] = stack.spread[k]
+                    entries.state[depth + 1, n], entries.below[depth + 1, n] = k, e
+                    n += 1
+        entries.first[depth + 1, row + 1] = n
 
 
 @in_place_kernel
@@ -122,7 +281,7 @@ def complete(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
         rest = stack.totals[depth, c]
         for k in range(r):
             rest -= stack.table[c * r + k]
-        stack.table[c * r + common] = rest
+        stack.table[c * r + common] = max(rest, 0.0)
 
 
 @in_place_kernel
@@ -130,17 +289,14 @@ def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Extend the prefix by a variable."""
     r, n = rows.cardinalities[variable], rows.codes.shape[1]
     cells = stack.sizes[depth] * r
-    count(rows, stack, depth, variable)
-    complete(rows, stack, depth, variable)
-    old, new, column = stack.ids[depth], stack.ids[depth + 1], rows.codes[variable]
-    if cells <= stack.rest.shape[0]:
-        for c in range(cells):
-            stack.totals[depth + 1, c] = stack.table[c]
-            stack.table[c] = 0
-        for row in range(n):
-            new[row] = old[row] * r + column[row]
-        observed = cells
+    if rows.missing.part.size > 0:
+        _count_entries(rows, stack, depth, variable, True)
     else:
+        count(rows, stack, depth, variable)
+        complete(rows, stack, depth, variable)
+    old, new, column = stack.ids[depth], stack.ids[depth + 1], rows.codes[variable]
+    is_numbered, observed = cells > stack.rest.shape[0], cells
+    if is_numbered:
         observed = 0
         for c in range(cells):
             if stack.table[c] > 0:
@@ -148,8 +304,18 @@ def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
                 stack.numbers[c] = observed
                 observed += 1
             stack.table[c] = 0
+    else:
+        for c in range(cells):
+            stack.totals[depth + 1, c] = stack.table[c]
+            stack.table[c] = 0
+    if rows.missing.part.size > 0:
+        _push_entries(rows, stack, depth, variable, is_numbered)
+    elif is_numbered:
         for row in range(n):
             new[row] = stack.numbers[old[row] * r + column[row]]
+    else:
+        for row in range(n):
+            new[row] = old[row] * r + column[row]
     stack.variables[depth] = variable
     stack.sizes[depth + 1] = observed
 

@@ -199,6 +199,8 @@ class TermTables:
         How many sizes to expect, about.
     work
         Values at whole counts worth tabulating.
+    is_expected
+        Whether counts are expected ones, and not whole where weights are.
     """
 
     def __init__(
@@ -209,8 +211,11 @@ class TermTables:
         *,
         n_sizes: int = 1,
         work: int = MOST_VALUES,
+        is_expected: bool = False,
     ) -> None:
         self.score, self.domain = score, Domain.of(cardinalities, weights)
+        if is_expected:
+            self.domain = self.domain._replace(is_whole=False)
         states, total, is_whole = self.domain
         probe = np.array([1.0, 2.0, 3.0, 5.0, 17.0, total, *([] if is_whole else [0.4])])
         self._probe = np.unique(np.minimum(probe, max(1.0, total)))

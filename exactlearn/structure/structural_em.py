@@ -1,25 +1,29 @@
 """Structural EM: completion of the table by a network and learning of the best DAG, in turns.
 
 ``expected`` (Friedman 1997, "Learning belief networks in the presence of missing values and hidden
-variables"; 1998, "The Bayesian structural EM algorithm"): the E-step weights the completions of
-each row by their posterior probabilities, which gives the expected counts of all families; the
-M-step finds the DAG with the best score of expected counts, by an exact solver; EM re-estimates its
-parameters from the incomplete rows. A start ends when no DAG scores more than its own. For BIC and
-AIC, without smoothing, the score of the observed cells rises in each iteration.
+variables"; 1998, "The Bayesian structural EM algorithm"): the E-step yields the expected counts of
+all families (:mod:`exactlearn.scoring.expected_counts`); the M-step finds the DAG with the best
+score of expected counts, by an exact solver; EM re-estimates its parameters from the incomplete
+rows. A start ends when no DAG scores more than its own. For BIC and AIC, without smoothing, the
+score of the observed cells rises in each iteration.
+
+An M-step over all families counts many tables. So M-steps first look at few likely parents of each
+variable (Friedman, Nachman and Pe'er 1999, "Learning Bayesian network structure from massive
+datasets: the sparse candidate algorithm"), and at all families when that brings nothing more.
 
 ``hard`` (Rancoita, Zaffalon, Zucca, Bertoni and de Campos 2016, "Bayesian network data imputation
 with application to survival tree analysis"): the E-step fills each row with its most probable
 completion, the M-step finds the best DAG of the completed table and its smoothed frequencies. A
 start ends when the completion stays, or one comes back.
 
-The first start begins with the completions by independent variables, fitted to the observed cells
-(a network, too, and the first to be kept where no arc is required); the others with random
-completions.
+Both begin with the networks of :mod:`exactlearn.structure.starts`, the first of which is kept until
+there is a better one, then with networks of random completions.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
+from typing import cast
 
 import numpy as np
 
@@ -28,29 +32,31 @@ from exactlearn._runtime.control import OnEvent, SearchControl
 from exactlearn.augmentation.families import FamilyRules
 from exactlearn.augmentation.incumbent import IMPROVEMENT, Incumbent, Solution
 from exactlearn.augmentation.task import Task
-from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.complete_data import fit_complete, smoothed
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
-from exactlearn.bayesnet.row_completion import most_probable_completion
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
 from exactlearn.scoring.scores import Score
 from exactlearn.solvers.parameters import INNER_SEARCH
-from exactlearn.solvers.problem import Arc
+from exactlearn.solvers.problem import Arc, Problem
 from exactlearn.solvers.result import Result
-from exactlearn.structure.expansion import expand
 from exactlearn.structure.result import (
     FittedNetwork,
     Parents,
     StructuralEM,
     StructuralStatus,
     Variant,
-    complete_score,
 )
+from exactlearn.structure.starts import STARTS, without_arcs
 
 VARIANTS: tuple[Variant, ...] = ("expected", "hard")
 """What the E-step completes rows by: all completions weighted, or the most probable one."""
+
+ACCEPTS = ("expected", "observed")
+"""By which score a start goes on with a DAG."""
 
 
 @checked_arguments()
@@ -67,7 +73,8 @@ def structural_em(
     seed: int = 0,
     required: Iterable[Arc] = (),
     forbidden: Iterable[Arc] = (),
-    completions: int = 512,
+    start: str = "deletion",
+    accept: str = "expected",
     on_event: OnEvent | None = None,
 ) -> StructuralEM:
     """Learn a network from incomplete rows by structural EM, with an exact M-step.
@@ -86,7 +93,7 @@ def structural_em(
         Smoothing of the parameters, added to every expected count.
     starts
         Number of starts; the best network over all of them is returned. A variable that no row
-        observes needs more than one: the first start leaves it independent of the others.
+        observes needs one from a random completion: the others leave it independent.
     solver
         Solver of the M-steps, as for :func:`~exactlearn.solvers.solve`. With ``ordering`` the
         M-step is a local search; the message says so.
@@ -96,10 +103,13 @@ def structural_em(
         Seed of the random starts and draws; same seed, same answer, unless the limit is reached.
     required, forbidden
         Arcs (parent, child) by variable index.
-    completions
-        Most completions of a row that ``expected`` lists; up to so many, expected counts are
-        exact. Draws from its posterior stand for a row with more
-        (:func:`~exactlearn.structure.expansion.expand`), and the message says so.
+    start
+        The first start: ``deletion`` (the best DAG by counts that deletion estimates), ``pairs``
+        (the same with at most one parent), ``mode`` (that of the table completed with the most
+        frequent states) or ``independent``. The other ones follow in this order, then random ones.
+    accept
+        A start of ``expected`` goes on with a DAG by the score of the ``expected`` counts; or by
+        ``observed``, only if its ``observed_score``, too, is better than that of the DAG before.
     on_event
         Called at each better network, and whenever the solver reports: the score is
         ``observed_score`` for ``expected``, ``score`` for ``hard``; the values are those of the
@@ -129,25 +139,30 @@ def structural_em(
     >>> found.status, found.values
     ('converged', array([1, 0]))
     """
-    chosen = next((v for v in VARIANTS if v == variant), None)
-    if chosen is None:
-        raise OptionError(f"there is no variant {variant!r}{did_you_mean(variant, VARIANTS)}")
-    if min(max_parents, seed) < 0 or min(starts, completions) < 1:
+    for value, known in ((variant, VARIANTS), (start, STARTS), (accept, ACCEPTS)):
+        if value not in known:
+            raise OptionError(
+                f"expected one of {', '.join(known)}, found {value!r}{did_you_mean(value, known)}"
+            )
+    if min(max_parents, seed) < 0 or starts < 1:
         raise OptionError(
-            "expected max_parents and seed of at least 0, starts and completions of at least 1; "
-            f"found max_parents {max_parents}, seed {seed}, starts {starts}, "
-            f"completions {completions}"
+            "expected max_parents and seed of at least 0, and at least 1 start; found "
+            f"max_parents {max_parents}, seed {seed}, starts {starts}"
         )
     rules = FamilyRules.of(max_parents, required, forbidden)
     task = Task(dataset, score, rules, solver, seed, solving=INNER_SEARCH)
     with Incumbent(time_limit, on_event).running() as incumbent:
-        result = _Alternation(task, chosen, alpha, completions, incumbent).run(starts)
+        chosen = cast(Variant, variant)
+        result = _Alternation(task, chosen, alpha, start, accept, incumbent).run(starts)
     result.check(dataset, score)
     return result
 
 
 MOST_ITERATIONS = 100
 """Most M-steps of a start."""
+
+LIKELY_PARENTS = 8
+"""About how many parents of each variable an M-step looks at, before one over all families."""
 
 NO_VALUES = np.zeros(0, np.int64)
 
@@ -160,7 +175,7 @@ class _Alternation:
     ----------
     task
         The table, the score, the rules and the solver inside.
-    variant, alpha, completions
+    variant, alpha, start, accept
         As for :func:`~exactlearn.structure.structural_em.structural_em`.
     incumbent
         Where the best network and the clock are kept.
@@ -169,7 +184,8 @@ class _Alternation:
     task: Task
     variant: Variant
     alpha: float
-    completions: int
+    start: str
+    accept: str
     incumbent: Incumbent
     offered: list[FittedNetwork] = field(default_factory=list)
     iterations: int = 0
@@ -178,9 +194,11 @@ class _Alternation:
 
     def run(self, starts: int) -> StructuralEM:
         """Alternate E- and M-steps from every start, within the limits."""
+        self._offered(self._by_em(without_arcs(self.task, self.incumbent).parents))
         status: StructuralStatus = "converged"
+        alternate = self._alternate if self.variant == "expected" else self._alternate_hard
         for start in range(1 if self.task.dataset.is_complete else starts):
-            if self._alternate(self._first_table(start)):
+            if self._learn_complete() if self.task.dataset.is_complete else alternate(start):
                 continue
             status = self.incumbent.status
             if self.incumbent.out_of_time:
@@ -188,99 +206,151 @@ class _Alternation:
             self._remark(f"a start had not converged after {MOST_ITERATIONS} M-steps")
         return self._result(status)
 
-    def _first_table(self, start: int) -> Dataset:
-        """Return the complete table from which a start learns first."""
-        dataset = self.task.dataset
-        if start == 0:
-            network = fit_em(dataset, ((),) * dataset.n_variables, alpha=self.alpha).model
-            if not self.task.rules.required:
-                self._offer(FittedNetwork.of(network, dataset, self.task.score))
-            return self._completed(network)
-        rng = np.random.default_rng((self.task.seed, start))
-        return dataset.complete(rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]]))
+    def _learn_complete(self) -> bool:
+        """Learn the best network of a complete table; return whether there was time for it."""
+        _, result = self._m_step(self.task.dataset, None, None)
+        if result is not None and result.parents is not None:
+            network = fit_complete(self.task.dataset, result.parents, alpha=self.alpha)
+            self._offered(network)
+        return not self.incumbent.out_of_time
 
-    def _alternate(self, table: Dataset) -> bool:
-        """Alternate M- and E-steps from a complete table; return whether they converged."""
-        current: Parents | None = None
-        seen: set[Parents | bytes] = set()
+    def _first(self, number: int) -> tuple[BayesianNetwork, Problem | None] | None:
+        """Return the network of a start, and the parent sets that it was chosen from."""
+        names = [self.start, *(name for name in STARTS if name != self.start)]
+        if number < len(names):
+            start = STARTS[names[number]](self.task, self.incumbent)
+            return None if start is None else (self._by_em(start.parents), start.problem)
+        dataset = self.task.dataset
+        rng = np.random.default_rng((self.task.seed, number))
+        values = rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]])
+        table = dataset.complete(values)
+        problem, result = self._m_step(table, None, None)
+        if result is None or result.parents is None:
+            return None
+        # A zero in the frequencies of a random completion would stay zero throughout EM.
+        first = fit_complete(table, result.parents, alpha=max(self.alpha, 1.0))
+        return self._by_em(result.parents, first), problem
+
+    def _alternate(self, number: int) -> bool:
+        """Alternate E- and M-steps of ``expected``; return whether they converged."""
+        first = self._first(number)
+        if first is None:
+            return not self.incumbent.out_of_time
+        network, known = first
+        current, counts = self._offered(network), None
+        seen = {network.parents}
         for _ in range(MOST_ITERATIONS):
-            result = self._best_dag(table, current)
-            if result is None or result.parents is None:
-                return False
-            parents = result.parents
-            if self.variant == "expected" and (
-                parents in seen or self._is_best(current, table, result)
-            ):
-                return True
-            if self.offered and self.incumbent.is_stopped:
-                return False
-            network = self._fitted(table, parents, random=not seen)
-            fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
-            self._offer(fitted)
             if self.incumbent.out_of_time:
                 return False
-            met = parents if self.variant == "expected" else fitted.values.tobytes()
-            if met in seen:
-                self.incumbent.confirm(self._solution(fitted))
+            if counts is None:
+                counts = self._expected(current.network)
+            problem, result = self._m_step(counts, known, current.network.parents)
+            if result is None or result.parents is None:
+                return False
+            score = current.expected_score
+            found = None
+            if result.score > score + _rounding(score) and result.parents not in seen:
+                seen.add(result.parents)
+                start = self._from_counts(counts, result.parents)
+                found = self._offered(self._by_em(result.parents, start))
+                if self.accept == "observed" and found.observed_score <= (
+                    current.observed_score + _rounding(current.observed_score)
+                ):
+                    found = None
+            if found is not None:
+                known = problem if known is None else known
+                current, counts = found, None
+            elif known is None:
                 return True
-            seen.add(met)
-            current, table = parents, self._completed(network)
+            else:
+                known = None  # once more, with all families
         return False
 
-    def _best_dag(self, table: Dataset, start: Parents | None) -> Result | None:
-        """Return the best DAG of a complete weighted table: the M-step over structures.
+    def _alternate_hard(self, number: int) -> bool:
+        """Alternate E- and M-steps of ``hard``; return whether they converged."""
+        first = self._first(number)
+        if first is None:
+            return not self.incumbent.out_of_time
+        current, seen = FittedNetwork.of(first[0], self.task.dataset, self.task.score), set()
+        for _ in range(MOST_ITERATIONS):
+            table = self.task.dataset.complete(current.values)
+            _, result = self._m_step(table, None, current.network.parents)
+            if result is None or result.parents is None:
+                return False
+            current = self._offered(fit_complete(table, result.parents, alpha=self.alpha))
+            if self.incumbent.out_of_time:
+                return False
+            if current.values.tobytes() in seen:
+                self.incumbent.confirm(self._solution(current))
+                return True
+            seen.add(current.values.tobytes())
+        return False
 
-        ``None`` when its scores cannot be had in time.
+    def _expected(self, network: BayesianNetwork) -> ExpectedCounts:
+        """Return the expected counts of all families under a network: the E-step."""
+        counts = expected_counts(
+            network,
+            self.task.dataset,
+            self.task.rules.max_parents + 1,
+            seed=self.task.seed,
+            control=self.incumbent,
+        )
+        self.drawn_rows = max(self.drawn_rows, counts.drawn_rows)
+        return counts
+
+    def _m_step(
+        self, table: Dataset | ExpectedCounts, known: Problem | None, start: Parents | None
+    ) -> tuple[Problem | None, Result | None]:
+        """Return the best DAG of a complete table or of expected counts: the M-step.
+
+        With parent sets that are known, only the likely parents by these are looked at. ``None``
+        when there is no time for the scores.
         """
+        if isinstance(table, ExpectedCounts) and not table.finished:
+            return None, None
         rules = self.task.rules
         problem = candidate_parent_sets(
-            table,
+            table if isinstance(table, Dataset) else self.task.dataset,
             self.task.score,
             max_parents=rules.max_parents,
             required=rules.required,
-            forbidden=rules.forbidden,
+            forbidden=rules.forbidden | (_unlikely(known, start) if known and start else set()),
+            counts=None if isinstance(table, Dataset) else table,
             on_progress=lambda done, total: self.incumbent.look(),
             control=SearchControl(outer=self.incumbent),
         )
         if problem.stopped:
-            return None
+            return None, None
         solution = None if start is None else Solution(start, NO_VALUES, -inf)
         result = self.task.solve(problem, self.incumbent, solution)
         self.iterations += 1
         if result.status == "feasible" and not self.incumbent.out_of_time:
             self._remark(f"the M-step of '{result.solver}' is not proven optimal")
-        return result
+        return problem, result
 
-    def _is_best(self, parents: Parents | None, table: Dataset, result: Result) -> bool:
-        """Return whether the current DAG has the best score of its own expected counts."""
-        if parents is None:
-            return False
-        score = complete_score(table, parents, self.task.score)
-        return result.score <= score + IMPROVEMENT * max(1.0, abs(score))
-
-    def _fitted(self, table: Dataset, parents: Parents, *, random: bool) -> BayesianNetwork:
-        """Return the network of a DAG with parameters from its table or, by EM, from all rows."""
-        # A zero in the frequencies of a random completion would stay zero throughout EM.
-        alpha = max(self.alpha, 1.0) if random and self.variant == "expected" else self.alpha
-        network = fit_complete(table, parents, alpha=alpha)
-        if self.variant == "hard":
-            return network
-        fitted = fit_em(self.task.dataset, parents, alpha=self.alpha, start=network, starts=1)
-        return fitted.model
-
-    def _completed(self, network: BayesianNetwork) -> Dataset:
-        """Return the completed, perhaps weighted, table: the E-step."""
+    def _from_counts(self, counts: ExpectedCounts, parents: Parents) -> BayesianNetwork:
+        """Return the network of a DAG with the smoothed frequencies of expected counts."""
+        tables = [smoothed(counts.family(v, ps), self.alpha) for v, ps in enumerate(parents)]
         dataset = self.task.dataset
-        if self.variant == "hard":
-            return dataset.complete(most_probable_completion(network, dataset))
-        expansion = expand(network, dataset, completions=self.completions, seed=self.task.seed)
-        self.drawn_rows = max(self.drawn_rows, expansion.drawn_rows)
-        return expansion.table
+        return BayesianNetwork(dataset.names, dataset.states, parents, tuple(tables))
 
-    def _offer(self, fitted: FittedNetwork) -> None:
-        """Keep a network if it is the best so far."""
+    def _by_em(self, parents: Parents, start: BayesianNetwork | None = None) -> BayesianNetwork:
+        """Return the network of a DAG with parameters from the incomplete rows by EM."""
+        return fit_em(
+            self.task.dataset,
+            parents,
+            alpha=self.alpha,
+            start=start,
+            starts=1,
+            time_limit=self.incumbent.remaining,
+        ).model
+
+    def _offered(self, network: BayesianNetwork) -> FittedNetwork:
+        """Return a network with its scores; it is kept if it is the best so far."""
+        fitted = FittedNetwork.of(network, self.task.dataset, self.task.score)
         self.offered.append(fitted)
         self.incumbent.offer(self._solution(fitted))
+        return fitted
 
     def _solution(self, fitted: FittedNetwork) -> Solution:
         value = fitted.observed_score if self.variant == "expected" else fitted.score
@@ -293,8 +363,8 @@ class _Alternation:
     def _result(self, status: StructuralStatus) -> StructuralEM:
         if self.drawn_rows:
             self._remark(
-                f"{self.drawn_rows} rows have too many completions to list all: their expected "
-                "counts are averages over draws"
+                f"the missing cells of {self.drawn_rows} rows depend on each other too much: their "
+                "expected counts are averages over draws"
             )
         values = self.incumbent.working_values
         best = next((fitted for fitted in self.offered if fitted.values is values), None)
@@ -314,3 +384,20 @@ class _Alternation:
             drawn_rows=self.drawn_rows,
             message="; ".join(self.remarks),
         )
+
+
+def _rounding(score: float) -> float:
+    return IMPROVEMENT * max(1.0, abs(score))
+
+
+def _unlikely(problem: Problem, parents: Parents) -> set[Arc]:
+    """Return the arcs to leave out: from parents that no good parent set of a child has."""
+    n, left_out = problem.n_variables, set()
+    for child in range(n):
+        likely = set(parents[child])
+        for own, _ in problem.candidates(child):
+            if len(likely) >= LIKELY_PARENTS:
+                break
+            likely.update(own)
+        left_out |= {(parent, child) for parent in range(n) if parent not in likely | {child}}
+    return left_out

@@ -1,7 +1,9 @@
-"""Structural EM: expansions against the full joint, M-steps against all DAGs."""
+"""Structural EM: M-steps against all DAGs, scores of each iteration."""
 
+import itertools
+import sys
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -11,17 +13,19 @@ from exactlearn.augmentation.task import Task
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.em import fit_em
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, InfeasibleError, OptionError
+from exactlearn.errors import InfeasibleError, OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.expected_counts import expected_counts
 from exactlearn.scoring.scores import AIC, BIC, BDeu, score_family
 from exactlearn.solvers import solve
-from exactlearn.structure import expansion
-from exactlearn.structure.expansion import expand
-from exactlearn.structure.structural_em import structural_em
+from exactlearn.structure.starts import STARTS
+from exactlearn.structure.structural_em import _Alternation, structural_em
 from tests.augmentation_oracle import all_dags, random_table
-from tests.bayesnet.test_completing import row_posterior, table_with_holes
+from tests.bayesnet.test_completing import row_posterior
 from tests.interrupts import press_ctrl_c
-from tests.network_oracle import joint, random_network
+from tests.network_oracle import joint
+
+structural_em_module = sys.modules[structural_em.__module__]
 
 SEEDS = range(12)
 
@@ -41,66 +45,14 @@ def best_dag_score(table: Dataset, score) -> float:
     return max(sum(scores[f] for f in enumerate(dag)) for dag in all_dags(table.n_variables))
 
 
-def weighted_joint(table: Dataset) -> np.ndarray:
-    """Return the total weight of each configuration of all variables."""
-    full = np.zeros(tuple(table.cardinalities))
-    np.add.at(full, tuple(table.codes.T.astype(np.int64)), table.weights)
-    return full
-
-
-@pytest.mark.parametrize("seed", range(15))
-def test_expansions_weight_all_completions_by_the_posterior(seed):
-    rng = np.random.default_rng(seed)
-    network = random_network(rng, int(rng.integers(1, 6)))
-    table = table_with_holes(network, rng, 12)
-    weights = rng.random(12)
-    table = Dataset(table.codes, table.names, table.states, weights=weights)
-    found = expand(network, table)
-    assert found.drawn_rows == 0
-    full, expected = joint(network), np.zeros(tuple(table.cardinalities))
-    for row, weight in zip(table.codes, weights, strict=True):
+def completions(network, table: Dataset) -> Dataset:
+    """Return all completions of a table, weighted by their posterior probabilities."""
+    full, weights = joint(network), np.zeros(tuple(table.cardinalities))
+    for row, weight in zip(table.codes, table.row_weights, strict=True):
         where = tuple(slice(None) if code < 0 else code for code in row)
-        expected[where] += weight * row_posterior(full, row)
-    np.testing.assert_allclose(weighted_joint(found.table), expected, atol=1e-12)
-    assert len(found.table.codes) <= 12 * full.size
-
-
-def test_rows_with_many_completions_are_drawn():
-    rng = np.random.default_rng(0)
-    network = random_network(rng, 5)
-    table = table_with_holes(network, rng, 20)
-    exact = weighted_joint(expand(network, table).table)
-    found = expand(network, table, completions=8, seed=3)
-    many = np.where(table.codes < 0, table.cardinalities, 1).prod(axis=1) > 8
-    assert found.drawn_rows == len(np.unique(table.codes[many], axis=0)) > 0
-    assert found.table.weights.sum() == pytest.approx(20)
-    many_draws = [expand(network, table, completions=8, seed=k).table for k in range(300)]
-    mean = sum(weighted_joint(t) for t in many_draws) / 300
-    np.testing.assert_allclose(mean, exact, atol=0.1)
-
-
-def test_expansions_stay_within_their_limit(monkeypatch):
-    network = random_network(np.random.default_rng(1), 5, most_states=2)
-    codes = np.full((40, 5), -1)
-    codes[np.arange(40), np.arange(40) % 5] = np.arange(40) % 2
-    table = Dataset(codes, network.names, network.states)
-    monkeypatch.setattr(expansion, "LARGEST_EXPANSION", 60)
-    found = expand(network, table)
-    assert found.table.n_rows <= 60
-    assert found.drawn_rows == 10
-
-
-def test_expansions_refuse_what_they_cannot_weight():
-    network = random_network(np.random.default_rng(1), 3)
-    other = Dataset(np.array([[0]]), ("z",), (("n", "y"),))
-    with pytest.raises(OptionError, match="the table's variables"):
-        expand(network, other)
-    with pytest.raises(OptionError, match="0 completions"):
-        expand(network, other, completions=0)
-    table = Dataset(np.array([[0, -1], [1, 0]]), ("a", "b"), (("n", "y"),) * 2)
-    sure = fit_complete(Dataset(np.array([[1, 0]]), ("a", "b"), table.states), [(), (0,)], alpha=0)
-    with pytest.raises(DataError, match="probability zero"):
-        expand(sure, Dataset(np.array([[-1, 1]]), ("a", "b"), table.states))
+        weights[where] += weight * row_posterior(full, row)
+    codes = np.argwhere(weights > 0)
+    return replace(table, codes=codes.astype(np.int16), weights=weights[tuple(codes.T)])
 
 
 @pytest.mark.parametrize("score", [BIC(), AIC()])
@@ -109,16 +61,43 @@ def test_expected_ends_where_no_dag_scores_more(seed, score):
     table = holed_table(seed)
     found = structural_em(table, score, alpha=0.0)
     assert found.status == "converged"
-    expanded = expand(found.network, table).table
+    expanded = completions(found.network, table)
     assert total_score(expanded, found.parents, score) == pytest.approx(found.expected_score)
     best = best_dag_score(expanded, score)
     assert best == pytest.approx(found.expected_score, rel=1e-6)
-    # The observed score is the penalised likelihood of the observed cells, and rises each time.
+    # The observed score is the penalised likelihood of the observed cells.
     fitted = fit_em(table, found.parents, alpha=0.0, iterations=0, start=found.network)
     b = score.penalty(2, 1.0, table.n_rows)
     size = found.network.representational_size
     assert found.observed_score == pytest.approx(fitted.log_likelihood - b * size)
-    assert len(found.trace) == found.iterations - (not any(found.parents))
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("score", [BIC(), AIC()])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_observed_score_rises_in_each_iteration(seed, score, start, monkeypatch):
+    offered = []
+    keep = _Alternation._offered
+
+    def spied(self, network):
+        offered.append(keep(self, network))
+        return offered[-1]
+
+    monkeypatch.setattr(_Alternation, "_offered", spied)
+    structural_em(holed_table(seed), score, alpha=0.0, start=start)
+    observed = [fitted.observed_score for fitted in offered[1:]]
+    assert all(later > earlier for earlier, later in itertools.pairwise(observed))
+    assert len({fitted.network.parents for fitted in offered[1:]}) == len(observed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_accept_observed_each_kept_network_has_a_better_observed_score(seed):
+    table = holed_table(seed)
+    found = structural_em(table, BDeu(), accept="observed")
+    free = structural_em(table, BDeu())
+    assert found.status == "converged"
+    assert len(found.trace) <= len(free.trace)
+    assert found.observed_score <= free.observed_score + 1e-6
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -139,8 +118,8 @@ def test_hard_ends_at_a_network_of_its_own_completion(seed):
 def test_more_starts_and_constraints(variant):
     table = holed_table(3)
     one = structural_em(table, BDeu(), variant=variant)
-    several = structural_em(table, BDeu(), variant=variant, starts=4, seed=5)
-    again = structural_em(table, BDeu(), variant=variant, starts=4, seed=5)
+    several = structural_em(table, BDeu(), variant=variant, starts=6, seed=5)
+    again = structural_em(table, BDeu(), variant=variant, starts=6, seed=5)
     assert several.trace[-1][1] >= one.trace[-1][1]
     assert several.parents == again.parents
     assert several.values.tolist() == again.values.tolist()
@@ -220,7 +199,9 @@ def test_empty_rows_and_columns_are_no_obstacle():
 
 def test_what_was_drawn_or_not_proven_is_reported(monkeypatch):
     table = holed_table(5)
-    drawn = structural_em(table, BDeu(), completions=1)
+    few = partial(expected_counts, most_cells=20)
+    monkeypatch.setattr(structural_em_module, "expected_counts", few)
+    drawn = structural_em(table, BDeu())
     assert drawn.drawn_rows > 0
     assert "averages over draws" in drawn.message
     exact = Task.solve
@@ -235,7 +216,8 @@ def test_what_was_drawn_or_not_proven_is_reported(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"variant": "soft"}, {"starts": 0}, {"max_parents": -1}, {"completions": 0}]
+    "wrong",
+    [{"variant": "soft"}, {"accept": "all"}, {"starts": 0}, {"max_parents": -1}, {"start": "best"}],
 )
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(OptionError):

@@ -1,0 +1,233 @@
+"""Expected counts of families of incomplete rows under a network: the E-step over structures.
+
+A row with missing cells adds to the counts of a set of variables the joint posterior of those that
+it lacks, for every set of up to a size exactly: the product over the parts of the row of their
+joint posteriors (:mod:`exactlearn.bayesnet.subset_posteriors`). These counts are those of one
+complete weighted table, that of all completions by their posterior probabilities (Friedman 1997,
+"Learning belief networks in the presence of missing values and hidden variables"), which is never
+written out: a row with m missing binary cells would have :math:`2^m` of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn._runtime.row_table import group_rows
+from exactlearn.bayesnet.bucket_elimination import fill_cells
+from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.bayesnet.row_completion import missing_parts
+from exactlearn.bayesnet.subset_posteriors import n_subsets, subset_posteriors
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, OptionError
+from exactlearn.scoring.scores import Score, family_score
+from exactlearn.scoring.set_tables import (
+    MissingCells,
+    Rows,
+    climb,
+    complete,
+    count,
+    index_rows,
+    new_stack,
+)
+
+MOST_CELLS = 2**26
+"""Most posterior probabilities that are kept, half a GiB."""
+
+DRAWS = 128
+"""Draws that stand for a row whose parts need more."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedCounts:
+    """The expected counts of all families up to a size, tabulated where they are asked for.
+
+    Parameters
+    ----------
+    order, rows
+        The variables in an order that suits counting; the rows, by variables in that order.
+    total
+        Weight of all rows.
+    most
+        Largest number of variables of a family.
+    drawn_rows
+        Number of distinct rows for which draws stand; without any, all counts are exact.
+    finished
+        Whether no control cut the posteriors short; the counts are of no use otherwise.
+    """
+
+    order: NDArray[np.int32]
+    rows: Rows
+    total: float
+    most: int
+    drawn_rows: int
+    finished: bool
+
+    def family(self, child: int, parents: Sequence[int]) -> NDArray[np.float64]:
+        """Return the expected counts of a family, an axis for each parent and one for the child."""
+        members = [*parents, child]
+        place = np.argsort(self.order)[members]
+        subset = np.sort(place)
+        stack = new_stack(self.rows, len(members), every=True)
+        climb(subset, self.rows, stack)
+        depth = len(subset) - 1
+        count(self.rows, stack, depth, int(subset[0]))
+        complete(self.rows, stack, depth, int(subset[0]))
+        shape = self.rows.cardinalities[subset[::-1]]
+        table = stack.table[: int(shape.prod())].reshape(shape)
+        return table.transpose(depth - np.searchsorted(subset, place))
+
+    def score(self, child: int, parents: Sequence[int], score: Score) -> float:
+        """Return the score of a family from its expected counts."""
+        table = self.family(child, parents)
+        table = table.reshape(-1, table.shape[-1])
+        return family_score(table, float(len(table)), score, self.total)
+
+
+def expected_counts(
+    network: BayesianNetwork,
+    dataset: Dataset,
+    most: int,
+    *,
+    seed: int = 0,
+    control: SearchControl = UNLIMITED,
+    most_cells: int = MOST_CELLS,
+) -> ExpectedCounts:
+    """Return the expected counts of the families of incomplete rows under a network.
+
+    Parameters
+    ----------
+    network
+        Network over the table's variables and states, in its order.
+    dataset
+        Table with missing cells.
+    most
+        Largest number of variables of a family, at least 1.
+    seed
+        Seed of the draws.
+    control
+        Looked at between blocks of parts of rows.
+    most_cells
+        Most posterior probabilities that are kept. Where there are more, up to `DRAWS` draws from
+        the posterior stand for each row with the parts that need most.
+
+    Raises
+    ------
+    OptionError
+        When the network has other variables or states.
+    DataError
+        When a row's observed cells have probability zero.
+    TooLargeError
+        When the missing cells of a row depend on each other too much for exact inference.
+
+    Examples
+    --------
+    >>> network = BayesianNetwork(("a",), (("no", "yes"),), ((),), (np.array([0.25, 0.75]),))
+    >>> table = Dataset(np.array([[-1], [1]]), network.names, network.states)
+    >>> expected_counts(network, table, 1).family(0, ())
+    array([0.25, 1.75])
+    """
+    if (network.names, network.states) != (dataset.names, dataset.states):
+        raise OptionError("the network must have the table's variables and states, in its order")
+    labels, first = group_rows(dataset.codes.astype(np.int32))
+    masses = np.bincount(labels, dataset.row_weights, len(first)).astype(np.float64)
+    codes, masses = dataset.codes[first[masses > 0]].astype(np.int16), masses[masses > 0]
+    layout, tables = _layout(network, codes), flat_tables(network)
+    cardinalities = network.cardinalities
+    # Rows whose parts need most are drawn.
+    parts = missing_parts(layout, codes, masses)
+    _, cells = n_subsets(parts.codes, cardinalities, most)
+    ranked = np.argsort(cells, kind="stable")
+    is_large = np.zeros(len(cells), np.bool_)
+    is_large[ranked[np.cumsum(cells[ranked]) > most_cells]] = True
+    is_drawn = np.zeros(len(codes), np.bool_)
+    is_drawn[parts.rows[is_large[parts.of_row]]] = True
+    # Posteriors of the others.
+    states = np.where(codes < 0, cardinalities, 1)
+    order = np.argsort(-((states - 1) * masses[:, None]).sum(axis=0), kind="stable")
+    posteriors, impossible = subset_posteriors(
+        layout, tables, parts.codes[~is_large], order, most, control
+    )
+    _refuse_impossible(impossible >= 0)
+    part, place = np.full(codes.shape, -1, np.int32), np.zeros(codes.shape, np.int16)
+    part[codes < 0] = (np.cumsum(~is_large) - 1)[parts.of_cell]
+    is_before = np.tril(np.ones((len(order), len(order)), np.bool_), -1)
+    for v in range(len(order)):
+        others = order[is_before[v]]
+        place[:, order[v]] = (part[:, others] == part[:, order[v]][:, None]).sum(axis=1)
+    drawn, drawn_masses = codes[:0], masses[:0]
+    if is_drawn.any():
+        drawn, drawn_masses = _drawn(layout, tables, codes[is_drawn], masses[is_drawn], seed)
+    blank = np.full((len(drawn), len(order)), -1)
+    rows = index_rows(
+        _columns(codes[~is_drawn], drawn, order),
+        np.concatenate([masses[~is_drawn], drawn_masses]),
+        cardinalities[order],
+        MissingCells(
+            _columns(part[~is_drawn], blank, order),
+            _columns(place[~is_drawn], blank, order),
+            _most_entries(states[~is_drawn], most) + len(drawn),
+            posteriors,
+        ),
+    )
+    return ExpectedCounts(
+        order.astype(np.int32),
+        rows,
+        float(dataset.row_weights.sum()),
+        most,
+        int(is_drawn.sum()),
+        not control.is_over,
+    )
+
+
+def _layout(network: BayesianNetwork, codes: NDArray[np.int16]) -> Buckets:
+    missing = set(np.flatnonzero((codes < 0).any(axis=0)).tolist())
+    return buckets(network.parents, network.cardinalities, missing)
+
+
+def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return how many configurations the missing cells of rows have at most, for sets of a size.
+
+    ``states`` are those of each cell, one where it is observed, shape (rows, variables).
+    """
+    largest = np.sort(states, axis=1)[:, ::-1][:, :most]
+    ones = np.ones((len(states), 1), np.int64)
+    products = np.concatenate([ones, largest], axis=1).cumprod(axis=1)
+    return np.asarray(products.sum(axis=0), np.int64)
+
+
+def _columns(
+    first: NDArray[np.integer], second: NDArray[np.integer], order: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Return rows of two tables by columns in an order."""
+    together = np.concatenate([first, second.astype(first.dtype)])
+    return np.ascontiguousarray(together.T[order])
+
+
+def _drawn(
+    layout: Buckets,
+    tables: NDArray[np.float64],
+    codes: NDArray[np.int16],
+    masses: NDArray[np.float64],
+    seed: int,
+) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+    """Return draws from the joint posterior of some rows, and their weights."""
+    source = np.repeat(np.arange(len(codes)), DRAWS)
+    completed = np.empty((len(source), codes.shape[1]), np.int16)
+    uniform = np.random.default_rng(seed).random(completed.shape)
+    space = space_for(layout, codes)
+    impossible = fill_cells(layout, tables, codes, source, uniform, space, completed)
+    _refuse_impossible(impossible >= 0)
+    return completed, masses[source] / DRAWS
+
+
+def _refuse_impossible(impossible: bool) -> None:
+    if impossible:
+        raise DataError(
+            "the observed cells of a row have probability zero under the network, so its missing "
+            "cells have no posterior: use a network with smoothed parameters (alpha > 0)"
+        )

@@ -1,0 +1,86 @@
+"""Networks that structural EM starts from.
+
+Structural EM ends at a network that is the best for its own expected counts, of which there are
+many. From the network without arcs it hardly moves: by its posteriors missing cells are independent
+of all others, and their share of the counts speaks against every arc.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from exactlearn._runtime.control import SearchControl
+from exactlearn.augmentation.incumbent import Incumbent
+from exactlearn.augmentation.starts import mode_completion
+from exactlearn.augmentation.task import Task
+from exactlearn.errors import DataError
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.solvers.problem import Problem
+
+Parents = tuple[tuple[int, ...], ...]
+"""Parents of each variable."""
+
+
+class Start(NamedTuple):
+    """A DAG to start from, and the scored parent sets that it was chosen from, if any."""
+
+    parents: Parents
+    problem: Problem | None
+
+
+def without_arcs(task: Task, incumbent: Incumbent) -> Start:
+    """Return the DAG of the required arcs alone."""
+    return Start(task.sparsest(task.dataset.missing_cells[:, 1] * 0).parents, None)
+
+
+def from_counts(task: Task, incumbent: Incumbent) -> Start | None:
+    """Return the best DAG by family counts that deletion estimates (``f-mcar``).
+
+    Nothing where some variable is never observed, or the time is up.
+    """
+    return _best(task, incumbent, task.rules.max_parents)
+
+
+def from_pairs(task: Task, incumbent: Incumbent) -> Start | None:
+    """Return the best DAG with at most one parent a variable, by the counts of pairs."""
+    return _best(task, incumbent, 1)
+
+
+def _best(task: Task, incumbent: Incumbent, max_parents: int) -> Start | None:
+    required = [child for _, child in task.rules.required]
+    least = max((required.count(child) for child in required), default=0)
+    try:
+        problem = candidate_parent_sets(
+            task.dataset,
+            task.score,
+            max_parents=min(max(max_parents, least), task.rules.max_parents),
+            required=task.rules.required,
+            forbidden=task.rules.forbidden,
+            counts=DeletionCounts("f-mcar"),
+            control=SearchControl(outer=incumbent),
+        )
+    except DataError:
+        return None
+    return _solved(task, incumbent, problem)
+
+
+def from_mode(task: Task, incumbent: Incumbent) -> Start | None:
+    """Return the best DAG of the table completed with the most frequent states."""
+    values = mode_completion(task.dataset)
+    return _solved(task, incumbent, task.families(values, control=SearchControl(outer=incumbent)))
+
+
+def _solved(task: Task, incumbent: Incumbent, problem: Problem) -> Start | None:
+    if problem.stopped:
+        return None
+    parents = task.solve(problem, incumbent).parents
+    return None if parents is None else Start(parents, problem)
+
+
+STARTS: Mapping[str, Callable[[Task, Incumbent], Start | None]] = {
+    "deletion": from_counts,
+    "pairs": from_pairs,
+    "mode": from_mode,
+    "independent": without_arcs,
+}
+"""What the starts begin with; random completions follow."""
