@@ -83,6 +83,10 @@ COMMANDS = {
     "evaluate": Command(
         "Judge a model by rows that it has not seen, or by a reference.", "declarations.Evaluate"
     ),
+    "graph": Command(
+        "Show a network's structure, its equivalence class and its independences.",
+        "declarations.Graph",
+    ),
     "missingness": Command(
         "Diagnose missing cells, and recommend an estimator.", "declarations.Missingness"
     ),

@@ -57,6 +57,7 @@ FitMethod = Literal[
 ]
 Aggregation = Literal["mean", "median", "inverse-variance"]
 CountsName = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
+KindName = Literal["dag", "pattern", "cpdag"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
 DEFAULT_METHODS = ("branching", "t-local", "mode")
@@ -838,6 +839,61 @@ class Evaluate(Clustered, Random):
         help="With --reference: rows to draw from it where the exact divergence is too costly; a "
         "95 % interval is given then.",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph(Declared):
+    """Show the structure of a network, its equivalence class and its independences.
+
+    The source is a network (.bif, or the name of a bundled one), the record of a learner (.json) or
+    a graph (.json, .dot, .txt), which may be a pattern or a CPDAG. The record is a graph file, with
+    kind, variables, arcs and undirected edges (edges), and has the number of DAGs in the Markov
+    equivalence class (class_size), the edges that they direct differently (reversible), the
+    v-structures (v_structures) and, of a DAG, the covered arcs (covered).
+
+    -o writes the record (.json) or the graph (.dot, .txt), or draws it (.svg, .png, .pdf),
+    undirected edges without heads.
+    """
+
+    source: str = argument("NETWORK.bif|RESULT.json|GRAPH", reads=True, in_run="network.bif")
+    to: KindName | None = option(
+        None,
+        help="Show and write the CPDAG of the class, its pattern, in which only v-structures are "
+        "directed, or a DAG of it.  [default: the graph as it is]",
+    )
+    variable: str | None = option(
+        None,
+        metavar="NAME",
+        help="Parents, children and Markov blanket of a variable, in a DAG of the class.",
+    )
+    separated: str | None = option(
+        None, metavar="A,B", help="All variables d-separated from these, given those of --given."
+    )
+    given: str | None = option(None, metavar="C,D", help="With --separated: what is given.")
+    independent: str | None = option(
+        None,
+        metavar="'A,B|C,D'",
+        help="Whether A and B are d-separated given C and D, or the arcs of an active trail.",
+    )
+    boundary: bool = option(
+        False, help="Count the classes in the inclusion boundary: one edge more, or less."
+    )
+    reference: str | None = option(
+        None,
+        reads=True,
+        metavar="GRAPH",
+        help="Another graph over the same variables: structural Hamming distances, and precision, "
+        "recall and F1 of arcs and of edges, as in 'evaluate'.",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        super().__post_init__()
+        if self.given is not None and self.separated is None:
+            raise OptionError(
+                "--given says what --separated is given: name the variables there, or write "
+                "--independent 'A,B|C,D'"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,11 +47,11 @@ def declared_constraints(search: Selection, names: Sequence[str]) -> tuple[Const
     ):
         found += [kind(*pair(entry, mark, _TOLD[mark], names)) for entry in entries]
     if search.tiers:
-        groups = tuple(_listed(tier, f"tier {tier!r}", names) for tier in search.tiers)
+        groups = tuple(listed(tier, f"tier {tier!r}", names) for tier in search.tiers)
         _refuse_twice(groups, names)
         found.append(Tiers(groups))
     found += _limits(search.max_parents_of, names)
-    found += [_independence(entry, names) for entry in search.independent]
+    found += [independence(entry, names) for entry in search.independent]
     if search.min_arcs is not None:
         found.append(ArcTotal(least=search.min_arcs))
     if search.max_arcs is not None:
@@ -99,7 +99,14 @@ def _limits(table: Mapping[str, int], names: Sequence[str]) -> list[Constraint]:
     return [MaxParents(_index(name, "max_parents_of", names), most) for name, most in table.items()]
 
 
-def _independence(entry: str, names: Sequence[str]) -> Independence:
+def independence(entry: str, names: Sequence[str]) -> Independence:
+    """Return the independence that ``A, B | C, D`` states.
+
+    Raises
+    ------
+    OptionError
+        When the entry is of another form, names no variable, or one twice.
+    """
     what = f"independence {entry!r}"
     if entry in names or "," not in entry:
         raise OptionError(f"{what}: expected 'A, B | C, D' for A independent of B given C and D")
@@ -123,7 +130,14 @@ def _independence(entry: str, names: Sequence[str]) -> Independence:
     raise OptionError(f"{what}: expected 'A, B | C, D'")
 
 
-def _listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
+def listed(entry: str, what: str, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the variables that a list names; each may stand in double quotes.
+
+    Raises
+    ------
+    OptionError
+        When it names no variable.
+    """
     if entry.strip() in names:
         return (list(names).index(entry.strip()),)
     return tuple(_index(name, what, names) for name in _fields(entry))

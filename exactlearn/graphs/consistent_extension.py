@@ -35,7 +35,7 @@ def consistent_extension(
     --------
     >>> edges = frozenset({(0, 1), (1, 2)})
     >>> consistent_extension(PartiallyDirectedGraph(3, frozenset(), edges))
-    ((1,), (2,), ())
+    ((), (0,), (1,))
     """
     adjacent = [set(others) for others in partial.adjacencies]
     undirected = [set(others) for others in partial.neighbours]
@@ -43,7 +43,7 @@ def consistent_extension(
     for parent, child in partial.directed:
         offspring[parent].add(child)
     found: list[tuple[int, ...]] = [()] * partial.n_variables
-    left, waiting = set(range(partial.n_variables)), deque(range(partial.n_variables))
+    left, waiting = set(range(partial.n_variables)), deque(reversed(range(partial.n_variables)))
     while waiting:
         v = waiting.popleft()
         if v not in left or offspring[v]:

@@ -129,6 +129,18 @@ class NamedGraph:
         """The undirected edges, in the order of the variables."""
         return tuple(map(self._named, sorted(self.graph.undirected)))
 
+    def index(self, name: str) -> int:
+        """Return the index of a variable.
+
+        Raises
+        ------
+        OptionError
+            When there is none of that name.
+        """
+        if name not in self.names:
+            raise OptionError(f"no variable {name!r}{did_you_mean(name, self.names)}")
+        return self.names.index(name)
+
     def as_kind(self, kind: Kind) -> "NamedGraph":
         """Return the pattern or CPDAG of the graph's class, or a DAG of it."""
         if kind == "dag":

@@ -90,9 +90,9 @@ def _draw_arcs(axes: Any, drawing: Drawing, places: LayeredLayout, tops: list[fl
     from matplotlib.path import Path as Curve
 
     written: list[tuple[float, float, float]] = []
-    for (a, _), label, course in zip(drawing.arcs, drawing.arc_labels, places.courses, strict=True):
+    for arc, label, course in zip(drawing.arcs, drawing.arc_labels, places.courses, strict=True):
         points = [(x, tops[k]) for x, k in course]
-        points[0] = (points[0][0], tops[places.layer[a]] + _height(drawing.labels[a]))
+        points[0] = (points[0][0], tops[places.layer[arc[0]]] + _height(drawing.labels[arc[0]]))
         vertices, codes = [points[0]], [Curve.MOVETO]
         for (x0, y0), (x1, y1) in pairwise(points):
             middle = (y0 + y1) / 2
@@ -101,7 +101,7 @@ def _draw_arcs(axes: Any, drawing: Drawing, places: LayeredLayout, tops: list[fl
         axes.add_patch(
             FancyArrowPatch(
                 path=Curve(vertices, codes),
-                arrowstyle="-|>",
+                arrowstyle="-" if arc in drawing.undirected else "-|>",
                 mutation_scale=10,
                 color="#5a5a5a",
                 linewidth=0.9,

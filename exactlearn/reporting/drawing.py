@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn.formats.dot import quoted
+from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.forest import forest_order
 
@@ -32,6 +33,8 @@ class Drawing:
         The probability that a row comes to each box; empty for a network.
     beside
         Drawn on the left of it: the forest of a decision graph's variables.
+    undirected
+        The arcs that are drawn without a head: the undirected edges of a CPDAG.
     """
 
     labels: tuple[str, ...]
@@ -40,12 +43,19 @@ class Drawing:
     levels: tuple[int, ...] = ()
     reach: tuple[float, ...] = ()
     beside: "Drawing | None" = None
+    undirected: frozenset[tuple[int, int]] = frozenset()
 
 
 def network_drawing(names: Sequence[str], parents: Sequence[Sequence[int]]) -> Drawing:
     """Return the drawing of a DAG."""
-    arcs = tuple((p, child) for child, family in enumerate(parents) for p in family)
-    return Drawing(tuple(names), arcs, ("",) * len(arcs))
+    return structure_drawing(NamedGraph.of(names, parents))
+
+
+def structure_drawing(named: NamedGraph) -> Drawing:
+    """Return the drawing of a DAG, a pattern or a CPDAG."""
+    arcs = tuple((p, child) for child, family in enumerate(named.parents) for p in family)
+    undirected = frozenset(arcs) - named.graph.directed
+    return Drawing(named.names, arcs, ("",) * len(arcs), undirected=undirected)
 
 
 def decision_graph_drawing(graph: DecisionGraph) -> Drawing:
@@ -88,7 +98,7 @@ def to_dot(drawing: Drawing) -> str:
     lines.append("  node [shape=box, style=rounded];")
     lines += [f"  n{k} [{_box_told(drawing, k)}];" for k in range(len(drawing.labels))]
     lines += [
-        f"  n{a} -> n{b}{f' [label={quoted(label)}]' if label else ''};"
+        f"  n{a} -> n{b}{_arc_told(drawing, (a, b), label)};"
         for (a, b), label in zip(drawing.arcs, drawing.arc_labels, strict=True)
     ]
     for level in sorted(set(drawing.levels)):
@@ -115,6 +125,12 @@ def _box_told(drawing: Drawing, box: int) -> str:
     reach = drawing.reach[box]
     points = max(SMALLEST, LARGEST * reach**0.5)
     return f"fontsize={points:.1f}, {label}, tooltip={quoted(f'reached {reach:.4g}')}"
+
+
+def _arc_told(drawing: Drawing, arc: tuple[int, int], label: str) -> str:
+    if arc in drawing.undirected:
+        return " [dir=none]"
+    return f" [label={quoted(label)}]" if label else ""
 
 
 def _reach(graph: DecisionGraph) -> NDArray[np.float64]:

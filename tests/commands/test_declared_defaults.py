@@ -14,6 +14,7 @@ from exactlearn.commands import declarations, sections
 from exactlearn.commands.declarations import Impute, Imputing
 from exactlearn.errors import OptionError
 from exactlearn.formats.run_file import from_table
+from exactlearn.graphs.named_graph import Kind
 from exactlearn.imputation.learning import ESS
 from exactlearn.imputation.methods import METHODS
 from exactlearn.pdg.compile import compile as compilation
@@ -29,6 +30,7 @@ def test_names():
     assert get_args(imputation.Learner) == get_args(sections.LearnerName)
     assert get_args(imputation.Missingness) == get_args(sections.MissingnessName)
     assert get_args(declarations.SizeName) == SIZES
+    assert get_args(declarations.KindName) == get_args(Kind)
     assert get_args(declarations.Aggregation) == get_args(Aggregation)
     assert get_args(declarations.FitMethod) == ("complete", "em", "em-bp", *DELETION_METHODS)
 

@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from exactlearn.errors import MissingExtraError, TooLargeError
+from exactlearn.graphs.named_graph import NamedGraph
 from exactlearn.pdg.model.decision_graph import assemble
 from exactlearn.reporting import plot
-from exactlearn.reporting.drawing import Drawing, decision_graph_drawing, network_drawing, to_dot
+from exactlearn.reporting.drawing import (
+    Drawing,
+    decision_graph_drawing,
+    network_drawing,
+    structure_drawing,
+    to_dot,
+)
 from exactlearn.reporting.layered_layout import isotonic_regression, layered_layout
 from exactlearn.reporting.plot import draw
 from tests.pdg_oracle import paper_example
@@ -80,6 +87,8 @@ def test_the_layout_of_nothing_is_empty():
 
 
 def test_dot_text_names_every_box_and_arc():
+    class_ = NamedGraph.of(("a", "b"), [(), (0,)]).as_kind("cpdag")
+    assert "n0 -> n1 [dir=none]" in to_dot(structure_drawing(class_))
     text = to_dot(Drawing(('a "b"\nc\\d', "e"), ((0, 1),), ("x",)))
     assert r'n0 [label="a \"b\"\nc\\d"];' in text
     assert 'n0 -> n1 [label="x"];' in text

@@ -1,0 +1,162 @@
+"""``exactlearn graph``: what it prints, records, writes and refuses."""
+
+import json
+from math import prod
+
+import pytest
+
+from exactlearn.formats.graph_file import read_graph, write_graph
+from exactlearn.formats.models import read_network
+from exactlearn.graphs.comparison import compare_structures
+from exactlearn.graphs.d_separation import d_separated
+from exactlearn.graphs.equivalence import cpdag, v_structures
+from exactlearn.graphs.inclusion_boundary import inclusion_boundary
+from exactlearn.graphs.named_graph import NamedGraph
+from exactlearn.instances import locate
+from tests.command_line import fails, run, run_json
+
+ASIA = read_network(locate("asia", ".bif"))
+SPECIAL = NamedGraph.of(("x, y", "a -> b", 'c "d"'), [(), (0,), (1,)])
+
+
+def by_name(*arcs) -> list[list[str]]:
+    return [[ASIA.names[v] for v in arc] for arc in arcs]
+
+
+def test_the_record_is_a_graph_with_its_class(tmp_path) -> None:
+    own = cpdag(ASIA.parents)
+    found = run_json("graph", "asia")
+    assert found["kind"] == "dag"
+    assert found["variables"] == list(ASIA.names)
+    assert found["arcs"] == by_name(*sorted(ASIA.arcs))
+    assert found["edges"] == []
+    assert found["class_size"] == own.size == 6
+    assert found["reversible"] == by_name(*sorted(own.undirected))
+    assert found["v_structures"] == by_name(*sorted(v_structures(ASIA.parents)))
+    assert found["covered"] == [["asia", "tub"], ["smoke", "lung"], ["smoke", "bronc"]]
+    (tmp_path / "asia.json").write_text(json.dumps(found))
+    assert read_graph(tmp_path / "asia.json") == NamedGraph.of(ASIA.names, ASIA.parents)
+
+
+def test_arcs_are_printed_with_their_class() -> None:
+    lines = [line.split() for line in run("graph", "asia").splitlines()]
+    assert ["smoke", "->", "lung", "reversible,", "covered"] in lines
+    assert ["tub", "->", "either"] in lines
+    lines = [line.split() for line in run("graph", "asia", "--to", "cpdag").splitlines()]
+    assert ["smoke", "--", "lung", "reversible"] in lines
+
+
+@pytest.mark.parametrize("kind", ["dag", "pattern", "cpdag"])
+@pytest.mark.parametrize("suffix", ["json", "dot", "gv", "txt"])
+def test_each_kind_is_written_and_read(kind, suffix, tmp_path) -> None:
+    path = tmp_path / f"g.{suffix}"
+    found = run_json("graph", "asia", "--to", kind, "-o", path)
+    expected = NamedGraph.of(ASIA.names, ASIA.parents).as_kind(kind)
+    assert read_graph(path) == expected
+    again = run_json("graph", path, "--to", "cpdag")
+    assert again["class_size"] == 6
+    assert found["kind"] == kind
+    assert ("covered" in found) == (kind == "dag")
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_figures_have_undirected_edges(suffix, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    for kind in ("dag", "cpdag"):
+        run("graph", "asia", "--to", kind, "-o", tmp_path / f"{kind}.{suffix}")
+    sizes = [(tmp_path / f"{kind}.{suffix}").stat().st_size for kind in ("dag", "cpdag")]
+    assert prod(sizes) > 0
+    assert sizes[0] != sizes[1]
+
+
+def test_questions_are_answered() -> None:
+    index = ASIA.names.index
+    found = run_json(
+        "graph", "asia", "--variable", "lung", "--separated", "smoke", "--given", "lung, bronc",
+        "--independent", "asia, smoke | dysp", "--boundary", "--reference", "asia",
+    )  # fmt: skip
+    assert found["blanket"] == {
+        "variable": "lung",
+        "parents": ["smoke"],
+        "children": ["either"],
+        "markov_blanket": ["tub", "smoke", "either"],
+    }
+    separated = d_separated(ASIA.parents, [index("smoke")], [index("lung"), index("bronc")])
+    assert found["separated"] == {
+        "variables": ["smoke"],
+        "given": ["lung", "bronc"],
+        "separated": [ASIA.names[v] for v in sorted(separated)],
+    }
+    assert found["independence"]["independent"] is False
+    assert ["either", "dysp"] in found["independence"]["active_trail"]
+    boundary = list(inclusion_boundary(ASIA.parents))
+    assert found["inclusion_boundary"] == {"upper": 42, "lower": 8, "total": len(boundary)}
+    assert found["comparison"] == vars(compare_structures(ASIA.parents, ASIA.parents))
+    found = run_json("graph", "asia", "--independent", "asia,smoke")
+    assert found["independence"] == {
+        "variables": ["asia", "smoke"], "given": [], "independent": True,
+    }  # fmt: skip
+
+
+def test_answers_are_the_same_for_all_members_of_a_class(tmp_path) -> None:
+    words = ("--separated", "smoke", "--given", "lung,bronc", "--variable", "either", "--boundary")
+    answers = []
+    for k, kind in enumerate(("dag", "pattern", "cpdag")):
+        path = tmp_path / f"{k}.txt"
+        write_graph(NamedGraph.of(ASIA.names, ASIA.parents).as_kind(kind), path)
+        found = run_json("graph", path, *words)
+        answers.append([found[key] for key in ("separated", "inclusion_boundary", "class_size")])
+        answers[-1].append(found["blanket"]["markov_blanket"])
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_names_with_marks_are_found(tmp_path) -> None:
+    write_graph(SPECIAL, tmp_path / "g.txt")
+    words = ("--separated", '"x, y"', "--given", "a -> b", "--variable", 'c "d"')
+    found = run_json("graph", tmp_path / "g.txt", *words)
+    assert found["separated"]["separated"] == ['c "d"']
+    assert found["blanket"]["parents"] == ["a -> b"]
+    text = run("graph", tmp_path / "g.txt", *words)
+    assert "x, y given a -> b" in text
+
+
+def test_a_reference_may_order_its_variables_otherwise(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("a -> b\nb -> c\n")
+    (tmp_path / "b.txt").write_text("c b a\na -> b\nc -> b\n")
+    found = run_json("graph", tmp_path / "a.txt", "--reference", tmp_path / "b.txt")["comparison"]
+    assert (found["shd"], found["cpdag_shd"], found["arc_f1"], found["edge_f1"]) == (1, 2, 0.5, 1)
+    text = run("graph", tmp_path / "a.txt", "--reference", tmp_path / "b.txt")
+    assert "precision 0.500" in text
+
+
+def test_results_of_learners_are_read(tmp_path) -> None:
+    (tmp_path / "full.csv").write_text("a,b\n" + "n,n\ny,y\n" * 20)
+    run("solve", tmp_path / "full.csv", "-o", tmp_path / "result.json")
+    found = run_json("graph", tmp_path / "result.json", "--to", "cpdag")
+    assert found["edges"] == [["a", "b"]]
+
+
+def test_a_graph_without_arcs_has_its_facts(tmp_path) -> None:
+    (tmp_path / "g.txt").write_text("a b\n")
+    assert "class size" in run("graph", tmp_path / "g.txt", "--boundary")
+    found = run_json("graph", tmp_path / "g.txt", "--reference", tmp_path / "g.txt")
+    assert found["comparison"]["arc_f1"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("asia", "-o", "x.bif"), "--output x.bif: expected a file name ending in .json, .dot"),
+        (("asia", "--variable", "lunk"), "no variable 'lunk'; did you mean 'lung'?"),
+        (("asia", "--separated", "smok"), "--separated: no variable 'smok'; did you mean 'smoke'"),
+        (("asia", "--separated", "lung", "--given", "lung"), "'lung' is in --separated, too"),
+        (("asia", "--given", "lung"), "--given says what --separated is given"),
+        (("asia", "--independent", "lung|smoke"), "expected 'A, B | C, D'"),
+        (("asia", "--reference", "cancer"), "--reference cancer: only one of the graphs has"),
+        (("asia-mnar",), "no bundled .bif instance of that name"),
+        (("none.dot",), "none.dot: no such file"),
+        (("asia", "--to", "tree"), "'tree' is not one of 'dag', 'pattern', 'cpdag'"),
+    ],
+)
+def test_mistakes_are_refused(words, message) -> None:
+    assert message in " ".join(fails("graph", *words).split())
