@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from exactlearn.augmentation.profile import Profile, profile
     from exactlearn.augmentation.ranking import Ranking, best_solutions
     from exactlearn.bayesnet.complete_data import fit_complete
+    from exactlearn.bayesnet.component_em import fit_naive_bayes
+    from exactlearn.bayesnet.component_growth import learn_naive_bayes
     from exactlearn.bayesnet.deletion import DeletionFit, fit_deletion
     from exactlearn.bayesnet.em import fit_em
     from exactlearn.bayesnet.graph_deletion import fit_by_missingness_graph
     from exactlearn.bayesnet.indicators import fit_with_indicators
-    from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
     from exactlearn.bayesnet.network import BayesianNetwork
     from exactlearn.bayesnet.recoverability import recoverability
     from exactlearn.bayesnet.row_completion import (
@@ -135,6 +136,7 @@ _HOME = {
     "fit_complete": "exactlearn.bayesnet.complete_data",
     "fit_deletion": "exactlearn.bayesnet.deletion",
     "fit_em": "exactlearn.bayesnet.em",
+    "fit_naive_bayes": "exactlearn.bayesnet.component_em",
     "fit_with_indicators": "exactlearn.bayesnet.indicators",
     "gadget_problem": "exactlearn.augmentation",
     "hide": "exactlearn.data.missingness",
@@ -144,7 +146,7 @@ _HOME = {
     "joint_posterior": "exactlearn.queries.posteriors",
     "kl_divergence": "exactlearn.queries.information",
     "learn_hybrid": "exactlearn.pdg.learn.hybrid",
-    "learn_naive_bayes": "exactlearn.bayesnet.naive_bayes",
+    "learn_naive_bayes": "exactlearn.bayesnet.component_growth",
     "learn_on_forest": "exactlearn.pdg.learn.structure_search",
     "learn_pdg": "exactlearn.pdg.learn.forest_population",
     "markov_blanket": "exactlearn.graphs.dag",
@@ -242,6 +244,7 @@ __all__ = [
     "fit_complete",
     "fit_deletion",
     "fit_em",
+    "fit_naive_bayes",
     "fit_with_indicators",
     "gadget_problem",
     "hide",

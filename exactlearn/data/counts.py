@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn._runtime.row_table import group_rows
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 
@@ -110,6 +111,17 @@ def distinct_rows(dataset: Dataset) -> tuple[NDArray[np.int16], NDArray[np.float
     new[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
     merged = np.bincount(np.cumsum(new) - 1, weights[used][order])
     return np.ascontiguousarray(columns[:, new]), merged.astype(np.float64)
+
+
+def distinct_weighted(
+    codes: NDArray[np.int16], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int16], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the distinct rows of positive weight, their total weights, and where each is first."""
+    w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
+    used = np.flatnonzero(w > 0)
+    labels, first = group_rows(codes[used].astype(np.int32))
+    totals = np.bincount(labels, w[used], len(first)).astype(np.float64)
+    return codes[used[first]], totals, used[first].astype(np.int64)
 
 
 def configurations(

@@ -14,7 +14,7 @@ from time import process_time
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.naive_bayes import naive_bayes_models
+from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import lambda_of

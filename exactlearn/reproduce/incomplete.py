@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
+from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.formats.table import read_dataset
 from exactlearn.pdg.compile.compile import compile_network

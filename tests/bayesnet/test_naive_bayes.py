@@ -2,14 +2,17 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from exactlearn.bayesnet.naive_bayes import (
-    COMPONENT_SMOOTHING,
-    NaiveBayes,
-    choose_component_smoothing,
+from exactlearn.bayesnet.component_em import COMPONENT_SMOOTHING, choose_component_smoothing
+from exactlearn.bayesnet.component_growth import (
+    GrowthParameters,
+    grow_naive_bayes,
     learn_naive_bayes,
     naive_bayes_models,
 )
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -103,3 +106,43 @@ def test_mistakes_are_reported():
     empty = Dataset(np.empty((0, 5), np.int8), data.names, data.states)
     with pytest.raises(DataError, match="no rows"):
         learn_naive_bayes(empty)
+
+
+def test_a_number_of_components_is_met():
+    data = table(np.random.default_rng(1), rows=200)
+    for components in (1, 2, 5):
+        assert learn_naive_bayes(data, components=components).n_components == components
+    with pytest.raises(OptionError, match="0 components"):
+        learn_naive_bayes(data, components=0)
+
+
+def test_validation_rows_choose_the_number_of_components():
+    rng = np.random.default_rng(4)
+    data, others = table(rng, rows=300), table(rng, rows=300)
+    found = grow_naive_bayes(data, lambda_=0.0, validation=others)
+    held_out = [row.validation_log_likelihood for row in found.rows]
+    assert found.best == int(np.argmax(held_out))
+    assert found.model.n_components == found.rows[found.best].components
+    assert held_out[found.best] == pytest.approx(
+        others.total(found.model.log_likelihood_rows(others))
+    )
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5, 1.0]))
+@settings(max_examples=15, deadline=None)
+def test_growth_keeps_distributions(seed, split_share):
+    data = table(np.random.default_rng(seed), rows=50)
+    parameters = GrowthParameters(split_share=split_share, most_components=7)
+    seen = []
+    for model in naive_bayes_models(data, seed=seed, parameters=parameters):
+        model.check()
+        assert model.parameters.min() > 0
+        seen.append(model.n_components)
+    assert seen == [1, 2, 3, 4, 6, 7]
+
+
+def test_a_time_limit_keeps_the_best_so_far():
+    data = table(np.random.default_rng(4), rows=300)
+    found = grow_naive_bayes(data, lambda_=0.0, time_limit=0.0, alpha=None)
+    assert found.model.n_components == 1
+    assert not found.is_complete

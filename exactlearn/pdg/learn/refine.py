@@ -29,6 +29,7 @@ from exactlearn._runtime.ascent import STARTS, EMResult, EMState, fitted
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError, OptionError
 from exactlearn.pdg.compile.merge import equal_values
@@ -199,17 +200,6 @@ def smoothed_once(graph: DecisionGraph, dataset: Dataset, alpha: float) -> Decis
     """Return a graph after one step of EM with the uniform prior."""
     problem = ParameterEM(graph, dataset, alpha, "uniform")
     return problem.model(problem.m_step(problem.e_step(0, graph.parameters)))
-
-
-def distinct_weighted(
-    codes: NDArray[np.int16], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int16], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the distinct rows of positive weight, their total weights, and where each is first."""
-    w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
-    used = np.flatnonzero(w > 0)
-    labels, first = group_rows(codes[used].astype(np.int32))
-    totals = np.bincount(labels, w[used], len(first)).astype(np.float64)
-    return codes[used[first]], totals, used[first].astype(np.int64)
 
 
 def symmetric_variables(graph: DecisionGraph, variables: Iterable[int]) -> tuple[str, ...]:

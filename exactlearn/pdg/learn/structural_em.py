@@ -25,6 +25,7 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import FALL, ascend
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import bic_lambda
 from exactlearn.errors import CheckError, DataError, OptionError
@@ -37,12 +38,7 @@ from exactlearn.pdg.learn.edge_counts import (
     available_edge_counts,
     expected_edge_counts,
 )
-from exactlearn.pdg.learn.refine import (
-    distinct_weighted,
-    refine,
-    smoothed_by_em,
-    smoothed_once,
-)
+from exactlearn.pdg.learn.refine import refine, smoothed_by_em, smoothed_once
 from exactlearn.pdg.learn.splits_and_merges import improved_by_counts
 from exactlearn.pdg.model.decision_graph import DecisionGraph, as_graph
 from exactlearn.pdg.model.forest import checked_forest

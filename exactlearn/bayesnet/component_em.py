@@ -1,0 +1,272 @@
+r"""Parameters of a naive Bayes model by expectation maximisation (THESIS, 4.31 to 4.34).
+
+The E-step gives each row to the components by their posterior (4.32, as corrected: the expected
+count of a state is a sum over the rows that have it), the M-step takes relative expected counts,
+raised by ``alpha`` each. That maximises the log-likelihood plus ``alpha`` times the sum of all log
+parameters, which never falls; this is monitored. Equal rows are merged first.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.ascent import EMResult, EMState, fitted, is_over
+from exactlearn._runtime.control import UNLIMITED, SearchControl
+from exactlearn.bayesnet.complete_data import check_alpha
+from exactlearn.bayesnet.components import expect_components
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.smoothing_choice import (
+    SmoothingChoice,
+    SmoothingParameters,
+    divided,
+    maximised,
+)
+from exactlearn.data.counts import distinct_weighted
+from exactlearn.data.dataset import Dataset, aligned_codes
+from exactlearn.errors import DataError
+
+SMOOTHING = 0.1
+"""Pseudo-count of every parameter."""
+
+ITERATIONS, TOLERANCE = 50, 1e-4
+"""Most iterations of EM for each number of components, and the gain per row that ends it."""
+
+COMPONENT_SMOOTHING = SmoothingParameters(largest=10.0, grid=1, tolerance=0.1)
+"""A coarse search: each pseudo-count takes EM in each fold."""
+
+_as_naive_bayes = instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")
+
+
+class ComponentEM:
+    """The EM problem: the E-step and the M-step, for any number of components.
+
+    Parameters
+    ----------
+    names, states
+        Of the variables.
+    codes, weights
+        Rows in that order, -1 for a missing cell, shape (rows, variables); and (rows,).
+    alpha
+        Pseudo-count of every parameter.
+    control
+        Ends an E-step but that of a start.
+    """
+
+    is_approximate = False
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        states: tuple[tuple[str, ...], ...],
+        codes: NDArray[np.int16],
+        weights: NDArray[np.float64],
+        alpha: float,
+        control: SearchControl = UNLIMITED,
+    ) -> None:
+        check_alpha(alpha)
+        self.names, self.states, self.alpha = names, states, alpha
+        self.codes, self.weights, _ = distinct_weighted(codes, weights)
+        self.total_weight = float(self.weights.sum())
+        if not self.total_weight > 0:
+            raise DataError("the table has no rows of positive weight: nothing to learn from")
+        self._sizes = np.array([len(s) for s in states], np.int64)
+        self.starts = np.cumsum(self._sizes) - self._sizes
+        self.n_states = int(self._sizes.sum())
+        self._control = control
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, alpha: float, control: SearchControl = UNLIMITED
+    ) -> "ComponentEM":
+        """Return the problem of a table's own variables."""
+        codes = dataset.codes.astype(np.int16)
+        return cls(dataset.names, dataset.states, codes, dataset.row_weights, alpha, control)
+
+    def model(self, parameters: NDArray[np.float64]) -> NaiveBayes:
+        """Return the model with these parameters."""
+        table = self.table(parameters)
+        return NaiveBayes(self.names, self.states, table[0], table[1:])
+
+    def table(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return parameters with a column for each component, shape (1 + states, components)."""
+        return parameters.reshape(1 + self.n_states, -1)
+
+    def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
+        """Return the state at some parameters, after so many iterations.
+
+        Raises
+        ------
+        DataError
+            If a row is impossible under them.
+        """
+        found = expect_components(
+            self.table(parameters),
+            self.starts,
+            self.codes,
+            self.weights,
+            is_over=(lambda: is_over(self._control)) if iteration else None,
+        )
+        log_likelihood = float(self.weights @ found.log_likelihoods)
+        if log_likelihood == -np.inf:
+            row = self.codes[np.isneginf(found.log_likelihoods)][0]
+            shown = ", ".join(
+                f"{name}={own[code]}"
+                for name, own, code in zip(self.names, self.states, row, strict=True)
+                if code >= 0
+            )
+            raise DataError(
+                f"the row {shown} has probability zero under the model, so nothing can be inferred"
+                " from it; correct the row or use a model with smoothed parameters"
+            )
+        penalty = self.alpha * float(np.log(parameters).sum()) if self.alpha else 0.0
+        counts = found.counts.ravel()
+        return EMState(iteration, parameters, counts, log_likelihood, log_likelihood + penalty)
+
+    def m_step(self, state: EMState) -> NDArray[np.float64]:
+        """Return relative counts, raised by the pseudo-count."""
+        return self.normalised(state.counts + self.alpha)
+
+    def normalised(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return parameters in proportion to some; those of a variable without any are equal."""
+        table = self.table(parameters).copy()
+        table[0] /= table[0].sum()
+        totals = np.repeat(np.add.reduceat(table[1:], self.starts), self._sizes, axis=0)
+        uniform = np.repeat(1 / self._sizes, self._sizes)[:, None]
+        table[1:] = np.where(totals > 0, table[1:] / np.where(totals > 0, totals, 1.0), uniform)
+        return table.ravel()
+
+
+@checked_arguments(model=_as_naive_bayes)
+def fit_naive_bayes(
+    model: NaiveBayes,
+    dataset: Dataset,
+    *,
+    iterations: int = 100,
+    tolerance: float = 1e-6,
+    alpha: float = SMOOTHING,
+    on_iteration: Callable[[EMState], None] | None = None,
+    time_limit: float | None = None,
+) -> EMResult[NaiveBayes]:
+    """Fit the parameters of a naive Bayes model by EM, from those it has.
+
+    Parameters
+    ----------
+    model
+        Number of components, and first parameters.
+    dataset
+        Rows, possibly weighted and with missing cells; matched by names.
+    iterations
+        Most iterations.
+    tolerance
+        EM ends when an iteration gains less than this per row (unit of weight).
+    alpha
+        Pseudo-count of every parameter.
+    on_iteration
+        Called with the first state and after each iteration.
+    time_limit
+        Seconds after which EM ends.
+
+    Raises
+    ------
+    OptionError
+        If ``alpha`` is wrong.
+    DataError
+        If the table does not fit the model, or a row is impossible under it.
+
+    Examples
+    --------
+    >>> from exactlearn import learn_naive_bayes
+    >>> rows = Dataset(np.array([[0, 0], [1, 1], [0, -1]] * 9), ("a", "b"), (("n", "y"),) * 2)
+    >>> model = learn_naive_bayes(rows)
+    >>> fit_naive_bayes(model, rows, alpha=0.0).log_likelihood <= 0
+    True
+    """
+    control = SearchControl(time_limit)
+    codes = aligned_codes(dataset, model.names, model.states)
+    problem = ComponentEM(model.names, model.states, codes, dataset.row_weights, alpha, control)
+    start = model.table
+    if alpha:  # a probability of zero would stay, and its logarithm has no sum
+        start = np.maximum(start, np.finfo(np.float64).tiny)
+    return fitted(
+        problem,
+        [problem.normalised(start.ravel())],
+        (),
+        iterations=iterations,
+        tolerance=tolerance,
+        on_iteration=on_iteration,
+        control=control,
+    )
+
+
+def by_em(
+    problem: ComponentEM, parameters: NDArray[np.float64], control: SearchControl = UNLIMITED
+) -> EMResult[NaiveBayes]:
+    """Return the model after EM from some parameters, as long as the growth of a model takes it."""
+    return fitted(
+        problem,
+        [parameters],
+        (),
+        iterations=ITERATIONS,
+        tolerance=TOLERANCE,
+        on_iteration=None,
+        control=control,
+    )
+
+
+@checked_arguments(model=_as_naive_bayes)
+def choose_component_smoothing(
+    model: NaiveBayes,
+    dataset: Dataset,
+    *,
+    seed: int = 0,
+    parameters: SmoothingParameters = COMPONENT_SMOOTHING,
+    control: SearchControl = UNLIMITED,
+) -> SmoothingChoice:
+    """Return the pseudo-count under which a number of components predicts held-out rows best.
+
+    The component is never observed, so that EM runs in each fold for each pseudo-count, from the
+    parameters of the model.
+
+    Parameters
+    ----------
+    model
+        Its number of components, and where EM begins.
+    dataset
+        Rows, possibly weighted and with missing cells; matched by names.
+    seed
+        Of the division into folds.
+    parameters
+        Folds and tuning constants.
+    control
+        Ends EM; the choice is then of no use.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two rows, or the table does not fit the model.
+    OptionError
+        If there are fewer than two folds.
+    """
+    codes, total = aligned_codes(dataset, model.names, model.states), dataset.row_weights
+    folds = divided(total, parameters.folds, seed)
+    held_out = [
+        np.bincount(folds.rows[own], folds.weights[own], len(codes)).astype(np.float64)
+        for own in (folds.fold == k for k in range(folds.n))
+    ]
+    start = model.table.ravel()
+
+    def validated(alpha: float) -> float:
+        value = 0.0
+        for weights in held_out:
+            problem = ComponentEM(model.names, model.states, codes, total - weights, alpha, control)
+            own = by_em(problem, start, control).model
+            rows = Dataset(codes, model.names, model.states, weights)
+            value += rows.total(own.log_likelihood_rows(rows))
+        return value
+
+    def score(alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([validated(float(alpha)) for alpha in alphas])
+
+    return maximised(score, folds.n, parameters)
