@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.naive_bayes import learn_naive_bayes
+from exactlearn.bayesnet.component_growth import learn_naive_bayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import bic_lambda, lambda_of, rate_of
 from exactlearn.errors import DataError, OptionError

@@ -5,7 +5,8 @@ from math import isnan
 import numpy as np
 import pytest
 
-from exactlearn.bayesnet.naive_bayes import NaiveBayes, naive_bayes_models
+from exactlearn.bayesnet.component_growth import naive_bayes_models
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.evaluation.random_queries import random_queries
