@@ -13,6 +13,7 @@ from exactlearn.commands.declarations import Reproduce
 from exactlearn.commands.output import Output, write_json
 from exactlearn.commands.reproduce_completions import completion_tables
 from exactlearn.commands.reproduce_deletion import deletion_tables
+from exactlearn.commands.reproduce_equivalence import class_tables
 from exactlearn.commands.reproduce_pdg import graph_tables
 from exactlearn.commands.search import leave
 from exactlearn.errors import ExactlearnError, MissingExtraError, OptionError
@@ -49,6 +50,7 @@ PAPERS: Mapping[str, Reproduced] = {
     "imputers": Reproduced(completion_tables, 10, ("--full",)),
     "pdg": Reproduced(graph_tables, 2, ("--methods", "--starts")),
     "deletion": Reproduced(deletion_tables, 2, ("--starts",)),
+    "equivalence": Reproduced(class_tables, 1, ("--starts", "--methods", "--full", "--only")),
 }
 """The papers' experiments; random graphs have 50 repetitions in the paper, deletion 32 or 64."""
 

@@ -23,7 +23,21 @@ _LABELS = {
     "alpha": "pseudo-count",
 }
 
-_LINEAR = frozenset({"log_likelihood", "train", "log P(Q | E), nats", "missing cells (%)"})
+MOST_MARKERS = 30
+"""Most marked points of a curve, about."""
+
+_LINEAR = frozenset(
+    {
+        "log_likelihood",
+        "train",
+        "log P(Q | E), nats",
+        "missing cells (%)",
+        "k",
+        "starts by score",
+        "BIC (nats)",
+        "CPU seconds per start",
+    }
+)
 """Axes that are not logarithmic."""
 
 
@@ -65,7 +79,8 @@ class CurvesFigure:
         for k, (method, points) in enumerate(self.curves.items()):
             shown = sorted(p for p in points if self._can_show(p))
             axes.plot(*zip(*shown, strict=True), marker="o^vDP*X"[k % 7], markersize=4,
-                      linewidth=1, label=method)  # fmt: skip
+                      linewidth=1, label=method,
+                      markevery=max(1, len(shown) // MOST_MARKERS))  # fmt: skip
         for name, point in self.marks.items():
             axes.plot(*point, marker="s", markersize=8, linestyle="", fillstyle="none",
                       color="black", label=name)  # fmt: skip
