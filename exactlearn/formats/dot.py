@@ -20,22 +20,24 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, NoReturn, cast, get_args
+from typing import cast, get_args
 
 from exactlearn._runtime.files import atomic_write, place, read_text
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.graphs.named_graph import Kind, NamedArc, NamedGraph
 
-_TOKEN = re.compile(
-    r"""(?:\s|//[^\n]*|/\*.*?\*/|^\#[^\n]*)*+
-    (?: (?P<text>"(?:[^"\\]|\\.)*+")
-      | (?P<word>[^\W\d]\w*+|-?(?:\.\d+|\d+(?:\.\d*)?))
-      | (?P<sign>->|--|[{}\[\];,=])
-      | (?P<end>\Z) )""",
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
+_ID = r'(?:"(?:[^"\\]|\\.)*+"|[^\W\d]\w*+|-?(?:\.\d+|\d+(?:\.\d*)?))'
+_COMMENT = re.compile(rf"{_ID}|//[^\n]*|/\*.*?\*/|^\#[^\n]*", re.DOTALL | re.MULTILINE)
+_HEAD = re.compile(rf"\s*(?:strict\s+)?digraph(?:\s+{_ID}|\b)\s*\{{\s*", re.IGNORECASE | re.DOTALL)
+_ATTRIBUTE = re.compile(rf"\s*({_ID})\s*=\s*({_ID})\s*[,;]?", re.DOTALL)
+_STATEMENT = re.compile(
+    rf"""(?P<chain>{_ID}(?:\s*->\s*{_ID})*+)\s*
+    (?: =\s*(?P<value>{_ID}) | (?P<attributes>(?:\[(?:{_ATTRIBUTE.pattern})*+\s*\]\s*)*+) )
+    \s*;?\s*""",
+    re.VERBOSE | re.DOTALL,
 )
+_END = re.compile(r"\}\s*\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_LETTER = {"n": "\n", "\n": ""}
 
 
 def read_dot(path: Path) -> NamedGraph:
@@ -48,7 +50,25 @@ def read_dot(path: Path) -> NamedGraph:
     OptionError
         When the file cannot be read.
     """
-    return _Reader(path, read_text(path)).graph()
+    text = _COMMENT.sub(_blanked, read_text(path))
+    head = _HEAD.match(text)
+    if head is None:
+        raise FormatError(f"{path}: expected a directed graph, 'digraph {{ ... }}'")
+    at, found = head.end(), _Found()
+    while statement := _STATEMENT.match(text, at):
+        if reason := found.add(statement):
+            raise FormatError(f"{place(path, text, at)}: {reason}")
+        at = statement.end()
+    if not _END.match(text, at):
+        raise FormatError(
+            f"{place(path, text, at)}: expected a variable such as 'a;', an arc such as 'a -> b;' "
+            f"or '}}' and the end, found {text[at : at + 20]!r}; subgraphs, ports and labels in "
+            "HTML are not read"
+        )
+    try:
+        return found.graph()
+    except OptionError as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
 def write_dot(named: NamedGraph, path: Path) -> None:
@@ -78,136 +98,66 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-class _Token(NamedTuple):
-    """A word, a quoted string or a sign, and where it stands; an empty sign ends the text."""
-
-    text: str
-    at: int
-    is_name: bool
+def _blanked(found: re.Match[str]) -> str:
+    """Return a comment as blanks, which keep the places, and a name as it is."""
+    is_comment = found[0].startswith(("//", "/*", "#"))
+    return re.sub(r"[^\n]", " ", found[0]) if is_comment else found[0]
 
 
-class _Reader:
-    """Reads the statements of a graph one after the other."""
+class _Found:
+    """What the statements so far have said."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        self._path, self._text = path, text
-        self._labels: dict[str, str] = {}
-        self._arcs: list[NamedArc] = []
-        self._edges: list[NamedArc] = []
-        self._kind: str | None = None
-        self._next = _Token("", 0, False)
-        self._end = 0
-        self._take()
+    def __init__(self) -> None:
+        self.labels: dict[str, str] = {}
+        self.arcs: list[NamedArc] = []
+        self.edges: list[NamedArc] = []
+        self.kind: str | None = None
+
+    def add(self, statement: re.Match[str]) -> str:
+        """Take a statement; return why it cannot be taken, if so."""
+        chain = re.findall(_ID, statement["chain"], re.DOTALL)
+        first, names = chain[0].lower(), [_text(name) for name in chain]
+        told = _ATTRIBUTE.findall(statement["attributes"] or "")
+        attributes = {_text(key): _text(value) for key, value in told}
+        if statement["value"] is not None:
+            attributes = {names[-1]: _text(statement["value"])}
+            first = "graph"
+        if first == "graph":
+            self.kind = attributes.get("kind", self.kind)
+        elif first == "edge":
+            return "expected 'dir' at each edge, not for all" if "dir" in attributes else ""
+        elif first != "node":
+            return self._add_links(names, attributes)
+        return ""
 
     def graph(self) -> NamedGraph:
-        """Read the whole text."""
-        self._skip("strict")
-        if not self._skip("digraph"):
-            self._refuse("a directed graph, 'digraph { ... }'")
-        if self._next.is_name:
-            self._take()
-        self._expect("{")
-        while not self._skip("}"):
-            self._statement()
-            self._skip(";")
-        self._expect("")
-        kind = self._kind
-        try:
-            if kind not in (None, *get_args(Kind)):
-                raise OptionError(f"expected kind=dag, pattern or cpdag, found {kind!r}")
-            return NamedGraph.linked(
-                self._labels.values(),
-                self._labelled(self._arcs),
-                self._labelled(self._edges),
-                cast("Kind | None", kind),
-            )
-        except OptionError as error:
-            raise FormatError(f"{self._path}: {error}") from None
+        """Return the graph."""
+        if self.kind not in (None, *get_args(Kind)):
+            raise OptionError(f"expected kind=dag, pattern or cpdag, found {self.kind!r}")
+        arcs, edges = (
+            [(self.labels[a], self.labels[b]) for a, b in links]
+            for links in (self.arcs, self.edges)
+        )
+        return NamedGraph.linked(self.labels.values(), arcs, edges, cast("Kind | None", self.kind))
 
-    def _labelled(self, links: list[NamedArc]) -> list[NamedArc]:
-        return [(self._labels[a], self._labels[b]) for a, b in links]
-
-    def _statement(self) -> None:
-        first = self._next
-        if first.text.lower() == "subgraph" or not first.is_name:
-            self._refuse("a variable or an arc; subgraphs are not read")
-        name = self._name()
-        if self._skip("="):
-            self._set({name: self._name()})
-        elif first.text.lower() in ("graph", "node", "edge"):
-            attributes = self._attributes()
-            if first.text.lower() == "graph":
-                self._set(attributes)
-            if first.text.lower() == "edge" and "dir" in attributes:
-                self._refuse("'dir' at each edge, not for all edges")
-        else:
-            self._linked_or_labelled(name, first)
-
-    def _linked_or_labelled(self, name: str, first: _Token) -> None:
-        chain = [name]
-        while self._skip("->"):
-            chain.append(self._name())
-        for one in chain:
-            self._labels.setdefault(one, one)
-        at = self._next
-        attributes = self._attributes()
-        if len(chain) == 1 and attributes.get("label", r"\N") != r"\N":
-            self._labels[name] = _ESCAPE.sub(
-                lambda found: _LETTER.get(found[1], found[1]), attributes["label"]
-            )
+    def _add_links(self, names: list[str], attributes: Mapping[str, str]) -> str:
+        for name in names:
+            self.labels.setdefault(name, name)
+        if len(names) == 1:
+            label = attributes.get("label", r"\N")
+            if label != r"\N":
+                self.labels[names[0]] = _ESCAPE.sub(
+                    lambda sign: "\n" if sign[1] == "n" else sign[1], label
+                )
+            return ""
         direction = attributes.get("dir", "forward")
-        if len(chain) > 1 and direction not in ("forward", "none"):
-            self._next = at
-            self._refuse("dir=none, or an arc without 'dir'")
-        links = self._edges if direction == "none" else self._arcs
-        links += pairwise(chain)
+        if direction not in ("forward", "none"):
+            return f"expected an arc without 'dir', or dir=none, found dir={direction}"
+        links = self.edges if direction == "none" else self.arcs
+        links += pairwise(names)
+        return ""
 
-    def _attributes(self) -> dict[str, str]:
-        """Read ``[a=b, c=d]``, as often as it comes."""
-        found = {}
-        while self._skip("["):
-            while not self._skip("]"):
-                key = self._name()
-                self._expect("=")
-                found[key] = self._name()
-                _ = self._skip(",") or self._skip(";")
-        return found
 
-    def _set(self, attributes: Mapping[str, str]) -> None:
-        self._kind = attributes.get("kind", self._kind)
-
-    def _name(self) -> str:
-        """Take a word, or a string in whose text only quotes and line ends are escaped."""
-        if not self._next.is_name:
-            self._refuse("a name")
-        text = self._take().text
-        if text.startswith('"'):
-            return text[1:-1].replace('\\"', '"').replace("\\\n", "")
-        return text
-
-    def _expect(self, sign: str) -> None:
-        if not self._skip(sign):
-            self._refuse(f"'{sign}'" if sign else "nothing after the graph's '}'")
-
-    def _skip(self, text: str) -> bool:
-        """Take the next token if it is this one."""
-        if self._next.text.lower() != text:
-            return False
-        self._take()
-        return True
-
-    def _take(self) -> _Token:
-        """Return the next token, and read that after it."""
-        taken, found = self._next, _TOKEN.match(self._text, self._end)
-        if found is None:
-            self._next = _Token(self._text[self._end :].split()[0], self._end, False)
-            self._refuse("a word, a string in quotes or a sign")
-        self._end = found.end()
-        kind = str(found.lastgroup)
-        self._next = _Token(found[kind], found.start(kind), kind in ("text", "word"))
-        return taken
-
-    def _refuse(self, expected: str) -> NoReturn:
-        found = self._next.text or "the end of the file"
-        at = place(self._path, self._text, self._next.at)
-        raise FormatError(f"{at}: expected {expected}, found {found!r}")
+def _text(name: str) -> str:
+    """Return a word, or a string in which only quotes and ends of lines are escaped."""
+    return name[1:-1].replace('\\"', '"').replace("\\\n", "") if name[0] == '"' else name

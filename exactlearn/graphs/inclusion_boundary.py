@@ -145,7 +145,7 @@ def inserted(own: PartiallyDirectedGraph, operator: Operator) -> PartiallyDirect
 def deleted(own: PartiallyDirectedGraph, operator: Operator) -> PartiallyDirectedGraph:
     """Return the graph after a valid deletion; its consistent extensions are the new class."""
     x, y, others = operator
-    arcs = {(v, h) for v in (x, y) for h in others} - {(h, x) for h in others}
+    arcs = {(v, h) for v in (x, y) for h in others}
     return PartiallyDirectedGraph(
         own.n_variables,
         (own.directed | arcs) - {(x, y)},
@@ -217,7 +217,9 @@ class _Links:
 
     def blocks(self, pair: _Pair, chosen: frozenset[int]) -> bool:
         """Tell whether ``NA(y, x)`` and T meet every semi-directed path from y to x."""
-        return pair.is_free or pair.x not in self.reached(pair.y, pair.common | chosen)
+        if pair.is_free or not chosen:
+            return pair.is_free
+        return pair.x not in self.reached(pair.y, pair.common | chosen)
 
 
 def _joinable(links: _Links) -> Iterator[_Pair]:
@@ -230,7 +232,7 @@ def _joinable(links: _Links) -> Iterator[_Pair]:
             if not _is_clique(common, adjacent):
                 continue
             joint = {t for t in links.neighbours[y] - common if common <= adjacent[t]}
-            is_free = x not in reached or x not in links.reached(y, common)
+            is_free = x not in reached or bool(common and x not in links.reached(y, common))
             yield _Pair(x, y, common, frozenset(joint), is_free)
 
 
