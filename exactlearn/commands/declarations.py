@@ -946,9 +946,11 @@ class Reproduce(Random):
     of scikit-learn) on the same hidden cells of ASIA, LUCAS, SPECT, car and votes; the notes below
     the table list the sets and the settings.
 
-    pdg: decision graphs of logical relations (logic), beside networks and naive Bayes (languages),
-    merged from networks (hybrid, synthetic), of two incomplete tables (table1) and of rows of
-    random graphs (random).
+    pdg: decision graphs of logical relations (logic), beside networks and naive Bayes of public
+    tables (languages) and of rows of known models (languages-synthetic), merged from networks
+    (hybrid, synthetic, sweeps), of two incomplete tables (table1), of random graphs (random)
+    and of a dense network (dense); and what they are learnt from (models, data), and how smoothed
+    (smoothing).
 
     deletion: parameters of a network from incomplete rows in closed form, beside EM, as Van den
     Broeck et al. have it: ALARM (tables 2, 3 and alarm), a fire alarm (fire), four large networks

@@ -2,29 +2,40 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from math import isnan
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
 from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reporting.report import number, plain_table
+from exactlearn.reproduce.dense_network import dense
 from exactlearn.reproduce.incomplete import table1
 from exactlearn.reproduce.random_tables import random
-from exactlearn.reproduce.rows import LANGUAGES, Match, Row, matches, published
+from exactlearn.reproduce.rows import LANGUAGES, Match, NamedFigure, Row, matches, published
 from exactlearn.reproduce.runner import Setup, Shown, Tables
-from exactlearn.reproduce.thesis import hybrid, languages, logic, synthetic
+from exactlearn.reproduce.thesis import data, logic, models
+from exactlearn.reproduce.thesis_hybrid import hybrid, smoothing, sweeps, synthetic
+from exactlearn.reproduce.thesis_languages import languages, languages_synthetic
 
-Rows = Callable[[Setup], Iterator[Row]]
-"""Yields the rows of a table."""
+Rows = Callable[[Setup], Iterator[Row | NamedFigure]]
+"""Yields the rows of a table, or of several, and figures."""
 
 STUDIES: Mapping[str, Rows] = {
     "logic": logic,
+    "models": models,
+    "data": data,
+    "smoothing": smoothing,
     "languages": languages,
+    "languages-synthetic": languages_synthetic,
     "hybrid": hybrid,
     "synthetic": synthetic,
     "table1": table1,
+    "dense": dense,
+    "sweeps": sweeps,
     "random": random,
 }
-"""THESIS, Tables 4.3, 5.7, 5.10 and 5.11; PDG-SEM, Table 1 and sections 6.1 and 6.2."""
+"""THESIS, Tables 4.3, 5.1 to 5.11 and A.1 to A.13; PDG-SEM, Table 1 and section 6."""
 
 _THESIS, _PDG_SEM = published("thesis")["notes"], published("pdg_sem")["notes"]
 
@@ -45,6 +56,8 @@ _COLUMNS: Mapping[str, tuple[str, int]] = {
     "paper\nsize": ("published_size", 0),
     "p": ("p_value", 4),
     "paper\np": ("published_p", 4),
+    "µs": ("microseconds", 1),
+    "paper\nµs": ("published_microseconds", 0),
     "CPU s": ("seconds", 1),
 }
 """Columns of numbers: what they hold, and digits after the point (of p: in all)."""
@@ -54,10 +67,15 @@ def graph_tables(options: Reproduce, setup: Setup) -> Tables:
     """Return what repeats the chosen tables, and what shows our figures beside the published."""
     chosen = _chosen(options.tables)
     rows: list[Row] = []
+    figures: dict[str, CurvesFigure] = {}
 
     def repeat() -> None:
         for table in chosen:
-            rows.extend(STUDIES[table](setup))
+            for found in STUDIES[table](setup):
+                if isinstance(found, NamedFigure):
+                    figures[found.name] = found.figure
+                else:
+                    rows.append(found)
         if not (rows or setup.record.left):
             raise OptionError(
                 f"--only: no experiment of {', '.join(chosen)} has {options.only!r} in its name"
@@ -71,7 +89,7 @@ def graph_tables(options: Reproduce, setup: Setup) -> Tables:
             "contest": [_match_record(match) for match in found],
             "notes": notes,
         }
-        return Shown(record, [*_tables(rows), *_contest(found), *notes])
+        return Shown(record, [*_tables(rows), *_contest(found), *notes], figures)
 
     return Tables(repeat, shown)
 
@@ -141,7 +159,7 @@ def _one_by_one(table: str, rows: Sequence[Row]) -> Any:
     numbers = {
         head: (key, digits)
         for head, (key, digits) in _COLUMNS.items()
-        if {getattr(row, key) for row in rows} - {None, *((1,) if key == "repetitions" else ())}
+        if any(_tells(key, getattr(row, key)) for row in rows)
     }
     texts = ("verdict",) if any(row.verdict for row in rows) else ()
     cells = (
@@ -154,6 +172,11 @@ def _one_by_one(table: str, rows: Sequence[Row]) -> Any:
         for row in rows
     )
     return plain_table((table, "method", *numbers, *texts), cells, right=tuple(numbers))
+
+
+def _tells(key: str, value: float | None) -> bool:
+    """Return whether a figure says anything: it is known, and more than one repetition."""
+    return value is not None and not isnan(value) and (key, value) != ("repetitions", 1)
 
 
 def _figure(key: str, value: float | None, digits: int) -> str:

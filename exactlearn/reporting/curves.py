@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite, nan
 from typing import Any
 
 from exactlearn.reporting.plot import painted
@@ -19,7 +20,6 @@ _LABELS = {
     "train": "log-likelihood per row learnt from (nats)",
     "size": "effective size",
     "free parameters": "free parameters",
-    "microseconds": "microseconds per query",
     "alpha": "pseudo-count",
 }
 
@@ -77,7 +77,7 @@ class CurvesFigure:
     def _paint(self, figure: Any) -> None:
         axes = figure.add_subplot()
         for k, (method, points) in enumerate(self.curves.items()):
-            shown = sorted(p for p in points if self._can_show(p))
+            shown = sorted(p for p in points if self._can_show(p)) or [(nan, nan)]
             axes.plot(*zip(*shown, strict=True), marker="o^vDP*X"[k % 7], markersize=4,
                       linewidth=1, label=method,
                       markevery=max(1, len(shown) // MOST_MARKERS))  # fmt: skip
@@ -94,7 +94,7 @@ class CurvesFigure:
 
     def _can_show(self, point: tuple[float, float]) -> bool:
         axes = zip(point, (self.across, self.up), strict=True)
-        return all(value > 0 or axis in _LINEAR for value, axis in axes)
+        return all(isfinite(value) and (value > 0 or axis in _LINEAR) for value, axis in axes)
 
 
 def _labelled(axis: str) -> str:

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
+
+from exactlearn.reporting.curves import CurvesFigure
 
 
 @cache
@@ -42,7 +44,9 @@ class Row:
     verdict
         Whether the table shows what it is to show.
     seconds
-        CPU time.
+        CPU time; NaN where it says nothing.
+    microseconds, published_microseconds
+        CPU time of a query.
     """
 
     table: str
@@ -61,6 +65,15 @@ class Row:
     published_p: float | None = None
     column: str = ""
     verdict: str = ""
+    microseconds: float | None = None
+    published_microseconds: float | None = None
+
+
+class NamedFigure(NamedTuple):
+    """A figure of a study, and the name of its file."""
+
+    name: str
+    figure: CurvesFigure
 
 
 LANGUAGES = ("PDG", "BN", "NB")

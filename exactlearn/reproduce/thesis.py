@@ -1,19 +1,11 @@
-"""THESIS, Tables 4.3, 5.7, 5.10 and 5.11: learning of decision graphs.
+"""THESIS, Tables 4.3, 5.1 to 5.3 and 5.5: logical relations, and what models are learnt from.
 
 - ``logic`` (4.3): logical relations, and rows of random decision graphs.
-- ``languages`` (5.7): decision graphs, networks and naive Bayes of seven public tables. Each
-  language gives a sequence of models: graphs and networks for several weights of the size, naive
-  Bayes with more and more components. Of each sequence the model most likely on other rows, the
-  best by BIC and the best by AIC are printed.
-- ``hybrid`` and ``synthetic`` (5.10 and 5.11): decision graphs merged from networks, at equal
-  likelihood. For each table three networks are learnt, with the weight of the size of BIC, of AIC,
-  and one between. Each becomes a decision graph that is collapsed and merged for as long as the
-  rows learnt from stay as probable as under the network. The graph is to be smaller than the
-  network's clique tree.
+- ``models`` (5.1 to 5.3): the models that rows are drawn from.
+- ``data`` (5.5): the public tables.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import log, nan
 from time import process_time
@@ -22,30 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn.bayesnet.cliques import clique_tree
-from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import lambda_of
-from exactlearn.errors import TooLargeError
-from exactlearn.evaluation.languages import LANGUAGES, lambdas
+from exactlearn.evaluation.languages import LearntModel
 from exactlearn.evaluation.models import log_likelihoods
+from exactlearn.evaluation.sl_curves import empirical_log_likelihood
 from exactlearn.formats.models import read_network
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.forest_population import learn_pdg
-from exactlearn.pdg.learn.hybrid import smallest_as_likely
-from exactlearn.pdg.learn.network_starts import learnt_network
 from exactlearn.pdg.learn.smoothing import tuned_smoothing
 from exactlearn.pdg.learn.structure_search import learn_on_forest
 from exactlearn.pdg.model.decision_graph import DecisionGraph
-from exactlearn.reproduce.generators import (
-    random_model,
-    random_naive_bayes,
-    relation,
-)
+from exactlearn.queries.evidence import Model
+from exactlearn.reproduce.generators import random_model, random_naive_bayes, relation
 from exactlearn.reproduce.rows import Row, published
 from exactlearn.reproduce.runner import Setup
-from exactlearn.reproduce.sources import UCI, Split, public_data, uci_split
-from exactlearn.scoring.scores import PenalisedLikelihood
+from exactlearn.reproduce.sources import Split, public_data, uci_split
 
 Published = Sequence[float]
 """A published model: size, and log-likelihoods in bits per row of the data learnt from and of other
@@ -55,22 +39,11 @@ GIVEN, LEARNT, TRUE = "given forest", "learnt forest", "true model"
 
 SMOOTHED = "smoothed by cross-validation"
 
-NETWORKS = ("BIC", "middle", "AIC")
-"""By what a parameter must gain: half the logarithm of the number of rows; its root; 1."""
-
-MOST_CELLS = 20_000_000
-"""Of a clique tree whose network is made a graph."""
-
 TRAIN_ROWS, TEST_ROWS = 10_000, 5_000
 """Of logical relations and synthetic tables."""
 
-SELECTIONS = ("best on other rows", "BIC", "AIC")
-
 Point = dict[str, float]
 """Size, and mean log-likelihoods per row of the data learnt from and of other rows, of a model."""
-
-Points = list[Point]
-"""The models of a sequence."""
 
 
 def logic(setup: Setup) -> Iterator[Row]:
@@ -87,7 +60,7 @@ def logic(setup: Setup) -> Iterator[Row]:
                 SMOOTHED,
             )
             if run is not None:
-                yield _row(("logic", name, method), run, point)
+                yield beside(("logic", name, method), run, point)
 
 
 def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
@@ -105,53 +78,58 @@ def _run_relation(name: str, method: str, seed: int) -> dict[str, Any]:
         graph = learn_pdg(train, alpha=0.0, seed=seed).models[0].graph
     if method != TRUE:
         graph = tuned_smoothing(graph, train, seed=seed).graph
-    return {**_graph_point(split, graph), "seconds": process_time() - begun}
+    return {**graph_point(split, graph), "seconds": process_time() - begun}
 
 
-def languages(setup: Setup) -> Iterator[Row]:
-    """Repeat THESIS, Table 5.7."""
-    for name, points in published("thesis")["languages"].items():
-        if setup.only not in name:
-            continue
-        for label in points:
-            run = partial(_timed, label.lower(), setup, name)
-            key = f"table languages: {name}"
-            found = setup.record.once(key, str(setup.seed), label, run)
-            if found is None:
-                continue
-            for selection, point in zip(SELECTIONS, points[label], strict=True):
-                best = selected(found["points"], selection, found["rows"])
-                where = ("languages", f"{name}, {selection}", label)
-                yield _row(where, {**best, "seconds": found["seconds"]}, point)
+def models(setup: Setup) -> Iterator[Row]:
+    """Repeat THESIS, Tables 5.1 to 5.3: the models that rows are drawn from, and their rows."""
+    for name, known in published("thesis")["models"].items():
+        if setup.only in name:
+            run = partial(_described, setup, name)
+            found = setup.record.once(f"table models: {name}", str(setup.seed), "model", run)
+            if found is not None:
+                where = ("models", name, found["what"])
+                yield beside(where, found, known["point"], verdict=f"(thesis: {known['what']})")
 
 
-def selected(points: Points, selection: str, n_rows: int) -> dict[str, float]:
-    """Return the model of a sequence that is best by a criterion, the first one at a tie.
-
-    Parameters
-    ----------
-    points
-        The models.
-    selection
-        One of `SELECTIONS`; BIC and AIC are of the effective size, as in the thesis.
-    n_rows
-        Rows learnt from.
-    """
-    if selection == SELECTIONS[0]:
-        return max(points, key=lambda p: p["test"])
-    rate = log(n_rows) / 2 if selection == "BIC" else 1.0
-    return max(points, key=lambda p: n_rows * p["train"] - rate * p["size"])
+def _described(setup: Setup, name: str) -> dict[str, Any]:
+    model, split = drawn(setup, name)
+    arcs = f"{sum(map(len, model.parents))} arcs, " if isinstance(model, BayesianNetwork) else ""
+    size = LearntModel(model, None, 0.0).effective_size
+    r = split.train.cardinalities
+    what = f"{len(r)} variables, {arcs}{min(r)} to {max(r)} states, mean {np.mean(r):.1f}"
+    logs = partial(log_likelihoods, model)
+    return point_of(split, size, logs) | {"what": what, "seconds": None}
 
 
-def _timed(language: str, setup: Setup, name: str) -> dict[str, Any]:
+def data(setup: Setup) -> Iterator[Row]:
+    """Repeat THESIS, Table 5.5: rows, states and entropy of the public tables."""
+    for name, known in published("thesis")["data"].items():
+        if setup.only in name:
+            run = partial(_counted, setup, name)
+            found = setup.record.once(f"table data: {name}", str(setup.seed), "table", run)
+            if found is not None:
+                where = ("data", name, found["what"])
+                point = (known["train"] + known["test"], nan, -known["entropy"])
+                yield beside(where, found, point, verdict=f"(thesis: {known['what']})")
+
+
+def _counted(setup: Setup, name: str) -> dict[str, Any]:
     split = uci_split(setup.data, name, setup.seed)
-    begun = process_time()
-    points = _sequence(language, split, setup.seed)
-    seconds = process_time() - begun
-    return {"points": points, "rows": split.train.n_rows, "seconds": seconds}
+    r, n_rows = split.train.cardinalities, (split.train.n_rows, split.test.n_rows)
+    whole = Dataset(
+        np.concatenate([split.train.codes, split.test.codes]), split.train.names, split.train.states
+    )
+    return {
+        "what": f"{len(r)} variables, {min(r)} to {max(r)} states, {n_rows[0]} + {n_rows[1]} rows",
+        "size": whole.n_rows,
+        "train": None,
+        "test": empirical_log_likelihood(whole),
+        "seconds": None,
+    }
 
 
-def _point(split: Split, size: float, logs: Callable[[Dataset], NDArray[np.float64]]) -> Point:
+def point_of(split: Split, size: float, logs: Callable[[Dataset], NDArray[np.float64]]) -> Point:
     """Return the size and the mean log-likelihoods of a model, by those of rows under it."""
     return {
         "size": float(size),
@@ -160,103 +138,34 @@ def _point(split: Split, size: float, logs: Callable[[Dataset], NDArray[np.float
     }
 
 
-def _graph_point(split: Split, graph: DecisionGraph) -> Point:
-    return _point(split, graph.effective_size, lambda rows: log_likelihood_rows(graph, rows.codes))
+def graph_point(split: Split, graph: DecisionGraph) -> Point:
+    """Return the effective size and the mean log-likelihoods of a decision graph."""
+    return point_of(
+        split, graph.effective_size, lambda rows: log_likelihood_rows(graph, rows.codes)
+    )
 
 
-def _sequence(language: str, split: Split, seed: int) -> Points:
-    found = LANGUAGES[language](split.train, lambdas(split.train.n_rows), seed)
-    return [_point(split, m.effective_size, partial(log_likelihoods, m.model)) for m in found]
+def drawn(setup: Setup, name: str) -> tuple[Model, Split]:
+    """Return a model and rows of it: a public network, or one like the thesis's.
 
-
-def hybrid(setup: Setup) -> Iterator[Row]:
-    """Repeat THESIS, Table 5.10, on public tables."""
-    return _hybrid_rows(setup, "hybrid", partial(uci_split, setup.data, seed=setup.seed))
-
-
-def synthetic(setup: Setup) -> Iterator[Row]:
-    """Repeat THESIS, Table 5.11, on rows of known models."""
-    return _hybrid_rows(setup, "synthetic", partial(drawn_split, setup))
-
-
-def _hybrid_rows(setup: Setup, table: str, split: Callable[[str], Split]) -> Iterator[Row]:
-    for name, figures in published("thesis")["hybrid"].items():
-        if setup.only not in name or (name in UCI) != (table == "hybrid"):
-            continue
-        for kind, points in zip(NETWORKS, figures, strict=True):
-            run = partial(_run_hybrid, split, name, kind, setup.seed)
-            key = f"table {table}: {name}, {kind} network"
-            found = setup.record.once(key, str(setup.seed), "hybrid", run)
-            if found is not None:
-                yield from _pair(table, f"{name}, {kind}", found, points)
-
-
-def _pair(
-    table: str, experiment: str, found: dict[str, Any], points: Sequence[Published]
-) -> Iterator[Row]:
-    """Return the rows of a network and of its graph."""
-    (size, train, _), (graph_size, graph_train, _) = points
-    theirs = _yes(graph_size <= size and graph_train >= train)
-    for k, method in enumerate(("BN", "PDG")):
-        row = _row((table, experiment, method), found[method], points[k])
-        if method == "PDG":
-            row = replace(row, verdict=f"{_yes(found['smaller'])} (thesis: {theirs})")
-        yield row
-
-
-def _yes(dominates: bool) -> str:
-    return "yes" if dominates else "no"
-
-
-def _run_hybrid(source: Callable[[str], Split], name: str, kind: str, seed: int) -> dict[str, Any]:
-    """Learn a network and compile it to a graph; return sizes and likelihoods of both."""
-    split, begun = source(name), process_time()
-    train = split.train
-    rate = {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}[kind]
-    rate = (log(train.n_rows) / 2) ** rate
-    network = learnt_network(train, seed, score=PenalisedLikelihood(lambda_of(rate)))
-    size = clique_tree(network).size(network.cardinalities)
-    # Likelihoods of the data learnt from are those of the most probable parameters of both.
-    plain = fit_complete(train, network.parents, alpha=0.0)
-    least = float(plain.log_likelihood_rows(train).sum())
-    bn = _point(split, size, network.log_likelihood_rows) | {"train": least / train.n_rows}
-    bn["seconds"] = process_time() - begun
-    begun = process_time()
-    try:
-        if size > MOST_CELLS:
-            raise TooLargeError(f"{size:,} cells")
-        found = smallest_as_likely(network, train, least, seed=seed)
-    except TooLargeError:
-        none = {"size": None, "train": None, "test": None, "seconds": process_time() - begun}
-        return {"BN": bn, "PDG": none, "smaller": False}
-    smoothed = tuned_smoothing(found.graph, train, seed=seed).graph
-    pdg = _graph_point(split, smoothed) | {
-        "train": found.log_likelihood / train.n_rows,
-        "compiled": found.compiled_size,
-        "collapsed": found.collapsed_size,
-        "seconds": process_time() - begun,
-    }
-    equal = found.log_likelihood >= least - 1e-6 * abs(least)
-    return {"BN": bn, "PDG": pdg, "smaller": bool(equal and pdg["size"] <= size)}
-
-
-def drawn_split(setup: Setup, name: str) -> Split:
-    """Draw rows of a model: of a public network, or of a random one like the thesis's."""
+    The graph of a logical relation is that of the thesis's forest, which all rows fit.
+    """
     rng = np.random.default_rng([setup.seed, len(name), TRAIN_ROWS])
+    if name.startswith(("Rnd", "Logic")):
+        truth = relation(name) if name.startswith("Logic") else random_model(name, setup.seed)
+        split = Split(truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng))
+        return truth.graph or learn_on_forest(split.train, truth.forest).graph, split
+    model: Model
     if name.startswith("NB"):
         model = random_naive_bayes(int(name.removeprefix("NB")), rng)
-        return Split(
-            model.sample(TRAIN_ROWS, rng),
-            model.sample(TEST_ROWS, rng),
-        )
-    if name.startswith("Rnd"):
-        truth = random_model(name, setup.seed)
-        return Split(truth.drawn(TRAIN_ROWS, rng), truth.drawn(TEST_ROWS, rng))
-    network = read_network(public_data(setup.data, "bif") / f"{name.lower()}.bif.gz")
-    return Split(network.sample(TRAIN_ROWS, rng), network.sample(TEST_ROWS, rng))
+    else:
+        model = read_network(public_data(setup.data, "bif") / f"{name.lower()}.bif.gz")
+    return model, Split(model.sample(TRAIN_ROWS, rng), model.sample(TEST_ROWS, rng))
 
 
-def _row(where: tuple[str, str, str], found: Mapping[str, float | None], point: Published) -> Row:
+def beside(
+    where: tuple[str, str, str], found: Mapping[str, Any], point: Published, **also: Any
+) -> Row:
     """Return a row with the published point in nats.
 
     Parameters
@@ -268,6 +177,8 @@ def _row(where: tuple[str, str, str], found: Mapping[str, float | None], point: 
         they are recorded: nothing for what is not known.
     point
         The thesis's point.
+    also
+        Further fields of the row.
     """
     table, experiment, method = where
     size, train, test = point
@@ -283,6 +194,7 @@ def _row(where: tuple[str, str, str], found: Mapping[str, float | None], point: 
         published_train=train * log(2),
         published=test * log(2),
         published_size=size,
+        **also,
     )
 
 

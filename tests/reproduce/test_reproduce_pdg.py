@@ -8,7 +8,7 @@ import pytest
 from exactlearn._runtime.control import SearchControl
 from exactlearn.commands import reproduce_pdg
 from exactlearn.errors import OptionError
-from exactlearn.reproduce import incomplete, random_tables, thesis
+from exactlearn.reproduce import incomplete, random_tables, thesis, thesis_hybrid
 from exactlearn.reproduce.generators import (
     drawn_rows,
     random_decision_graph,
@@ -174,21 +174,11 @@ def test_public_tables_are_prepared_as_in_the_thesis(data_dir):
     assert 0.88 < drawn.train.n_rows / 4177 < 0.92
 
 
-def test_models_are_selected_from_a_sequence():
-    points = [
-        {"size": 10, "train": -3.0, "test": -3.1},
-        {"size": 100, "train": -2.0, "test": -2.2},
-        {"size": 400, "train": -1.4, "test": -2.5},
-    ]
-    found = [thesis.selected(points, kind, 1000)["size"] for kind in thesis.SELECTIONS]
-    assert found == [100, 100, 400]
-
-
 def test_graphs_of_networks_at_equal_likelihood(monkeypatch):
     monkeypatch.setattr(thesis, "TRAIN_ROWS", 500)
     monkeypatch.setattr(thesis, "TEST_ROWS", 100)
     setup = Setup(record=Record(None, lambda told: None), only="Rnd15")
-    rows = list(thesis.synthetic(setup))
+    rows = list(thesis_hybrid.synthetic(setup))
     assert [r.method for r in rows] == ["BN", "PDG"] * 3
     for network, graph in zip(rows[::2], rows[1::2], strict=True):
         assert graph.train_log_likelihood >= network.train_log_likelihood - 1e-9

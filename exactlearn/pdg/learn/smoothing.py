@@ -13,6 +13,7 @@ from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.smoothing_choice import (
     DEFAULTS,
     Folds,
+    LogTerms,
     SmoothingChoice,
     SmoothingParameters,
     divided,
@@ -120,13 +121,39 @@ def choose_graph_smoothing(
     OptionError
         If there are fewer than two folds.
     """
+    score, n_folds = _validation(graph, dataset, prior, seed, parameters)
+    return maximised(score.at, n_folds, parameters)
+
+
+def validation_curve(
+    graph: DecisionGraph, dataset: Dataset, alphas: NDArray[np.float64], *, seed: int = 0
+) -> NDArray[np.float64]:
+    """Return what `choose_graph_smoothing` maximises at some pseudo-counts (THESIS, Algorithm 4.1).
+
+    Parameters
+    ----------
+    graph, dataset, seed
+        As for `choose_graph_smoothing`.
+    alphas
+        Positive pseudo-counts.
+
+    Returns
+    -------
+    For each the log-likelihood of all rows, each under the parameters of the other folds, in nats.
+    """
+    return _validation(graph, dataset, "uniform", seed, DEFAULTS)[0].at(alphas)
+
+
+def _validation(
+    graph: DecisionGraph, dataset: Dataset, prior: Prior, seed: int, parameters: SmoothingParameters
+) -> tuple[LogTerms, int]:
+    """Return the log-likelihood of held-out rows by the pseudo-count, and the number of folds."""
     folds = divided(dataset.row_weights, parameters.folds, seed)
     counts = _available_counts(graph, dataset, folds)
     units = pseudo_counts(graph, prior)
     nodes = np.repeat(np.arange(graph.n_nodes), np.diff(graph.parameter_offsets))
     totals = np.bincount(nodes, units, graph.n_nodes).astype(np.float64)
-    score = validation_terms(counts, units, nodes, totals)
-    return maximised(score.at, folds.n, parameters)
+    return validation_terms(counts, units, nodes, totals), folds.n
 
 
 def _available_counts(graph: DecisionGraph, dataset: Dataset, folds: Folds) -> NDArray[np.float64]:
