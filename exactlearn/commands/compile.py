@@ -27,9 +27,13 @@ from exactlearn.pdg.compile.compile import Compilation, compile_and_check, max_e
 from exactlearn.pdg.compile.rational import compile_exactly
 from exactlearn.pdg.learn.hybrid import data_merges
 from exactlearn.pdg.model.decision_graph import DecisionGraph
+from exactlearn.queries.independences import IndependenceLimits, independences
 from exactlearn.reporting.frontier import write_frontier
 from exactlearn.reporting.plot import FIGURES
 from exactlearn.reporting.report import compilation_record, compilation_table
+
+MOST_NODES, CELLS = 10_000, 300_000
+"""Nodes of a graph whose independences are counted, and cells looked at for each variable."""
 
 
 def run(options: Compile, output: Output) -> None:
@@ -75,8 +79,20 @@ def run(options: Compile, output: Output) -> None:
     loss = {meaning: f"{added['loss']:.6g} nats"} if "loss" in added else {}
     output.answer(record | added, compilation_table(record, **loss))
     output.note(compiled.message)
+    if compiled.nodes <= MOST_NODES:
+        output.note(_contexts_line(compiled.graph))
     if control.is_stopped or not compiled.finished:
         leave("interrupted")
+
+
+def _contexts_line(graph: DecisionGraph) -> str:
+    """Return how many variables have independences in contexts only."""
+    found = independences(graph, limits=IndependenceLimits(contexts=0, cells=CELLS))
+    count = sum(bool(one.in_context) for one in found)
+    return (
+        f"{count} of {graph.n_variables} variables are independent of others in some contexts only:"
+        " 'exactlearn query MODEL --independences' lists them"
+    )
 
 
 def _compiled(network: BayesianNetwork, options: Compile, output: Output) -> Compilation:

@@ -36,6 +36,9 @@ MOST_SLOPES = 20
 """Parameters that a sensitivity analysis lists, the steepest first."""
 
 
+MOST_NODES = 100
+"""Nodes whose contexts are printed."""
+
 LEAST_SLOPE = 1e-12
 """What is less is rounding: the posterior does not depend on the parameter."""
 
@@ -219,8 +222,11 @@ def _independences(model: Model, targets: list[str], evidence: Evidence) -> Answ
     found = independences(model, targets or None, evidence)
     shown: list[Any] = [one.describe(10 if targets else 3) for one in found]
     if targets:
-        rows = (row for one in found for row in one.rows())
-        shown += ["", plain_table(("node", "distribution", "probabilities"), rows)]
+        rows = [row for one in found for row in one.rows()]
+        columns = ("node", "distribution", "probabilities")
+        shown += ["", plain_table(columns, rows[:MOST_NODES])]
+        if len(rows) > MOST_NODES:
+            shown.append(f"and {len(rows) - MOST_NODES} more nodes: --json has all")
     return "independences", [one.to_dict() for one in found], Group(*shown)
 
 

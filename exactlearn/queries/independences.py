@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.row_table import group_rows
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
 
@@ -98,7 +99,7 @@ class VariableIndependences:
     in_context
         What holds in some contexts besides, smallest contexts first.
     nodes
-        The variable's nodes, each with what reaches it.
+        The variable's nodes that some row reaches, each with its contexts.
     complete
         Whether no limit left out any of ``in_context`` or of the contexts of ``nodes``.
     """
@@ -133,7 +134,10 @@ class VariableIndependences:
         return "\n".join(lines)
 
     def rows(self, most: int = 10) -> Iterator[tuple[str, str, str]]:
-        """Yield each node, its distribution P(X | contexts) and the probabilities as texts."""
+        """Yield for each node its number, P(X | contexts) and the probabilities, as texts.
+
+        Of each node at most so many contexts are shown.
+        """
         for node in self.nodes:
             shown = [_shown(one) for one in node.contexts[:most]]
             shown = [f"({x})" if len(shown) > 1 else x for x in shown]
@@ -229,7 +233,6 @@ def _of_variable(
         contexts, listed = _contexts(table, limits.contexts)
         complete = searched and listed
     first, parameters = int(graph.first_nodes[v]), graph.parameters_of(v)
-    nodes = sorted(contexts) if contexts else range(len(parameters))
     return VariableIndependences(
         graph.names[v],
         tuple(graph.names[u] for u in below),
@@ -237,10 +240,8 @@ def _of_variable(
         tuple(graph.names[u] for u in rest),
         tuple(in_context),
         tuple(
-            NodeContexts(
-                first + k, tuple(map(named, contexts.get(k, ()))), tuple(parameters[k].tolist())
-            )
-            for k in nodes
+            NodeContexts(first + k, tuple(map(named, cubes)), tuple(parameters[k].tolist()))
+            for k, cubes in sorted(contexts.items())
         ),
         complete,
     )
@@ -264,10 +265,10 @@ class _Diagram:
             functions = after.max(axis=1)
             varies = np.where(after < 0, functions[:, None], after).min(axis=1) < functions
             if varies.any():
-                different, inverse = np.unique(after[varies], axis=0, return_inverse=True)
-                functions[varies] = count + inverse.ravel()
-                self._levels.append((u, count, different))
-                count += len(different)
+                groups, first = group_rows(after[varies].astype(np.int32))
+                functions[varies] = count + groups
+                self._levels.append((u, count, after[varies][first]))
+                count += len(first)
             child = u
         self._root, self._levels = int(functions[0]), self._levels[::-1]
 

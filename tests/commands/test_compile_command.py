@@ -39,6 +39,7 @@ def test_words_and_figures_of_merging_agree():
     done = CliRunner().invoke(main, ["compile", "lucas", "--merge-budget", "0.01"])
     assert "nothing merged" not in done.stderr
     assert "exact graph: 80 cells; no nodes are equivalent" in done.stderr
+    assert "2 of 12 variables are independent of others in some contexts only" in done.stderr
     assert "5 merges of nodes that are nearly alike: 36 -> 31 nodes" in done.stderr
     assert "effective size 80 -> 70 cells" in done.stderr
     assert "largest relative error of the probability of a row  6" in done.stdout

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands import query as command
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.decision_graph import assemble
@@ -234,12 +235,16 @@ def test_evidence_and_limits():
     assert found.depends_on == ("X4", "X5")
     assert not found.complete
     assert "too many configurations" in found.describe()
-    assert [node.contexts for node in found.nodes] == [(), ()]
-    (found,) = independences(graph, "X7", limits=IndependenceLimits(contexts=1, cells=1))
+    assert found.nodes == ()
+    (found,) = independences(graph, "X7", limits=IndependenceLimits(contexts=1))
     assert not found.complete
+    (found,) = independences(stomach_pain(), "D", limits=IndependenceLimits(cells=1))
+    assert not found.complete
+    assert not found.in_context
+    assert len(found.nodes) == 5
 
 
-def test_lists_are_cut(tmp_path):
+def test_lists_are_cut():
     n = 9
     rng = np.random.default_rng(3)
     parity = [np.array([[0.3, 0.7]]), *(rng.dirichlet((1, 1), 2) for _ in range(n - 1))]
@@ -254,7 +259,7 @@ def test_lists_are_cut(tmp_path):
     assert "with x2, x3 and 5 more below it" in found.describe(2)
 
 
-def test_the_command(tmp_path):
+def test_the_command(tmp_path, monkeypatch):
     path = tmp_path / "graph.pdg.json"
     write_pdg(two_trees(), path)
     record = run_json("query", path, "--independences")
@@ -266,3 +271,5 @@ def test_the_command(tmp_path):
     assert "if X1 = 0: also of X0" in printed
     assert "P(X3 | X0 = 1, X1 = 1)" in printed
     assert "P(X3" not in run("query", path, "--independences")
+    monkeypatch.setattr(command, "MOST_NODES", 1)
+    assert "and 2 more nodes" in run("query", path, "--independences", "-t", "X3")
