@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from exactlearn.bayesnet.complete_data import fit_complete
-from exactlearn.bayesnet.naive_bayes import naive_bayes_models
+from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.evaluation.languages import LearntModel
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.smoothing import tuned_smoothing, validation_curve
