@@ -93,6 +93,11 @@ class ComponentEM:
         """Return parameters with a column for each component, shape (1 + states, components)."""
         return parameters.reshape(1 + self.n_states, -1)
 
+    def start(self, model: NaiveBayes) -> NDArray[np.float64]:
+        """Return the parameters of a model to begin with; with smoothing none is zero."""
+        least = np.finfo(np.float64).tiny if self.alpha else 0.0
+        return self.normalised(np.maximum(model.table, least).ravel())
+
     def e_step(self, iteration: int, parameters: NDArray[np.float64]) -> EMState:
         """Return the state at some parameters, after so many iterations.
 
@@ -186,12 +191,9 @@ def fit_naive_bayes(
     control = SearchControl(time_limit)
     codes = aligned_codes(dataset, model.names, model.states)
     problem = ComponentEM(model.names, model.states, codes, dataset.row_weights, alpha, control)
-    start = model.table
-    if alpha:  # a probability of zero would stay, and its logarithm has no sum
-        start = np.maximum(start, np.finfo(np.float64).tiny)
     return fitted(
         problem,
-        [problem.normalised(start.ravel())],
+        [problem.start(model)],
         (),
         iterations=iterations,
         tolerance=tolerance,
@@ -255,13 +257,12 @@ def choose_component_smoothing(
         np.bincount(folds.rows[own], folds.weights[own], len(codes)).astype(np.float64)
         for own in (folds.fold == k for k in range(folds.n))
     ]
-    start = model.table.ravel()
 
     def validated(alpha: float) -> float:
         value = 0.0
         for weights in held_out:
             problem = ComponentEM(model.names, model.states, codes, total - weights, alpha, control)
-            own = by_em(problem, start, control).model
+            own = by_em(problem, problem.start(model), control).model
             rows = Dataset(codes, model.names, model.states, weights)
             value += rows.total(own.log_likelihood_rows(rows))
         return value

@@ -242,7 +242,7 @@ def grow_naive_bayes(
             found = choose_component_smoothing(model, dataset, seed=seed, control=control).alpha
             if not control.is_over:
                 problem = ComponentEM.of(dataset, found, control)
-                model, first = by_em(problem, model.table.ravel(), control).model, found
+                model, first = by_em(problem, problem.start(model), control).model, found
         is_complete = not control.is_over
     return GrownNaiveBayes(model, tuple(rows), place, first, weight, is_complete)
 

@@ -63,19 +63,18 @@ COMMANDS = {
     "compare": Command(
         "Compare ways of completing one incomplete data set.", "declarations.Compare"
     ),
-    "fit": Command(
-        "Estimate the parameters of a network or of a decision graph.", "declarations.Fit"
-    ),
+    "fit": Command("Estimate the parameters of a model by a table.", "declarations.Fit"),
     "compile": Command(
         "Compile a network to a probabilistic decision graph.", "declarations.Compile"
     ),
     "learn-pdg": Command(
         "Learn a probabilistic decision graph from a table.", "declarations.LearnPdg"
     ),
-    "query": Command(
-        "Answer posterior queries on a network or a decision graph.", "declarations.Query"
+    "learn-nb": Command(
+        "Learn a naive Bayes model with a latent component from a table.", "declarations.LearnNb"
     ),
-    "simulate": Command("Draw rows from a network and hide cells.", "declarations.Simulate"),
+    "query": Command("Answer posterior queries on a model.", "declarations.Query"),
+    "simulate": Command("Draw rows from a model and hide cells.", "declarations.Simulate"),
     "convert": Command(
         "Convert a model, a table or scores to another format.", "declarations.Convert"
     ),

@@ -405,11 +405,14 @@ class Fit(Clustered, Random):
     limit or Ctrl-C while reading leaves the parameters of the rows read so far.
     """
 
-    source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="network.bif")
+    source: str = argument(
+        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="network.bif"
+    )
     table: str = argument("DATA.csv", reads=True, in_run="file")
     method: FitMethod | None = option(
         None,
-        help="em: a network or a decision graph from all observed cells, by exact inference. "
+        help="em: a model from all observed cells, by exact inference, the only method for a "
+        "decision graph or a naive Bayes model. "
         "em-bp: the same for a network, approximately, by loopy belief propagation where the "
         "missing cells of a row depend on each other too much for exact inference; ends when the "
         "approximate likelihood, which may fall, hardly changes. The others estimate a "
@@ -471,11 +474,12 @@ class Fit(Clustered, Random):
         least=0,
         most=MOST_SMOOTHING,
         help="Pseudo-counts for each parameter: equal ones for a network, which is estimated from "
-        "the rows alone; rows of the graph as it was for a decision graph. cv: the number under "
+        "the rows alone, and a naive Bayes model; rows of the graph as it was for a decision "
+        "graph. cv: the number under "
         "which held-out rows are most probable, by cross-validation over five random folds; with "
         "missing cells, of the families (of a graph: variables) that rows observe with all that "
         f"they depend on.  [default: {NetworkParameters.smoothing:g} for a network, "
-        f"{GraphParameters.smoothing:g} for a decision graph]",
+        f"{GraphParameters.smoothing:g} for a decision graph, 0.1 for a naive Bayes model]",
     )
     starts: int | None = option(
         None,
@@ -500,7 +504,8 @@ class Fit(Clustered, Random):
     @property
     def output_in_run(self) -> str:
         """What a step of a run file writes."""
-        return "fitted.pdg.json" if self.source.endswith(".pdg.json") else "fitted.bif"
+        suffixes = (s for s in (".pdg.json", ".nb.json") if self.source.endswith(s))
+        return "fitted" + next(suffixes, ".bif")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -642,6 +647,53 @@ class LearnPdg(Reading, Random):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LearnNb(Reading, Random):
+    """Learn a naive Bayes model with a latent component from a table, which may miss cells.
+
+    All variables are independent given the component, which is never observed. Their number grows
+    by splits of components, each number is fitted by EM, and the model of the best score is taken,
+    (1-lambda) log-likelihood - lambda free parameters, or the best on the rows of --validation.
+
+    The table is a file or the name of a bundled one. -o writes the model (.nb.json) or the record
+    (.json). Ctrl-C ends the search with the best model so far (exit status 130), and so does
+    --time-limit (exit status 3).
+    """
+
+    source: str = argument("DATA.csv", reads=True, in_run="file")
+    components: int | None = option(
+        None, least=1, help="Number of components.  [default: that of the best score]"
+    )
+    most_components: int = option(1000, least=1, help="Where growth ends.")
+    lambda_: float | None = option(
+        None,
+        least=0,
+        most=1,
+        help="Weight of the size in (1-lambda) log-likelihood - lambda size.  [default: that of "
+        "BIC]",
+    )
+    validation: str | None = option(
+        None,
+        reads=True,
+        metavar="DATA.csv",
+        help="Write the model under which this table is most probable.",
+    )
+    smoothing: float | Literal["cv"] = option(
+        0.1,
+        metavar="NUMBER|cv",
+        least=0,
+        most=MOST_SMOOTHING,
+        help="Pseudo-count of every parameter. cv: the number of components found with 0.1, then "
+        "the pseudo-count under which held-out rows are most probable, by cross-validation.",
+    )
+    time_limit: float | None = option(None, least=0, help="Seconds for the search.")
+
+    @property
+    def output_in_run(self) -> str:
+        """What a step of a run file writes."""
+        return "learnt.nb.json"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Query(Reading, Random):
     """Answer the posterior of the targets given the evidence, exactly, and other questions.
 
@@ -649,7 +701,9 @@ class Query(Reading, Random):
     --data every row is a case of its own, and all cores work.
     """
 
-    source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="model.pdg.json")
+    source: str = argument(
+        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="model.pdg.json"
+    )
     evidence: Mapping[str, str] = option(
         {},
         flags=("--evidence", "-e"),
@@ -716,12 +770,14 @@ class Query(Reading, Random):
 
 @dataclass(frozen=True, kw_only=True)
 class Simulate(Random):
-    """Draw rows from a network and hide cells; -o names the table to write.
+    """Draw rows from a model and hide cells; -o names the table to write.
 
-    The network is a BIF file or the name of a bundled one. The same seed gives the same bytes.
+    The model is a file or the name of a bundled network. The same seed gives the same bytes.
     """
 
-    source: str = argument("NETWORK.bif", reads=True, in_run="network.bif")
+    source: str = argument(
+        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="network.bif"
+    )
     rows: int = option(100, least=1, help="Rows to draw.")
     hide: str | None = option(
         None,
@@ -825,7 +881,9 @@ class Evaluate(Clustered, Random):
     Models are files or names of bundled networks. -o writes the record (.json).
     """
 
-    source: str = argument("MODEL.bif|MODEL.pdg.json", reads=True, in_run="model.pdg.json")
+    source: str = argument(
+        "MODEL.bif|MODEL.pdg.json|MODEL.nb.json", reads=True, in_run="model.pdg.json"
+    )
     data: str | None = argument("[DATA.csv]", None, reads=True, in_run="test")
     reference: str | None = option(
         None, reads=True, metavar="MODEL", help="Model to compare with, over the same variables."

@@ -15,6 +15,7 @@ from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.bayesnet.em import MOST_ITERATIONS, TOLERANCE, network_of
 from exactlearn.bayesnet.indicators import fit_with_indicators, without_indicators
 from exactlearn.bayesnet.loopy_propagation import LoopyParameters
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output
 from exactlearn.commands.progress import Checkpoint
@@ -26,7 +27,7 @@ from exactlearn.pdg.learn.refine import refine
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.reporting.report import number, percent
 
-M = TypeVar("M", BayesianNetwork, DecisionGraph)
+M = TypeVar("M", BayesianNetwork, DecisionGraph, NaiveBayes)
 
 
 def fitted_network(

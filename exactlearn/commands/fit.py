@@ -1,12 +1,17 @@
-"""``exactlearn fit``: the parameters of a network or a decision graph with a given structure."""
+"""``exactlearn fit``: the parameters of a model with a given structure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from math import nan
 from time import monotonic
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from exactlearn._runtime.ascent import EMResult
+from exactlearn.bayesnet.component_em import choose_component_smoothing, fit_naive_bayes
 from exactlearn.bayesnet.deletion import (
     DELETION_METHODS,
     DeletionFit,
@@ -30,6 +35,7 @@ from exactlearn.commands.em_runs import (
     em_record,
     fitted_network,
     refined,
+    with_progress,
 )
 from exactlearn.commands.large_tables import rows_for
 from exactlearn.commands.output import Output, require_suffix
@@ -39,11 +45,10 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.data.missingness_graph import IGNORABLE, MissingnessGraph
 from exactlearn.errors import DataError, OptionError, TooLargeError
 from exactlearn.formats.missingness_file import read_missingness
-from exactlearn.formats.models import GRAPHS, NETWORKS, read_model, write_model
+from exactlearn.formats.models import GRAPHS, NAIVE_BAYES, NETWORKS, read_model, write_model
 from exactlearn.instances import locate
 from exactlearn.pdg.learn.smoothing import choose_graph_smoothing
 from exactlearn.queries.evidence import Model
-from exactlearn.queries.information import Graphical
 from exactlearn.reporting.report import facts, number
 
 MOST_CELLS = 3e9
@@ -54,11 +59,8 @@ def run(options: Fit, output: Output) -> None:
     """Run the command."""
     model = read_model(locate(options.source, ".bif"))
     is_network = isinstance(model, BayesianNetwork)
-    if isinstance(model, NaiveBayes):
-        raise OptionError(
-            "fit: a naive Bayes model is not fitted: learn one with learn_naive_bayes"
-        )
-    require_suffix(output.path, tuple(NETWORKS if is_network else GRAPHS))
+    formats = NAIVE_BAYES if isinstance(model, NaiveBayes) else GRAPHS
+    require_suffix(output.path, tuple(NETWORKS if is_network else formats))
     rows = rows_for(options.table, options, model, output, options.time_limit)
     dataset, ended = rows.table, rows.ended
     if not dataset.row_weights.any():
@@ -99,9 +101,7 @@ def run(options: Fit, output: Output) -> None:
         is_stopped = ended == "interrupted"
         log_likelihoods = (nan, None if is_stopped else _log_likelihood(fitted, dataset, output))
     else:
-        raise OptionError(
-            f"--method {method} fits a network (.bif); fit a decision graph with 'em'"
-        )
+        raise OptionError(f"--method {method} fits a network (.bif); fit another model with 'em'")
     record: dict[str, Any] = {
         "log_likelihood": log_likelihoods[-1],
         "iterations": len(log_likelihoods) - 1,
@@ -132,7 +132,7 @@ def _missingness(options: Fit, model: Model, data: Dataset) -> MissingnessGraph 
     if options.missingness is None:
         return None
     if not isinstance(model, BayesianNetwork):
-        raise OptionError("--missingness: fits a network (.bif), not a decision graph")
+        raise OptionError("--missingness: fits a network (.bif) only")
     graph = read_missingness(options.missingness)
     graph.check_table(data)
     return graph
@@ -156,15 +156,17 @@ def _check_takes(options: Fit, method: str) -> None:
             )
 
 
-def _chosen_smoothing(model: Graphical, data: Dataset, seed: int) -> SmoothingChoice:
+def _chosen_smoothing(model: Model, data: Dataset, seed: int) -> SmoothingChoice:
     """Return the pseudo-count chosen by cross-validation."""
     if isinstance(model, BayesianNetwork):
         return choose_smoothing(data, model.parents, seed=seed)
+    if isinstance(model, NaiveBayes):
+        return choose_component_smoothing(model, data, seed=seed)
     return choose_graph_smoothing(model, data, prior="start", seed=seed)
 
 
 def _by_em(
-    model: Graphical,
+    model: Model,
     data: Dataset,
     given: Mapping[str, Any],
     seed: int,
@@ -194,19 +196,41 @@ def _by_em(
         return result.model, result, ended
     if "loopy" in given:
         raise OptionError(
-            "--method em-bp approximates the inference of a network (.bif); that of a decision "
-            "graph is exact at any size: use --method em"
+            "--method em-bp approximates the inference of a network (.bif); that of another model "
+            "is exact at any size: use --method em"
         )
     if "start" in given:
         raise OptionError(
-            "--start: a decision graph starts from its own parameters; fit the graph that has "
-            "those to start from, or leave --start out"
+            "--start: a decision graph or naive Bayes model starts from its own parameters; fit "
+            "the model that has those to start from, or leave --start out"
         )
+    if isinstance(model, NaiveBayes):
+        return _by_component_em(model, data, given, output)
     own = {f.name for f in fields(GraphParameters)}
     parameters = GraphParameters(**{k: v for k, v in given.items() if k in own})
     limits = {k: v for k, v in given.items() if k not in own}
     refinement, ended = refined(model, data, parameters, output, output.path, seed=seed, **limits)
     return refinement.model, refinement, ended
+
+
+def _by_component_em(
+    model: NaiveBayes, data: Dataset, given: Mapping[str, Any], output: Output
+) -> tuple[NaiveBayes, EMResult[NaiveBayes], str]:
+    """Return a naive Bayes model after EM from its own parameters, as :func:`_by_em`."""
+    if given.get("starts", 1) != 1:
+        raise OptionError("--starts: a naive Bayes model starts from its own parameters only")
+    known = {"smoothing": "alpha", "iterations": "iterations", "tolerance": "tolerance"}
+    how = {own: given[name] for name, own in known.items() if name in given}
+    table = model.table
+
+    def so_far(parameters: NDArray[np.float64]) -> NaiveBayes:
+        found = parameters.reshape(table.shape)
+        return NaiveBayes(model.names, model.states, found[0], found[1:])
+
+    run = partial(fit_naive_bayes, model, data, **how)
+    limit = given.get("time_limit")
+    result, ended = with_progress(run, so_far, output.path, output, 1, limit)
+    return result.model, result, ended
 
 
 def _start(name: str) -> BayesianNetwork | DeletionMethod:
@@ -215,7 +239,7 @@ def _start(name: str) -> BayesianNetwork | DeletionMethod:
         return name
     model = read_model(locate(name, ".bif"))
     if not isinstance(model, BayesianNetwork):
-        raise OptionError(f"--start {name}: a network starts from a network, not a decision graph")
+        raise OptionError(f"--start {name}: a network starts from a network")
     return model
 
 

@@ -1,18 +1,20 @@
-"""``exactlearn simulate``: rows drawn from a network, with cells hidden by a mechanism."""
+"""``exactlearn simulate``: rows drawn from a model, with cells hidden by a mechanism."""
 
 from typing import Any
 
 import numpy as np
 
 from exactlearn._runtime.control import ended_by_signal
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Simulate
 from exactlearn.commands.output import Output, require_parent, require_suffix
 from exactlearn.data.missingness import simulate_missingness
 from exactlearn.data.missingness_graph import IGNORABLE
 from exactlearn.data.missingness_simulation import SimulatedMissingness, simulate_graph
 from exactlearn.errors import OptionError
+from exactlearn.evaluation.models import drawn_rows
 from exactlearn.formats.missingness_file import read_missingness, write_missingness
-from exactlearn.formats.models import read_network
+from exactlearn.formats.models import read_model
 from exactlearn.formats.table import FORMATS as TABLES
 from exactlearn.formats.table import write_dataset
 from exactlearn.instances import locate
@@ -29,15 +31,16 @@ def run(options: Simulate, output: Output) -> None:
     if options.missingness_output is not None:
         require_parent(options.missingness_output, "--missingness-output")
     rng = np.random.default_rng(options.seed)
-    network = read_network(locate(options.source, ".bif"))
+    model = read_model(locate(options.source, ".bif"))
     graph = read_missingness(options.missingness) if options.missingness is not None else None
     if graph is not None:
-        graph.check(network.names)
-    full = network.sample(options.rows, rng)
+        graph.check(model.names)
+    full = drawn_rows(model, options.rows, rng)
     if graph is not None:
         found = simulate_graph(full, graph, rng, beta=(options.beta[0], options.beta[1]))
     elif options.hide is not None:
-        found = simulate_missingness(full, options.hide, rng, network.parents)
+        parents = model.parents if isinstance(model, BayesianNetwork) else None
+        found = simulate_missingness(full, options.hide, rng, parents)
     else:
         found = SimulatedMissingness(full, IGNORABLE, {})
     data = found.dataset

@@ -14,6 +14,7 @@ from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import OptionError, TooLargeError
 from exactlearn.pdg.inference.complete_rows import sample_rows
 from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Model
 from exactlearn.queries.information import kl_divergence
 
@@ -50,6 +51,23 @@ def log_likelihoods(model: Model, dataset: Dataset) -> NDArray[np.float64]:
     if isinstance(model, NaiveBayes):
         return model.log_likelihood_rows(dataset)
     return log_likelihood_rows(model, aligned_codes(dataset, model.names, model.states))
+
+
+def drawn_rows(model: Model, rows: int, rng: np.random.Generator) -> Dataset:
+    """Draw complete rows from a model.
+
+    Parameters
+    ----------
+    model
+        Of any language.
+    rows
+        How many.
+    rng
+        Source of randomness; same generator state, same rows.
+    """
+    if isinstance(model, DecisionGraph):
+        return Dataset(sample_rows(model, rows, rng), model.names, model.states)
+    return model.sample(rows, rng)
 
 
 @dataclass(frozen=True)
@@ -103,10 +121,7 @@ def _estimated(
 ) -> Divergence:
     """Return the mean logarithm of the ratio of the probabilities of rows of the reference."""
     p, q = (normalised(m) if isinstance(m, BayesianNetwork) else m for m in (reference, model))
-    if isinstance(p, BayesianNetwork | NaiveBayes):
-        rows = p.sample(samples, rng)
-    else:
-        rows = Dataset(sample_rows(p, samples, rng), p.names, p.states)
+    rows = drawn_rows(p, samples, rng)
     theirs = log_likelihoods(q, rows)
     if np.isneginf(theirs).any():  # a proof, not an estimate: the reference has drawn such a row
         return Divergence(inf, "sampled", (inf, inf))

@@ -1,0 +1,95 @@
+"""``exactlearn learn-nb``: a naive Bayes model with a latent component learnt from a table."""
+
+from dataclasses import asdict, replace
+from time import monotonic
+from typing import Any
+
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.component_growth import GROWTH, ComponentRow, grow_naive_bayes
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.commands.declarations import LearnNb
+from exactlearn.commands.output import Output, require_suffix, write_json
+from exactlearn.commands.pipeline import load, load_for
+from exactlearn.commands.progress import Checkpoint
+from exactlearn.commands.search import leave
+from exactlearn.errors import OptionError
+from exactlearn.formats.models import NAIVE_BAYES, write_model
+from exactlearn.instances import locate
+from exactlearn.reporting.report import facts, number, plain_table
+
+
+def run(options: LearnNb, output: Output) -> None:
+    """Run the command."""
+    require_suffix(output.path, (*NAIVE_BAYES, ".json"))
+    if options.components is not None and options.validation is not None:
+        raise OptionError("--validation chooses the number of components: leave out --components")
+    begun = monotonic()
+    dataset = load(locate(options.source, ".csv"), options)
+    validation = None
+    if options.validation is not None:
+        validation = load_for(locate(options.validation, ".csv"), options, dataset)
+    control = SearchControl(options.time_limit)
+    models: list[dict[str, Any]] = []
+
+    def record(place: int, **others: Any) -> dict[str, Any]:
+        best = models[place]
+        return {
+            "status": control.status,
+            **best,
+            "bound": None,
+            "gap": None,
+            "seconds": monotonic() - begun,
+            "models": models,
+            **others,
+        }
+
+    def write(model: NaiveBayes, found: dict[str, Any]) -> None:
+        assert output.path is not None
+        if suffix_of(output.path) in NAIVE_BAYES:
+            write_model(model, output.path)
+        else:
+            write_json(found, output.path)
+
+    with control.running(), output.progress_display("learning (nb)") as display:
+        checkpoint = Checkpoint(display.warn)
+
+        def on_model(model: NaiveBayes, row: ComponentRow, is_best: bool) -> None:
+            models.append({k: v for k, v in asdict(row).items() if v is not None})
+            display.show(f"{row.components} components  score {number(row.score)}")
+            if output.path is not None and is_best:
+                found = record(len(models) - 1, finished=False)
+                checkpoint.keep(len(models), lambda: write(model, found))
+
+        found = grow_naive_bayes(
+            dataset,
+            components=options.components,
+            lambda_=options.lambda_,
+            validation=validation,
+            alpha=None if options.smoothing == "cv" else options.smoothing,
+            seed=options.seed,
+            parameters=replace(GROWTH, most_components=options.most_components),
+            on_model=on_model,
+        )
+    model = found.model
+    changed: dict[str, Any] = {}
+    if options.smoothing == "cv":
+        changed["log_likelihood"] = dataset.total(model.log_likelihood_rows(dataset))
+        if validation is not None:
+            held_out = validation.total(model.log_likelihood_rows(validation))
+            changed["validation_log_likelihood"] = held_out
+    answer = record(found.best, **changed, finished=found.is_complete)
+    answer["log_likelihood_per_row"] = answer["log_likelihood"] / dataset.row_weights.sum()
+    answer |= {"lambda": found.lambda_, "smoothing": found.alpha}
+    if output.path is not None:
+        write(model, answer)
+        output.wrote(output.path)
+    shown = {k: v for k, v in answer.items() if k not in ("models", "bound", "gap", "finished")}
+    texts = {k: number(v) if isinstance(v, float) else str(v) for k, v in shown.items()}
+    columns = tuple(models[0])
+    lines = (
+        tuple(number(v) if isinstance(v, float) else str(v) for v in m.values()) for m in models
+    )
+    output.answer(answer, facts(**texts), plain_table(columns, lines))
+    if not found.is_complete:
+        leave(control.status)
