@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import exactlearn as el
 from exactlearn.graphs.equivalence import cpdag
+from exactlearn.graphs.inclusion_boundary import inclusion_boundary, inclusion_boundary_size
 from exactlearn.scoring.properties import Domain, is_equivalent
 from exactlearn.scoring.scores import score_family
 from exactlearn.scoring.set_values import SetValues
@@ -88,6 +89,27 @@ def test_moves_lead_to_the_inclusion_boundary_and_gain_what_the_scores_say(data,
         if len(moves) == 0:
             return
         take(state, rng.choice(moves))
+
+
+def test_moves_are_those_of_the_readable_operators_on_larger_graphs():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 2, (20, 9))
+    data = el.Dataset(codes, tuple(f"v{v}" for v in range(9)), (("n", "y"),) * 9)
+    values = SetValues(data, el.BIC())
+    state, stack = new_state(9, 1, 4096), values.new_stack()
+    for _ in range(30):
+        moves, stack = boundary(state, values, stack)
+        parents, added = parents_of(state), 0
+        found = {cpdag(member) for member in inclusion_boundary(parents)}
+        for m in moves:
+            there = type(state)(*(array.copy() for array in state))
+            take(there, m)
+            found.discard(cpdag(parents_of(there)))
+            added += there.dag.sum() > state.dag.sum()
+        assert not found
+        assert (added, len(moves) - added) == inclusion_boundary_size(parents)
+        inserts = [m for m in moves if not state.graph[tuple(sorted(state.ends[m]))]]
+        take(state, rng.choice(inserts if len(inserts) and rng.random() < 0.6 else moves))
 
 
 def best_of_boundary(data, score, wanted, parents):
