@@ -15,6 +15,7 @@ from exactlearn.commands.reproduce_completions import completion_tables
 from exactlearn.commands.reproduce_deletion import deletion_tables
 from exactlearn.commands.reproduce_equivalence import class_tables
 from exactlearn.commands.reproduce_pdg import graph_tables
+from exactlearn.commands.reproduce_structure import structure_tables
 from exactlearn.commands.search import leave
 from exactlearn.errors import ExactlearnError, MissingExtraError, OptionError
 from exactlearn.reporting.report import number, plain_table, printed
@@ -51,6 +52,7 @@ PAPERS: Mapping[str, Reproduced] = {
     "pdg": Reproduced(graph_tables, 2, ("--methods", "--starts")),
     "deletion": Reproduced(deletion_tables, 2, ("--starts",)),
     "equivalence": Reproduced(class_tables, 1, ("--starts", "--methods", "--full", "--only")),
+    "structural-em": Reproduced(structure_tables, 2, ("--starts",)),
 }
 """The papers' experiments; random graphs have 50 repetitions in the paper, deletion 32 or 64."""
 

@@ -38,6 +38,7 @@ from exactlearn.formats.scores import is_score_file, read_scores, score_text
 from exactlearn.instances import locate
 from exactlearn.reporting.arc_support import arc_support, support_record
 from exactlearn.reporting.report import Learned, learning_record, learning_tables
+from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.solvers import Result
 from exactlearn.solvers.enumeration.networks import Enumeration
 
@@ -83,7 +84,7 @@ def run(options: Solve, output: Output) -> None:
                 data,
                 lambda: problem,
                 options.smoothing,
-                options.counts,
+                None if options.counts is None else DeletionCounts(options.counts).estimator,
             )
 
         display.stage("solving")

@@ -17,6 +17,12 @@ from incomplete data with the node-average likelihood": the penalty must grow fa
 about :math:`s` standard errors of what its log-likelihood gains by the choice of the rows, if the
 logarithm of a probability has standard deviation one. Families without missing cells lose nothing.
 
+``node-average`` is the criterion of the two papers themselves: each family's mean log-likelihood in
+the rows that observe it (counts as for ``d-mcar``), less :math:`\lambda_N` for each free parameter,
+complete data or not; it is consistent under MCAR when :math:`\lambda_N` falls to zero slower than
+:math:`N^{-1/2}`. Here :math:`\lambda_N = N^{-a}`, with a at most 1/2, beside what the score itself
+takes for parameters.
+
 Counts of a part of a family are not sums of the family's counts, so that no bound on a superset
 holds: all families are scored, and dominated ones are dropped afterwards. A family that no row
 supports is no candidate.
@@ -29,9 +35,10 @@ from itertools import combinations
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import refusal
-from exactlearn.bayesnet.deletion import check_choice, family_estimator
+from exactlearn.bayesnet.deletion import DeletionMethod, check_choice, family_estimator
 from exactlearn.data.counts import total_weight
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
@@ -40,7 +47,7 @@ from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, family_score
 from exactlearn.solvers.problem import Arc
 
-CountsMethod = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar"]
+CountsMethod = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"]
 COUNTS_METHODS: tuple[CountsMethod, ...] = get_args(CountsMethod)
 
 
@@ -51,9 +58,13 @@ class DeletionCounts:
     Parameters
     ----------
     method
-        The estimator, as in :func:`~exactlearn.bayesnet.deletion.fit_deletion`.
+        The estimator, as in :func:`~exactlearn.bayesnet.deletion.fit_deletion`, or
+        ``node-average``.
     standard_errors
-        What each parent costs in families with missing cells, s above; at least zero.
+        What each parent costs in families with missing cells, s above; at least zero. Not for
+        ``node-average``.
+    exponent
+        For ``node-average``, a above; above zero.
 
     Raises
     ------
@@ -63,14 +74,22 @@ class DeletionCounts:
 
     method: CountsMethod = "f-mar"
     standard_errors: float = 1.0
+    exponent: float = 0.49
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
         check_choice("counts", self.method, COUNTS_METHODS)
+        if not 0 < self.exponent < math.inf:
+            raise OptionError(f"exponent is {self.exponent}: give a finite number above 0")
         if not 0 <= self.standard_errors < math.inf:
             raise OptionError(
                 f"standard_errors is {self.standard_errors}: give a finite number, 0 or more"
             )
+
+    @property
+    def estimator(self) -> DeletionMethod:
+        """The estimator of counts, which for ``node-average`` counts the rows with a family."""
+        return "d-mcar" if self.method == "node-average" else self.method
 
 
 def as_counts(value: Any, name: str = "counts") -> Any:
@@ -110,8 +129,8 @@ class DeletionEnumeration:
         self.dataset, self.score, self.k, self.prune = dataset, score, max_parents, prune
         self.required = [{p for p, c in required if c == v} for v in range(dataset.n_variables)]
         self.forbidden = [{p for p, c in forbidden if c == v} for v in range(dataset.n_variables)]
-        self.estimate = family_estimator(dataset, counts.method)
-        self.standard_errors = counts.standard_errors
+        self.estimate = family_estimator(dataset, counts.estimator)
+        self.counts = counts
         self.total = total_weight(dataset)
         self.reached = 0, 0.0
         """Size of the parent sets being scored, and the share of them that is scored."""
@@ -187,14 +206,21 @@ class DeletionEnumeration:
         if not (weight > 0 and estimate.observed > 0):
             return []
         counts = counts * (self.total / weight)
-        spread = self.total * (self.total - estimate.observed) / estimate.observed
-        loss = self.standard_errors * (len(members) - 1) * math.sqrt(max(0.0, spread))
         scores = []
         for child in children:
             table = np.moveaxis(counts, members.index(child), -1)
             table = table.reshape(-1, table.shape[-1])
+            loss = self._loss(table, len(members) - 1, estimate.observed)
             scores.append(family_score(table, len(table), self.score, self.total) - loss)
         return scores
+
+    def _loss(self, table: NDArray[np.float64], n_parents: int, observed: float) -> float:
+        """Return what a family that rows of some weight observe loses."""
+        if self.counts.method == "node-average":
+            size = table.shape[0] * (table.shape[1] - 1)
+            return float(size * self.total ** (1 - self.counts.exponent))
+        spread = self.total * (self.total - observed) / observed
+        return self.counts.standard_errors * n_parents * math.sqrt(max(0.0, spread))
 
     def _unsupported_error(self, child: int, parents: Sequence[int]) -> DataError:
         names = self.dataset.names

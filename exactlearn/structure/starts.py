@@ -17,6 +17,9 @@ from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import DeletionCounts
 from exactlearn.solvers.problem import Problem
 
+MOST_PARENTS = 2
+"""Most parents of the start by deletion: the estimates of larger families cost most of its time."""
+
 Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
@@ -34,11 +37,11 @@ def without_arcs(task: Task, incumbent: Incumbent) -> Start:
 
 
 def from_counts(task: Task, incumbent: Incumbent) -> Start | None:
-    """Return the best DAG by family counts that deletion estimates (``f-mcar``).
+    """Return the best DAG, with few parents, by counts that deletion estimates (``f-mcar``).
 
     Nothing where some variable is never observed, or the time is up.
     """
-    return _best(task, incumbent, task.rules.max_parents)
+    return _best(task, incumbent, MOST_PARENTS)
 
 
 def from_pairs(task: Task, incumbent: Incumbent) -> Start | None:

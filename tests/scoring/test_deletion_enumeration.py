@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import xlogy
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.dataset import Dataset
@@ -15,7 +16,7 @@ from exactlearn.scoring import candidates
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.deletion_enumeration import COUNTS_METHODS, DeletionCounts
-from exactlearn.scoring.scores import AIC, BIC, BDeu, score_family
+from exactlearn.scoring.scores import AIC, BIC, BDeu, PenalisedLikelihood, score_family
 from exactlearn.solvers import solve
 from tests.brute_force import is_acyclic
 from tests.scoring_oracle import dependent_data, enumerated, make, random_arcs, tables, undominated
@@ -115,7 +116,27 @@ def test_complete_data_are_counted(method, seed):
     assert problem.complete
 
 
-@pytest.mark.parametrize("method", COUNTS_METHODS)
+@few
+@given(seed=SEEDS, exponent=st.sampled_from([0.25, 0.5]))
+def test_node_averages_are_those_of_the_rows_that_observe_a_family(seed, exponent):
+    data, score = hidden(seed), PenalisedLikelihood(1e-9)
+    how = DeletionCounts("node-average", exponent=exponent)
+    found = tables(candidate_parent_sets(data, score, max_parents=2, counts=how, prune=False))
+    total = data.row_weights.sum()
+    for child, own in enumerate(found):
+        for parents, value in own.items():
+            family = [*parents, child]
+            seen = (data.codes[:, family] >= 0).all(axis=1)
+            counts = np.zeros(tuple(data.cardinalities[family]))
+            np.add.at(counts, tuple(data.codes[seen][:, family].T), data.row_weights[seen])
+            given = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1e-300)
+            mean = xlogy(counts, given).sum() / counts.sum()
+            size = counts[..., 1:].size
+            expected = total * (mean - total**-exponent * size)
+            assert value == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", [m for m in COUNTS_METHODS if m != "node-average"])
 @few
 @given(seed=SEEDS)
 def test_families_without_missing_cells_score_as_complete_data(method, seed):
