@@ -1,4 +1,4 @@
-"""Queries of networks and decision graphs: posteriors, explanations, information, sensitivity.
+"""Queries of models: posteriors, explanations, information, independences, sensitivity.
 
 =============  =============================================================  ================
 symbol         meaning                                                        shape

@@ -199,6 +199,10 @@ def independences(
     return [_of_variable(graph, v, paths, limits or IndependenceLimits()) for v in wanted]
 
 
+Cube = dict[int, tuple[int, ...]]
+"""A context: axes of a table of configurations, and the states that each may have."""
+
+
 def _path(graph: DecisionGraph, v: int) -> list[int]:
     """Return the ancestors of a variable in the forest, nearest first."""
     path = []
@@ -312,10 +316,6 @@ def _varies(table: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
     return varies
 
 
-Cube = dict[int, tuple[int, ...]]
-"""A context: axes of a table, and the states that each may have."""
-
-
 def _context_independences(
     table: NDArray[np.int64], cells: int
 ) -> tuple[list[tuple[Cube, tuple[int, ...]]], bool]:
@@ -359,26 +359,23 @@ def _contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[Cube]
     function together.
     """
     found: dict[int, list[Cube]] = {}
-    queue: list[tuple[Cube, NDArray[np.int64], tuple[int, ...]]]
-    queue, leaves = [({}, table, tuple(range(table.ndim)))], 0
-    for cube, part, axes in queue:
-        kept = [k for k in range(part.ndim) if _varies(part, k).any()]
-        part = part.max(axis=tuple(k for k in range(part.ndim) if k not in kept))
-        axes = tuple(axes[k] for k in kept)
+    queue: list[tuple[Cube, NDArray[np.int64], list[int]]]
+    queue, complete = [({}, table, list(range(table.ndim)))], True
+    for cube, whole, all_axes in queue:
+        axes, part = _without_redundant(all_axes, whole)
         if part.ndim == 0:
-            leaves += 1
             found.setdefault(int(part), []).append(cube)
-        elif leaves + len(queue) > most:
-            return found, False
+        elif len(queue) > most:
+            complete = False
         else:
             split = [_grouped(part, k) for k in range(part.ndim)]
             chosen = min(
                 range(part.ndim), key=lambda k: sum(_n_nodes(s) for s in split[k].values())
             )
-            axis, rest = axes[chosen], (*axes[:chosen], *axes[chosen + 1 :])
+            rest = [*axes[:chosen], *axes[chosen + 1 :]]
             for group, own in split[chosen].items():
-                queue.append((cube | {axis: group}, own, rest))
-    return {node: _joined(cubes) for node, cubes in found.items()}, True
+                queue.append((cube | {axes[chosen]: group}, own, rest))
+    return {node: _joined(cubes) for node, cubes in found.items()}, complete
 
 
 def _joined(cubes: list[Cube]) -> list[Cube]:

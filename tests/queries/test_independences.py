@@ -11,13 +11,16 @@ from exactlearn.commands import query as command
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.model.decision_graph import assemble
-from exactlearn.queries.independences import IndependenceLimits, independences
+from exactlearn.queries.independences import IndependenceLimits, _contexts, independences
 from tests.command_line import run, run_json
 from tests.pdg_oracle import BINARY, graph_joint, random_graph, reached
 
 
 def stomach_pain():
-    """THESIS, Example 3.6 and Figure 3.7(a), with the parameters of Table 3.1."""
+    """THESIS, Example 3.6 and Figure 3.7(a), with the parameters of Table 3.1.
+
+    The text below it has node 8 like node 5, the table has node 7 like node 5.
+    """
     return assemble(
         ("H", "F", "D"),
         (("p", "f", "u"), ("p", "a"), ("p", "a")),
@@ -224,6 +227,13 @@ def test_a_copy_of_a_variable_tells_what_it_does():
     (found,) = independences(graph, "c")
     assert len(found.depends_on) == 1
     assert found.complete
+
+
+def test_of_two_copies_one_stays():
+    """Each alone could be left out: there are no two possible rows that differ in it alone."""
+    found, complete = _contexts(np.array([[0, -1], [-1, 1]]), 10)
+    assert complete
+    assert found == {0: [{0: (0,)}], 1: [{0: (1,)}]}
 
 
 def test_evidence_and_limits():
