@@ -53,7 +53,11 @@ if TYPE_CHECKING:
         pattern,
         structural_hamming_distance,
     )
-    from exactlearn.graphs.inclusion_boundary import inclusion_boundary, inclusion_boundary_size
+    from exactlearn.graphs.inclusion_boundary import (
+        expected_distinct_models,
+        inclusion_boundary,
+        inclusion_boundary_size,
+    )
     from exactlearn.graphs.named_graph import NamedGraph
     from exactlearn.imputation import Imputer, Learning
     from exactlearn.pdg.compile.compile import compile_network
@@ -132,6 +136,7 @@ _HOME = {
     "enumerate_classes": "exactlearn.solvers.enumeration.networks",
     "enumerate_networks": "exactlearn.solvers.enumeration.networks",
     "equivalence_search": "exactlearn.structure.equivalence_search",
+    "expected_distinct_models": "exactlearn.graphs.inclusion_boundary",
     "fit_by_missingness_graph": "exactlearn.bayesnet.graph_deletion",
     "fit_complete": "exactlearn.bayesnet.complete_data",
     "fit_deletion": "exactlearn.bayesnet.deletion",
@@ -240,6 +245,7 @@ __all__ = [
     "enumerate_classes",
     "enumerate_networks",
     "equivalence_search",
+    "expected_distinct_models",
     "fit_by_missingness_graph",
     "fit_complete",
     "fit_deletion",

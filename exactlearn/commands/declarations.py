@@ -907,7 +907,8 @@ class Graph(Declared):
     a graph (.json, .dot, .txt), which may be a pattern or a CPDAG. The record is a graph file, with
     kind, variables, arcs and undirected edges (edges), and has the number of DAGs in the Markov
     equivalence class (class_size), the edges that they direct differently (reversible), the
-    v-structures (v_structures) and, of a DAG, the covered arcs (covered).
+    v-structures (v_structures) and, of a DAG, the covered arcs (covered); what else is asked for
+    stands under blanket, separated, independence, inclusion_boundary and comparison.
 
     -o writes the record (.json) or the graph (.dot, .txt), or draws it (.svg, .png, .pdf),
     undirected edges without heads.

@@ -6,7 +6,7 @@ represented by its completed pattern (CPDAG): arcs that all members share are di
 are not (Chickering 2002, "Learning equivalence classes of Bayesian-network structures").
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
@@ -32,12 +32,31 @@ class PartiallyDirectedGraph:
     directed
         Arcs that every member of the class has.
     undirected
-        Adjacencies that members direct differently, the smaller variable first.
+        Adjacencies that members direct differently; kept with the smaller variable first.
+
+    Raises
+    ------
+    OptionError
+        When a variable is out of range, joined to itself or twice to another one.
     """
 
     n_variables: int
     directed: frozenset[Arc]
     undirected: Links
+
+    def __post_init__(self) -> None:
+        """Order the undirected edges; refuse what is no graph."""
+        vars(self)["directed"] = frozenset(self.directed)
+        vars(self)["undirected"] = _unordered(self.undirected)
+        known = range(self.n_variables)
+        for a, b in (*self.directed, *self.undirected):
+            if a == b or a not in known or b not in known:
+                raise OptionError(
+                    f"found an edge of variables {a} and {b}: expected two different ones from 0 "
+                    f"to {self.n_variables - 1}"
+                )
+        if len(self.skeleton) < len(self.directed) + len(self.undirected):
+            raise OptionError("two variables are joined twice: expected one arc or edge at most")
 
     @classmethod
     def of(cls, parents: Sequence[Collection[int]]) -> "PartiallyDirectedGraph":
@@ -53,7 +72,7 @@ class PartiallyDirectedGraph:
     @property
     def skeleton(self) -> Links:
         """All arcs and edges without direction, the smaller variable first."""
-        return self.undirected | {(min(arc), max(arc)) for arc in self.directed}
+        return self.undirected | _unordered(self.directed)
 
     @property
     def adjacencies(self) -> tuple[frozenset[int], ...]:
@@ -70,11 +89,11 @@ class PartiallyDirectedGraph:
 
     @property
     def size(self) -> int:
-        """Number of directed acyclic graphs in the class."""
+        """Number of directed acyclic graphs in the class of a CPDAG, which this must be."""
         return prod(_orientations(part) for part in _parts(self.undirected))
 
     def members(self) -> Iterator[Parents]:
-        """Yield the directed acyclic graphs of the class.
+        """Yield the directed acyclic graphs of the class of a CPDAG, which this must be.
 
         Examples
         --------
@@ -152,7 +171,7 @@ def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     topological_order([tuple(family) for family in parents])
     found = v_structures(parents)
     directed = {(p, child) for a, child, b in found for p in (a, b)}
-    rest = skeleton(parents) - {(min(arc), max(arc)) for arc in directed}
+    rest = skeleton(parents) - _unordered(directed)
     return PartiallyDirectedGraph(len(parents), frozenset(directed), rest)
 
 
@@ -182,8 +201,8 @@ def cpdag(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
             if (x, child) not in compelled:
                 _label(x, child, family, parents, compelled)
     directed = frozenset(arc for arc, known in compelled.items() if known)
-    rest = (arc for arc, known in compelled.items() if not known)
-    return PartiallyDirectedGraph(len(parents), directed, frozenset((min(a), max(a)) for a in rest))
+    rest = frozenset(arc for arc, known in compelled.items() if not known)
+    return PartiallyDirectedGraph(len(parents), directed, rest)
 
 
 def structural_hamming_distance(
@@ -223,7 +242,7 @@ def structural_hamming_distance(
             f"the distance of two graphs needs the same variables, found {one.n_variables} and "
             f"{other.n_variables}"
         )
-    return len({(min(arc), max(arc)) for arc in _marks(one) ^ _marks(other)})
+    return len(_unordered(_marks(one) ^ _marks(other)))
 
 
 def as_partially_directed(
@@ -231,6 +250,10 @@ def as_partially_directed(
 ) -> PartiallyDirectedGraph:
     """Return a graph given by the parents of each variable, or as it is."""
     return given if isinstance(given, PartiallyDirectedGraph) else PartiallyDirectedGraph.of(given)
+
+
+def _unordered(pairs: Iterable[Arc]) -> Links:
+    return frozenset((min(pair), max(pair)) for pair in pairs)
 
 
 def _adjacent(n_variables: int, pairs: Collection[Arc]) -> tuple[frozenset[int], ...]:

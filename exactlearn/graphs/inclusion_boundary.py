@@ -19,7 +19,8 @@ search", Theorems 15 and 17):
 
 Two operators lead to one class only where both join or part the same two variables from the other
 end: the two insertions with empty T that make no v-structure with the new arc, and the two
-deletions of an undirected edge with the same H. Of these, the first is listed.
+deletions of an undirected edge with the same H (proof in ``docs/theory/equivalence.md``). Of these,
+the first is listed.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -108,7 +108,7 @@ class NamedGraph:
         found = PartiallyDirectedGraph(
             len(names),
             frozenset((index[a], index[b]) for a, b in arcs),
-            frozenset((min(index[a], index[b]), max(index[a], index[b])) for a, b in edges),
+            frozenset((index[a], index[b]) for a, b in edges),
         )
         return cls(names, found, kind or _kind_of(found, names))
 

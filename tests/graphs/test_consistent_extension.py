@@ -81,8 +81,9 @@ def test_variables_that_no_order_holds_are_named() -> None:
     square = PartiallyDirectedGraph(5, frozenset(), frozenset({(0, 1), (1, 2), (2, 3), (0, 3)}))
     with pytest.raises(OptionError, match="no order of the variables 'a', 'b', 'c', 'd' directs"):
         consistent_extension(square, "abcde")
-    with pytest.raises(OptionError, match="no order of the variables 0, 1 directs"):
-        consistent_extension(PartiallyDirectedGraph(2, frozenset({(0, 1), (1, 0)}), frozenset()))
+    cycle = PartiallyDirectedGraph(4, frozenset({(0, 1), (1, 2), (2, 0)}), frozenset())
+    with pytest.raises(OptionError, match="no order of the variables 0, 1, 2 directs"):
+        consistent_extension(cycle)
 
 
 def test_what_is_no_cpdag_is_refused_with_an_edge_of_it() -> None:

@@ -147,3 +147,14 @@ def test_the_cpdag_is_that_of_pyagrum(parents) -> None:
     own = cpdag(parents)
     assert own.directed == set(found.arcs())
     assert own.undirected == {(min(e), max(e)) for e in found.edges()}
+
+
+def test_a_graph_orders_its_edges_and_refuses_what_is_none() -> None:
+    assert PartiallyDirectedGraph(3, {(0, 1)}, {(2, 1)}).undirected == frozenset({(1, 2)})
+    with pytest.raises(OptionError, match="variables 1 and 3: expected two different ones from 0"):
+        PartiallyDirectedGraph(3, {(1, 3)}, set())
+    with pytest.raises(OptionError, match="variables 1 and 1"):
+        PartiallyDirectedGraph(3, set(), {(1, 1)})
+    for arcs, edges in (({(0, 1), (1, 0)}, set()), ({(0, 1)}, {(1, 0)})):
+        with pytest.raises(OptionError, match="joined twice"):
+            PartiallyDirectedGraph(3, arcs, edges)
