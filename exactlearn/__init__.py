@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from exactlearn.data.missingness import hide, simulate_missingness
     from exactlearn.data.missingness_graph import MissingnessGraph
     from exactlearn.errors import ExactlearnError
+    from exactlearn.evaluation.random_queries import random_queries
+    from exactlearn.evaluation.sl_curves import sl_curves
     from exactlearn.formats.bif import read_bif, write_bif
     from exactlearn.formats.graph_file import read_graph, write_graph
     from exactlearn.formats.jkl import read_jkl, write_jkl
@@ -165,6 +167,7 @@ _HOME = {
     "profile": "exactlearn.augmentation.profile",
     "query": "exactlearn.queries.posteriors",
     "query_rows": "exactlearn.queries.table_queries",
+    "random_queries": "exactlearn.evaluation.random_queries",
     "read_bif": "exactlearn.formats.bif",
     "read_blocks": "exactlearn.formats.table_blocks",
     "read_dataset": "exactlearn.formats.table",
@@ -180,6 +183,7 @@ _HOME = {
     "score_family": "exactlearn.scoring.scores",
     "sensitivity": "exactlearn.queries.sensitivity",
     "simulate_missingness": "exactlearn.data.missingness",
+    "sl_curves": "exactlearn.evaluation.sl_curves",
     "smallest_as_likely": "exactlearn.pdg.learn.hybrid",
     "solve": "exactlearn.solvers",
     "structural_em": "exactlearn.structure.structural_em",
@@ -274,6 +278,7 @@ __all__ = [
     "profile",
     "query",
     "query_rows",
+    "random_queries",
     "read_bif",
     "read_blocks",
     "read_dataset",
@@ -289,6 +294,7 @@ __all__ = [
     "score_family",
     "sensitivity",
     "simulate_missingness",
+    "sl_curves",
     "smallest_as_likely",
     "solve",
     "structural_em",

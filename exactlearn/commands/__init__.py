@@ -61,7 +61,7 @@ COMMANDS = {
     ),
     "impute": Command("Fill missing cells by a network, learned or given.", "declarations.Impute"),
     "compare": Command(
-        "Compare ways of completing one incomplete data set.", "declarations.Compare"
+        "Compare ways of completing missing cells, or languages of models.", "declarations.Compare"
     ),
     "fit": Command("Estimate the parameters of a model by a table.", "declarations.Fit"),
     "compile": Command(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.commands import compare_languages
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, require_suffix, write_json
 from exactlearn.commands.pipeline import learning, load, load_truth
@@ -26,6 +27,9 @@ from exactlearn.reporting.report import number, percent, plain_table
 
 T = TypeVar("T")
 
+REPETITIONS = 20
+"""Tables in which cells are hidden."""
+
 Pair = tuple[Dataset, Dataset | None]
 """An incomplete table, and its truth if it is known."""
 
@@ -38,6 +42,10 @@ _TEXTS = ("method", "status")
 
 def run(options: Compare, output: Output) -> None:
     """Run the command."""
+    if options.languages is not None:
+        compare_languages.run(options, output)
+        return
+    _refuse_of_languages(options)
     require_suffix(output.path, (".json",))
     source, network, hidden = options.source, options.network, options.hide
     if (source is None) == (network is None):
@@ -53,6 +61,17 @@ def run(options: Compare, output: Output) -> None:
         return
     draw = _from_network(network, options) if network else _from_table(source or "", options)
     plan.compare_again(lambda seed: draw(np.random.default_rng(seed)))
+
+
+def _refuse_of_languages(options: Compare) -> None:
+    """Refuse options that only the comparison of languages has."""
+    for name, value in (("--test", options.test), ("--lambdas", options.lambdas)):
+        if value:
+            raise OptionError(f"{name}: it goes with --languages, as in '--languages bn,nb,pdg'")
+    if options.more:
+        raise OptionError(
+            f"{options.more[0]}: a second table; several are compared with '--languages bn,nb,pdg'"
+        )
 
 
 def _methods(wanted: Sequence[str]) -> list[str]:
@@ -190,7 +209,8 @@ class Plan:
 
     def _tables(self, draw: Callable[[int], Pair]) -> tuple[list[list[Comparison]], str]:
         """Return the rows of each table, and how it ended."""
-        seeds = range(self.options.seed, self.options.seed + self.options.repeat)
+        repeat = REPETITIONS if self.options.repeat is None else self.options.repeat
+        seeds = range(self.options.seed, self.options.seed + repeat)
         compared = (self._rows(draw(seed), seed) for seed in seeds)
         tables, ended = self._kept(
             compared, self._means, lambda n: f"the means are over {n} tables"

@@ -330,20 +330,54 @@ class Impute(Imputing):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Imputing):
-    """Compare methods on an incomplete table, or on tables in which cells are hidden.
+    """Compare methods of completing missing cells, or, with --languages, languages of models.
 
-    Give an incomplete table, with --truth if it is known; or a complete one with --hide; or a
-    --network to draw from. Prints for each method imputation accuracy, score, bound, gap, seconds
-    and the logarithmic loss of its probabilities, where it has these; over several tables, means
-    with standard errors. -o writes the rows as .json.
+    Methods: give an incomplete table, with --truth if it is known; or a complete one with --hide;
+    or a --network to draw from. Prints for each method imputation accuracy, score, bound, gap,
+    seconds and the logarithmic loss of its probabilities, where it has these; over several tables,
+    means with standard errors. -o writes the rows as .json. Of the constraints, arcs,
+    --forbid-adjacent and --tiers can be honoured while cells are missing; the others, and
+    --scoring-time, are for complete tables ('exactlearn solve').
 
-    Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are missing;
-    the others, and --scoring-time, are for complete tables ('exactlearn solve').
+    Languages: give one table or several, complete or not. Networks (bn), naive Bayes models (nb),
+    decision graphs (pdg) and decision graphs merged from networks (hybrid) of many sizes are
+    learned from some rows, chosen by BIC, by AIC and by validation rows, and judged by a test:
+    --test, or a tenth of the rows. Prints means over divisions of the table with standard errors:
+    effective size, log-likelihood per row in nats, accuracy and time of random queries; and who
+    wins. -o writes the SL-curves (.json, .svg), or these, the models and the repetitions into a
+    folder, where a later call goes on. Of the options, --lambdas to --jobs, --repeat, --seed,
+    --time-limit and those on reading tables hold.
     """
 
     source: str | None = argument(
         "[DATA.csv]", None, reads=True, in_run="file", unless=("network",)
     )
+    more: tuple[str, ...] = argument("[MORE.csv]...", ())
+    languages: tuple[str, ...] | None = option(
+        None,
+        metavar="A,B,...",
+        read=names_by_commas,
+        once=True,
+        names=RegistryNames("evaluation.languages", "LANGUAGES"),
+        help="Compare languages of models, of {names}, by their SL-curves.",
+    )
+    lambdas: tuple[float, ...] = option(
+        (),
+        metavar="A,B,...",
+        read=numbers_by_commas,
+        once=True,
+        help="With --languages: weights of the size in (1-lambda) log-likelihood - lambda size, "
+        "between 0 and 1.  [default: that of BIC, and 0.89, 0.8, 0.67, 0.5]",
+    )
+    test: str | None = option(
+        None, reads=True, metavar="TEST.csv", help="With --languages: rows to judge by."
+    )
+    queries: int = option(
+        1000,
+        least=0,
+        help="With --languages: random queries of 4 variables given 3, of cells of test rows.",
+    )
+    jobs: int = option(1, least=1, help="With --languages: processes.")
     methods: tuple[str, ...] | None = option(
         None,
         metavar="A,B,...",
@@ -371,8 +405,11 @@ class Compare(Imputing):
         metavar="MECHANISM:AMOUNT",
         help="Hide cells of complete tables, as 'simulate' does.  [default with --network: mnar:2]",
     )
-    repeat: int = option(
-        20, least=1, help="With --hide or --network: tables, with the seeds that follow --seed."
+    repeat: int | None = option(
+        None,
+        least=1,
+        help="With --hide or --network: tables, with the seeds that follow --seed; with "
+        "--languages: divisions of each table.  [default: 20; 3 with --languages]",
     )
     class_: str | None = option(
         None,

@@ -242,8 +242,8 @@ def sl_curves(
     >>> [(p.effective_size, round(p.train, 2)) for p in curves.points]
     [(6, -1.41)]
     """
+    check_request(languages, lambdas)
     weights = _weights(train, lambdas)
-    check_languages(languages)
     points, models, unfinished = list[SLPoint](), list[LearntModel](), list[str]()
     parts = (train, test if validation is None else validation, test)
     with SearchControl.within(time_limit).running() as control:
@@ -279,21 +279,21 @@ def _alike(one: SLPoint, other: SLPoint) -> bool:
 def _weights(train: Dataset, given: Sequence[float] | None) -> list[float]:
     if given is None:
         return lambdas(float(train.row_weights.sum()))
-    for weight in given:
-        if not 0 < weight < 1:
-            raise OptionError(f"lambda {weight}: expected a number between 0 and 1")
     return sorted(set(given), reverse=True)
 
 
-def check_languages(names: Sequence[str]) -> None:
-    """Refuse unknown languages.
+def check_request(languages: Sequence[str], lambdas: Sequence[float] | None) -> None:
+    """Refuse unknown languages and wrong weights of the size.
 
     Raises
     ------
     OptionError
-        When a name is not in `LANGUAGES`.
+        When a name is not in `LANGUAGES`, or a lambda is not between 0 and 1.
     """
-    for name in names:
+    for weight in lambdas or ():
+        if not 0 < weight < 1:
+            raise OptionError(f"lambda {weight}: expected a number between 0 and 1")
+    for name in languages:
         if name not in LANGUAGES:
             known = ", ".join(LANGUAGES)
             raise OptionError(

@@ -1,0 +1,246 @@
+"""``exactlearn compare --languages``: model languages side by side, by their SL-curves."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.files import atomic_write, suffix_of
+from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.commands.declarations import Compare
+from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.commands.pipeline import load, load_test
+from exactlearn.commands.search import leave
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import DataError, ExitStatus, OptionError
+from exactlearn.evaluation.language_study import (
+    CHOSEN_BY,
+    LanguageStudy,
+    Table,
+    chosen_rows,
+    verdict,
+)
+from exactlearn.evaluation.sl_curves import SLCurves, SLPoint
+from exactlearn.evaluation.study import Record, Study
+from exactlearn.formats.models import write_model
+from exactlearn.instances import locate
+from exactlearn.reporting.plot import require_matplotlib
+from exactlearn.reporting.report import number, plain_table
+from exactlearn.reporting.sl_figure import sl_curves_figure
+
+REPETITIONS = 3
+"""Divisions of each table."""
+
+FIGURES = (".svg", ".png", ".pdf")
+
+_HEAD = (
+    "data", "language", "chosen by", "size", "train", "test", "log P(q|e)", "µs", "models", "CPU s"
+)  # fmt: skip
+
+_SUFFIXES = {BayesianNetwork: ".bif", NaiveBayes: ".nb.json"}
+
+_IN_WORDS = {"train": "training", "test": "test"}
+
+
+def run(options: Compare, output: Output) -> None:
+    """Run the command; what is done when a limit or an interrupt comes is kept and shown."""
+    tables = _tables(options)
+    folder = output.path if output.path is not None and is_folder(output.path) else None
+    if folder is None:
+        require_suffix(output.path, (".json", *FIGURES))
+    if output.path is not None and suffix_of(output.path) in FIGURES:
+        require_matplotlib("'.json'")
+        if len(tables) > 1:
+            raise OptionError(
+                f"--output {output.path}: a figure shows one table, found {len(tables)}; name a "
+                "folder"
+            )
+    if folder is not None:
+        (folder / "models").mkdir(parents=True, exist_ok=True)
+    file = None if folder is None else folder / "repetitions.json"
+    control = SearchControl(options.time_limit)
+    with output.progress_display("languages") as display:
+        repeat = REPETITIONS if options.repeat is None else options.repeat
+        study = LanguageStudy(
+            tables=tables,
+            languages=list(dict.fromkeys(options.languages or ())),
+            lambdas=options.lambdas or None,
+            n_queries=options.queries,
+            seeds=range(options.seed, options.seed + repeat),
+            keep=None if folder is None else partial(write_chosen, folder / "models"),
+            on_model=(lambda point: display.show(_in_line(point))) if options.jobs == 1 else None,
+        )
+        record = Record.open(file, display.stage, control)
+        cells = Study(list(study.cells()), record, options.jobs)
+        cells.run()
+    failures = [f"{cell.title}: {error}" for cell, error in cells.failures()]
+    curves = {table.name: list(study.curves(record, table)) for table in tables}
+    _answer({name: found for name, found in curves.items() if found}, failures, output, folder)
+    unfinished = any(c.unfinished for found in curves.values() for c in found)
+    if control.is_stopped:
+        leave("interrupted")
+    if failures:
+        raise click.exceptions.Exit(ExitStatus.FAILED)
+    leave("feasible" if control.is_over and (unfinished or not all(curves.values())) else "done")
+
+
+def _tables(options: Compare) -> list[Table]:
+    """Read the tables, after the options that have no meaning for languages are refused."""
+    unused = {
+        "--methods": options.methods,
+        "--network": options.network,
+        "--hide": options.hide,
+        "--class": options.class_,
+        "--reference": options.reference,
+    }
+    for name, value in unused.items():
+        if value is not None:
+            raise OptionError(
+                f"{name}: it is for methods of completing missing cells, not for --languages; "
+                "leave out one of them"
+            )
+    if options.source is None:
+        raise OptionError("--languages: expected a table to learn from")
+    sources = [options.source, *options.more]
+    if options.test is not None and len(sources) > 1:
+        raise OptionError(f"--test {options.test}: it goes with one table, found {len(sources)}")
+    names = [_name(source) for source in sources]
+    twice = {name for name, count in Counter(names).items() if count > 1}
+    tables = []
+    for source, name in zip(sources, names, strict=True):
+        rows = load(locate(source, ".csv"), options)
+        if rows.n_variables < 2:
+            raise DataError(f"{source}: a single variable; expected two or more to model together")
+        tables.append(Table(source if name in twice else name, rows, _test(options, rows)))
+        tables[-1].divided(options.seed)
+    return tables
+
+
+def _name(source: str) -> str:
+    name = Path(source).name
+    return name.removesuffix(suffix_of(Path(source))) or name
+
+
+def _test(options: Compare, rows: Dataset) -> Dataset | None:
+    if options.test is None:
+        return None
+    return load_test(locate(options.test, ".csv"), options, rows)
+
+
+def write_chosen(folder: Path, table: str, curves: SLCurves) -> None:
+    """Write the models of one language that the criteria choose."""
+    (language,) = curves.languages
+    for criterion in CHOSEN_BY:
+        model = curves.model(curves.selected(language, criterion)).model
+        suffix = _SUFFIXES.get(type(model), ".pdg.json")
+        name = f"{table}-{language}-{criterion.lower()}{suffix}".replace("/", "_")
+        write_model(model, folder / name)
+
+
+def _in_line(point: SLPoint) -> str:
+    return f"size {point.effective_size:,}  test {point.test:.4f}"
+
+
+def _answer(
+    curves: Mapping[str, Sequence[SLCurves]],
+    failures: Sequence[str],
+    output: Output,
+    folder: Path | None,
+) -> None:
+    """Write and print the models chosen, who wins, and what failed."""
+    rows = [row for name, found in curves.items() for row in chosen_rows(name, found)]
+    verdicts = [v for name, found in curves.items() if (v := verdict(name, found)) is not None]
+    record = {
+        "rows": rows,
+        "verdicts": verdicts,
+        "curves": {name: [one.to_dict() for one in found] for name, found in curves.items()},
+        "failures": list(failures),
+    }
+    if folder is not None:
+        write_json(record, folder / "compare.json")
+        for name, found in curves.items():
+            _write_figure(name, found[0], folder, len(curves) > 1, output)
+        output.wrote(folder)
+    elif output.path is not None:
+        if suffix_of(output.path) in FIGURES:
+            for found in curves.values():
+                atomic_write(output.path, sl_curves_figure(found[0], suffix_of(output.path)))
+        else:
+            write_json(record, output.path)
+        output.wrote(output.path)
+    table = _table(rows)
+    output.answer(record, table, "", *_sentences(verdicts, curves), *failures)
+
+
+def _write_figure(name: str, curves: SLCurves, folder: Path, several: bool, output: Output) -> None:
+    """Draw a table's curves, if that is possible here."""
+    try:
+        require_matplotlib("'.json'")
+    except OptionError as error:
+        output.note(str(error))
+        return
+    file = f"sl_curve-{name}.svg".replace("/", "_") if several else "sl_curve.svg"
+    atomic_write(folder / file, sl_curves_figure(curves, ".svg"))
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the models chosen as a table, without columns that hold nothing or all the same."""
+    cells = [_cells(row) for row in rows]
+    several = len({row["data"] for row in rows}) > 1
+    kept = [k for k in range(len(_HEAD)) if any(line[k] for line in cells) and (k > 0 or several)]
+    head = [_HEAD[k] for k in kept]
+    return plain_table(head, [[line[k] for k in kept] for line in cells], right=_HEAD[3:])
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    def mean(key: str, digits: int) -> str:
+        error = number(row[f"{key}_error"], digits)
+        return number(row[key], digits) + (f" ± {error}" if error else "")
+
+    return (
+        row["data"],
+        row["language"],
+        row["chosen_by"],
+        number(row["effective_size"], 0),
+        mean("train", 3),
+        mean("test", 3),
+        mean("query_accuracy", 3),
+        number(1e6 * row["query_seconds"], 1),
+        number(row["models"], 0),
+        number(row["seconds"], 1),
+    )
+
+
+def _sentences(
+    verdicts: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[SLCurves]]
+) -> Iterator[str]:
+    """Say who wins, who dominates whom, and what overfits."""
+    for found in verdicts:
+        name = found["data"]
+        p = "" if found["p_value"] != found["p_value"] else f", p {found['p_value']:.3f}"
+        yield (
+            f"{name}: '{found['winner']}' predicts the test best, by {found['ahead']:.4f} nats per "
+            f"row before '{found['second']}' ({found['repetitions']} repetitions{p}), chosen by "
+            f"validation; '{found['smallest']}' is smallest."
+        )
+        for rows, pairs in found["dominates"].items():
+            said = ", ".join(f"'{a}' '{b}'" for a, b in pairs)
+            yield (
+                f"{name}: on {_IN_WORDS[rows]} rows "
+                + (f"these dominate consistently: {said}." if said else "nobody dominates.")
+            )
+    for name, repetitions in curves.items():
+        share = {
+            key: sum(c.overfits(p) for c in repetitions for p in c.of(key))
+            / max(1, sum(len(c.of(key)) for c in repetitions))
+            for key in repetitions[0].languages
+        }
+        said = ", ".join(f"'{key}' {100 * value:.0f} %" for key, value in share.items())
+        yield f"{name}: models that overfit (THESIS, Definition 4.1): {said}."
+    if any(c.unfinished for found in curves.values() for c in found):
+        yield "The time limit or an interrupt has cut sequences short."
