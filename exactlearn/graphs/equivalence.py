@@ -46,8 +46,8 @@ class PartiallyDirectedGraph:
 
     def __post_init__(self) -> None:
         """Order the undirected edges; refuse what is no graph."""
-        vars(self)["directed"] = frozenset(self.directed)
-        vars(self)["undirected"] = _unordered(self.undirected)
+        object.__setattr__(self, "directed", frozenset(self.directed))
+        object.__setattr__(self, "undirected", _unordered(self.undirected))
         known = range(self.n_variables)
         for a, b in (*self.directed, *self.undirected):
             if a == b or a not in known or b not in known:

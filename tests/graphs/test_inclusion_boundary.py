@@ -1,10 +1,13 @@
 """Inclusion boundaries against single arcs of all members of all classes."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.errors import OptionError
+from exactlearn.graphs.d_separation import d_separated
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
 from exactlearn.graphs.inclusion_boundary import (
     deleted,
@@ -15,7 +18,7 @@ from exactlearn.graphs.inclusion_boundary import (
     inserted,
     insertions,
 )
-from tests.graph_oracle import arcs_of, boundaries, dags, without
+from tests.graph_oracle import arcs_of, boundaries, dags, every_dag, without
 
 
 def check_boundaries(n: int) -> None:
@@ -103,3 +106,25 @@ def test_the_printed_sum_of_the_thesis_is_one_draw_behind() -> None:
     for share, printed in ((0.8, 162), (0.9, 231)):
         needed = next(r for r in range(1000) if expected_distinct_models(100, r) >= share * 100)
         assert needed == printed - 1
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_the_boundary_is_what_its_definition_says(n: int) -> None:
+    """No model lies between: models as sets of statements, which classes are compared by."""
+    models = {}
+    for parents in every_dag(n):
+        if (own := cpdag(parents)) not in models:
+            models[own] = frozenset(
+                (a, b, given_)
+                for a in range(n)
+                for k in range(n)
+                for given_ in combinations([v for v in range(n) if v != a], k)
+                for b in d_separated(parents, [a], given_)
+            )
+    assert len(set(models.values())) == len(models)
+    for own, statements in list(models.items())[::4]:
+        above = {c for c, other in models.items() if other < statements}
+        below = {c for c, other in models.items() if other > statements}
+        nearest = {c for c in above if not any(models[c] < models[d] for d in above)}
+        nearest |= {c for c in below if not any(models[c] > models[d] for d in below)}
+        assert {cpdag(parents) for parents in inclusion_boundary(own)} == nearest
