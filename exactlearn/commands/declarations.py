@@ -131,8 +131,8 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
     start: str | None = option(
         None,
         reads=True,
-        metavar="NETWORK.bif|RESULT.json",
-        help="Begin with this network, or with that of an earlier result.",
+        metavar="NETWORK.bif|RESULT.json|GRAPH",
+        help="Begin with this network or graph, or with that of an earlier result.",
     )
     counts: CountsName | None = option(
         None,

@@ -107,5 +107,5 @@ def structure_facts(structure: StructureComparison) -> dict[str, str]:
     for kind in ("arc", "edge"):
         values = (getattr(structure, f"{kind}_{key}") for key in ("precision", "recall", "f1"))
         words = zip(("precision", "recall", "F1"), values, strict=True)
-        found[f"{kind}s"] = ", ".join(f"{word} {value:.3f}" for word, value in words)
+        found[f"{kind}s"] = ", ".join(f"{word} {number(value, 3) or '-'}" for word, value in words)
     return found

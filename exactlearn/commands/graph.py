@@ -93,11 +93,7 @@ def _answers(named: NamedGraph, options: Graph) -> Iterator[Answered]:
         text = f"{size.total} classes: {size.upper} with one edge more, {size.lower} with one less"
         yield "inclusion_boundary", value, facts(inclusion_boundary=text)
     if options.reference is not None:
-        reference = read_graph(locate(options.reference, ".bif"))
-        try:
-            reference = reference.reordered(named.names)
-        except OptionError as error:
-            raise OptionError(f"--reference {options.reference}: {error}") from None
+        reference = read_graph(locate(options.reference, ".bif"), named.names)
         found = compare_structures(named.graph, reference.graph)
         yield "comparison", vars(found), facts(**structure_facts(found))
 

@@ -31,7 +31,7 @@ from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats import written_suffixes
-from exactlearn.formats.models import read_parents
+from exactlearn.formats.graph_file import read_graph
 from exactlearn.formats.score_table import writable_problem
 from exactlearn.formats.scores import FORMATS as SCORES
 from exactlearn.formats.scores import is_score_file, read_scores, score_text
@@ -171,7 +171,7 @@ def solver_keywords(options: Solve, names: Sequence[str]) -> dict[str, Any]:
     """
     keywords: dict[str, Any] = {"gap": options.gap}
     if options.start is not None:
-        keywords["start"] = read_parents(locate(options.start, ".bif"), names)
+        keywords["start"] = read_graph(locate(options.start, ".bif"), names).parents
     if options.memory_limit is not None:
         keywords["memory_limit"] = size(options.memory_limit)
     if options.threads is not None:

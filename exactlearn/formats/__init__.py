@@ -10,7 +10,7 @@ table                      :mod:`~.table` ``FORMATS``       :mod:`~.delimited`, 
 local scores               :mod:`~.scores` ``FORMATS``      :mod:`~.jkl`,  :mod:`~.parquet_scores`
 graph                      :mod:`~.graph_file` ``FORMATS``  :mod:`~.graph_file`,  :mod:`~.dot`
 missingness graph          (text or JSON)                   :mod:`~.missingness_file`
-parents, certificate       (one format: JSON)               :mod:`~.models`,  :mod:`~.json_file`
+certificate                (one format: JSON)               :mod:`~.certificate_file`
 run file                   (one format: TOML)               :mod:`~.run_file`
 =========================  ===============================  ======================================
 

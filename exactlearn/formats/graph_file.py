@@ -19,7 +19,7 @@ The structure of a network file is read as well.
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,7 +28,7 @@ from exactlearn._runtime.json_file import read_json
 from exactlearn.errors import FormatError, OptionError
 from exactlearn.formats import Format, format_of, writer_of
 from exactlearn.formats.dot import read_dot, write_dot
-from exactlearn.formats.models import NETWORKS, read_network, recorded_parents
+from exactlearn.formats.models import NETWORKS, read_network
 from exactlearn.graphs.named_graph import Kind, NamedGraph
 
 _QUOTED = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u00[01][0-9a-fA-F]))*+"'
@@ -37,7 +37,7 @@ _LINE = re.compile(rf"\s*(?P<from>{_NAME})\s*(?P<sign>->|--)\s*(?P<to>{_NAME})\s
 _LIST = re.compile(rf"\s*(?:(?:{_NAME})(?:\s+|(?=\#)|\Z))*+(?:\#.*)?")
 
 
-def read_graph(path: str | os.PathLike[str]) -> NamedGraph:
+def read_graph(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> NamedGraph:
     """Read a graph, or the structure of a network, in the format of the suffix.
 
     Parameters
@@ -45,16 +45,22 @@ def read_graph(path: str | os.PathLike[str]) -> NamedGraph:
     path
         A graph (``.json``, ``.dot``, ``.gv``, ``.txt``), the record of a learner (``.json``) or a
         network (``.bif``); ``.gz`` may follow.
+    names
+        The variables that it must have, in the order that they are to have; else that of the file.
 
     Raises
     ------
     FormatError
         When the file does not follow its format, or holds no DAG, pattern or CPDAG.
     OptionError
-        When the file cannot be read, or its suffix names no format.
+        When the file cannot be read, its suffix names no format, or its variables are others.
     """
     known = format_of(Path(path), FORMATS, f"a graph or a network ({', '.join(FORMATS)})")
-    return known.read(Path(path))
+    found = known.read(Path(path))
+    try:
+        return found if names is None else found.reordered(names)
+    except OptionError as error:
+        raise OptionError(f"{path}: {error}") from None
 
 
 def write_graph(named: NamedGraph, path: str | os.PathLike[str]) -> None:
@@ -92,18 +98,16 @@ def graph_record(named: NamedGraph) -> dict[str, Any]:
 
 def _read_json(path: Path) -> NamedGraph:
     content = read_json(path)
-    if isinstance(content, dict) and "arcs" not in content:
-        return _of_parents(path, recorded_parents(path))
-    if not _is_graph(content):
+    if _is_graph(content):
+        graph = (content[key] for key in ("variables", "arcs", "edges", "kind"))
+        return _linked(path, *graph)
+    parents = content.get("parents") if isinstance(content, dict) else None
+    if not isinstance(parents, dict) or not all(map(_is_list_of_texts, parents.values())):
         raise FormatError(
-            f"{path}: expected the parents of each variable, as 'exactlearn solve --json' prints "
-            'them, or an object such as {"kind": "cpdag", "variables": ["a", "b"], "arcs": [], '
-            '"edges": [["a", "b"]]} with kind dag, pattern or cpdag'
+            f"{path}: expected an object with the key 'parents', from each variable to the list "
+            "of its parents, as 'exactlearn solve --json' prints it, or a graph such as "
+            '{"kind": "cpdag", "variables": ["a", "b"], "arcs": [], "edges": [["a", "b"]]}'
         )
-    return _linked(path, content["variables"], content["arcs"], content["edges"], content["kind"])
-
-
-def _of_parents(path: Path, parents: Mapping[str, list[str]]) -> NamedGraph:
     arcs = [(parent, child) for child, family in parents.items() for parent in family]
     return _linked(path, parents, arcs, (), "dag")
 
@@ -120,12 +124,16 @@ def _is_graph(content: Any) -> bool:
         isinstance(content, dict)
         and content.get("kind") in get_args(Kind)
         and all(isinstance(content.get(key), list) for key in ("variables", "arcs", "edges"))
-        and all(isinstance(name, str) for name in content["variables"])
+        and _is_list_of_texts(content["variables"])
         and all(
-            isinstance(pair, list) and len(pair) == 2 and all(isinstance(n, str) for n in pair)
+            _is_list_of_texts(pair) and len(pair) == 2
             for pair in (*content["arcs"], *content["edges"])
         )
     )
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
 def _write_json(named: NamedGraph, path: Path) -> None:

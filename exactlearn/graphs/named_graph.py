@@ -100,17 +100,16 @@ class NamedGraph:
                 if name not in index:
                     raise OptionError(f"no variable {name!r}{did_you_mean(name, names)}")
             if a == b or frozenset((a, b)) in joined:
+                found = f"two links of {a!r} and {b!r}" if a != b else f"a link of {a!r} to itself"
                 raise OptionError(
-                    f"found a link of {a!r} and {b!r}{' twice' if a != b else ''}: expected "
-                    "one arc or edge at most between two different variables"
+                    f"found {found}: expected at most one arc or edge between two variables"
                 )
             joined.add(frozenset((a, b)))
-        found = PartiallyDirectedGraph(
-            len(names),
-            frozenset((index[a], index[b]) for a, b in arcs),
-            frozenset((index[a], index[b]) for a, b in edges),
+        directed, undirected = (
+            frozenset((index[a], index[b]) for a, b in links) for links in (arcs, edges)
         )
-        return cls(names, found, kind or _kind_of(found, names))
+        graph = PartiallyDirectedGraph(len(names), directed, undirected)
+        return cls(names, graph, kind or _kind_of(graph, names))
 
     @cached_property
     def parents(self) -> Parents:
@@ -157,10 +156,14 @@ class NamedGraph:
         OptionError
             When the variables are others.
         """
-        if others := sorted({*names} ^ {*self.names}):
+        known = {*names}
+        for name in self.names:
+            if name not in known:
+                raise OptionError(f"{name!r} is no variable{did_you_mean(name, names)}")
+        if lacking := [name for name in names if name not in self.names]:
             raise OptionError(
-                f"only one of the graphs has the variable {others[0]!r}: expected the same "
-                "variables in both"
+                f"{len(lacking)} of {len(names)} expected variables are missing, such as "
+                f"{lacking[0]!r}"
             )
         return NamedGraph.linked(names, self.arcs, self.edges, self.kind)
 

@@ -114,7 +114,8 @@ class TestStart:
     def test_a_network_or_a_result_is_a_start(self, scores, tmp_path):
         (tmp_path / "net.bif").write_text(NETWORK)
         run("solve", scores, "-o", tmp_path / "result.json")
-        for name in ("net.bif", "result.json"):
+        (tmp_path / "class.txt").write_text("c b a\na -- b\n")
+        for name in ("net.bif", "result.json", "class.txt"):
             assert run_json("solve", scores, "--start", tmp_path / name)["parents"] == OPTIMUM
 
     def test_names_are_matched_not_places(self, scores, tmp_path, monkeypatch):
@@ -138,14 +139,24 @@ class TestStart:
             ("x.json", "[]", "expected an object with the key 'parents'"),
             ("x.json", '{"parents": null}', "expected an object with the key 'parents'"),
             ("x.json", '{"parents": {"a": "b"}}', "expected an object with the key 'parents'"),
-            ("x.json", '{"parents": {"a": [], "b": []}}', "the parents of 'c' are missing"),
-            ("x.json", '{"parents": {"a": ["d"]}}', "'d' is not a variable of the problem"),
             (
                 "x.json",
-                '{"parents": {"a": ["b"], "b": ["a"], "c": []}}',
+                '{"parents": {"a": [], "b": []}}',
+                "1 of 3 expected variables are missing, such as 'c'",
+            ),
+            ("x.json", '{"parents": {"a": ["d"]}}', "x.json: no variable 'd'"),
+            ("x.txt", "a -> b -- d", "x.txt, line 1"),
+            ("x.txt", "a c b d", "x.txt: 'd' is no variable"),
+            (
+                "x.json",
+                '{"parents": {"a": ["b"], "b": ["c"], "c": ["a"]}}',
                 "cycle",
             ),
-            ("x.csv", "a,b\n", "expected a network (.bif) or a result (.json), found '.csv'"),
+            (
+                "x.csv",
+                "a,b\n",
+                "expected a graph or a network (.json, .dot, .gv, .txt, .bif), found '.csv'",
+            ),
             ("x.bif", NETWORK.replace("variable a", "variable z"), "x.bif"),
         ],
     )

@@ -113,13 +113,13 @@ def test_text_by_hand_is_read(tmp_path) -> None:
     ("name", "content", "message"),
     [
         ("g.txt", "a -> b\nb => c", "g.txt, line 2: expected an arc 'a -> b'"),
-        ("g.txt", "a -> b\nb -> a", "g.txt: found a link of 'b' and 'a' twice"),
-        ("g.txt", "a -> a", "g.txt: found a link of 'a' and 'a':"),
+        ("g.txt", "a -> b\nb -> a", "g.txt: found two links of 'b' and 'a'"),
+        ("g.txt", "a -> a", "g.txt: found a link of 'a' to itself:"),
         ("g.txt", "a -> b\nb -> c\nc -> a", "g.txt: the parents hold the directed cycle"),
         ("g.txt", "a -> b\nb -- c", "g.txt: expected a CPDAG, found the arc 'a' -> 'b'"),
         ("g.txt", "a -- b\nb -- c\nc -- d\nd -- a", "no order of the variables 'a', 'b'"),
-        ("g.json", "[]", "g.json: expected the parents of each variable"),
-        ("g.json", '{"arcs": [["a"]], "kind": "dag"}', "or an object such as"),
+        ("g.json", "[]", "g.json: expected an object with the key 'parents'"),
+        ("g.json", '{"arcs": [["a"]], "kind": "dag"}', "or a graph such as"),
         ("g.json", '{"score": 1}', "expected an object with the key 'parents'"),
         (
             "g.json",
@@ -165,5 +165,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(tmp_path, name, content, 
 def test_graphs_of_other_variables_are_not_reordered() -> None:
     graph = NamedGraph.of(("a", "b"), [(), (0,)])
     assert graph.reordered(("b", "a")) == NamedGraph.of(("b", "a"), [(1,), ()])
-    with pytest.raises(OptionError, match="only one of the graphs has the variable 'b'"):
+    with pytest.raises(OptionError, match="'b' is no variable; expected one of 'a'"):
         graph.reordered(("a",))
+    with pytest.raises(OptionError, match="2 of 4 expected variables are missing, such as 'c'"):
+        graph.reordered(("a", "b", "c", "d"))
