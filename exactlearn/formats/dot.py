@@ -31,8 +31,9 @@ _COMMENT = re.compile(rf"{_ID}|//[^\n]*|/\*.*?\*/|^\#[^\n]*", re.DOTALL | re.MUL
 _HEAD = re.compile(rf"\s*(?:strict\s+)?digraph(?:\s+{_ID}|\b)\s*\{{\s*", re.IGNORECASE | re.DOTALL)
 _ATTRIBUTE = re.compile(rf"\s*({_ID})\s*=\s*({_ID})\s*[,;]?", re.DOTALL)
 _STATEMENT = re.compile(
-    rf"""(?P<chain>{_ID}(?:\s*->\s*{_ID})*+)\s*
-    (?: =\s*(?P<value>{_ID}) | (?P<attributes>(?:\[(?:{_ATTRIBUTE.pattern})*+\s*\]\s*)*+) )
+    rf"""(?: (?P<key>{_ID})\s*=\s*(?P<value>{_ID})
+      | (?P<chain>{_ID}(?:\s*->\s*{_ID})*+)\s*
+        (?P<attributes>(?:\[(?:{_ATTRIBUTE.pattern})*+\s*\]\s*)*+) )
     \s*;?\s*""",
     re.VERBOSE | re.DOTALL,
 )
@@ -115,20 +116,18 @@ class _Found:
 
     def add(self, statement: re.Match[str]) -> str:
         """Take a statement; return why it cannot be taken, if so."""
+        if statement["key"]:
+            self._set({_text(statement["key"]): _text(statement["value"])})
+            return ""
         chain = re.findall(_ID, statement["chain"], re.DOTALL)
-        first, names = chain[0].lower(), [_text(name) for name in chain]
-        told = _ATTRIBUTE.findall(statement["attributes"] or "")
+        told = _ATTRIBUTE.findall(statement["attributes"])
         attributes = {_text(key): _text(value) for key, value in told}
-        if statement["value"] is not None:
-            attributes = {names[-1]: _text(statement["value"])}
-            first = "graph"
-        if first == "graph":
-            self.kind = attributes.get("kind", self.kind)
-        elif first == "edge":
-            return "expected 'dir' at each edge, not for all" if "dir" in attributes else ""
-        elif first != "node":
-            return self._add_links(names, attributes)
-        return ""
+        if len(chain) > 1 or chain[0].lower() not in ("graph", "node", "edge"):
+            return self._add_links([_text(name) for name in chain], attributes)
+        if chain[0].lower() == "graph":
+            self._set(attributes)
+        is_for_all = chain[0].lower() == "edge" and "dir" in attributes
+        return "expected 'dir' at each edge, not for all" if is_for_all else ""
 
     def graph(self) -> NamedGraph:
         """Return the graph."""
@@ -139,6 +138,9 @@ class _Found:
             for links in (self.arcs, self.edges)
         )
         return NamedGraph.linked(self.labels.values(), arcs, edges, cast("Kind | None", self.kind))
+
+    def _set(self, attributes: Mapping[str, str]) -> None:
+        self.kind = attributes.get("kind", self.kind)
 
     def _add_links(self, names: list[str], attributes: Mapping[str, str]) -> str:
         for name in names:

@@ -94,10 +94,11 @@ cancer",
 def test_dot_by_hand_is_read(tmp_path) -> None:
     path = tmp_path / "hand.dot"
     path.write_text(
-        "// a chain\n# and a comment\nstrict digraph { a -> b -> c; /* apart */ d [color=red] }\n"
+        "// a chain\n# and a comment\nstrict digraph { a -> b -> c; /* apart */ d [color=red] \n"
+        'edge -> "graph"\n "a // b" }'
     )
-    assert read_graph(path).arcs == (("a", "b"), ("b", "c"))
-    assert read_graph(path).names == ("a", "b", "c", "d")
+    assert read_graph(path).arcs == (("a", "b"), ("b", "c"), ("edge", "graph"))
+    assert read_graph(path).names == ("a", "b", "c", "d", "edge", "graph", "a // b")
 
 
 def test_text_by_hand_is_read(tmp_path) -> None:
@@ -150,6 +151,7 @@ def test_text_by_hand_is_read(tmp_path) -> None:
         ("g.dot", "digraph { a [label=<b>] }", "column 13: expected a variable"),
         ("g.dot", "digraph { a", "column 12: expected a variable"),
         ("g.dot", "digraph { a } b", "found '} b'"),
+        ("g.dot", "digraph { a -> b = c }", "found '= c }'"),
         ("g.dot", "digraph { kind=tree; a }", "expected kind=dag, pattern or cpdag, found 'tree'"),
         ("g.svg", "", r"expected a graph or a network \(\.json.*found '\.svg'"),
     ],
