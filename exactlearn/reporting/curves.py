@@ -56,6 +56,8 @@ class CurvesFigure:
         Single points to compare with, such as the generating model: squares with their names.
     level
         Height of a horizontal line, such as the largest log-likelihood that any model can have.
+    is_cut
+        Whether the vertical axis ends where only one curve goes on below.
     """
 
     curves: Curves
@@ -63,6 +65,7 @@ class CurvesFigure:
     up: str
     marks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     level: float | None = None
+    is_cut: bool = False
 
     def drawn(self, suffix: str) -> bytes:
         """Draw the figure as one of ``.svg``, ``.png`` and ``.pdf``.
@@ -76,8 +79,10 @@ class CurvesFigure:
 
     def _paint(self, figure: Any) -> None:
         axes = figure.add_subplot()
+        lowest = []
         for k, (method, points) in enumerate(self.curves.items()):
             shown = sorted(p for p in points if self._can_show(p)) or [(nan, nan)]
+            lowest.append(min(y for _, y in shown))
             axes.plot(*zip(*shown, strict=True), marker="o^vDP*X"[k % 7], markersize=4,
                       linewidth=1, label=method,
                       markevery=max(1, len(shown) // MOST_MARKERS))  # fmt: skip
@@ -85,9 +90,15 @@ class CurvesFigure:
             axes.plot(*point, marker="s", markersize=8, linestyle="", fillstyle="none",
                       color="black", label=name)  # fmt: skip
         if self.level is not None:
-            axes.axhline(self.level, color="grey", linestyle="--", linewidth=1)
+            axes.axhline(
+                self.level, color="grey", linestyle="--", linewidth=1, label="no model is above"
+            )
         axes.set_xscale("linear" if self.across in _LINEAR else "log")
         axes.set_yscale("linear" if self.up in _LINEAR else "log")
+        known = sorted(y for y in lowest if isfinite(y))
+        if self.is_cut and len(known) > 1:
+            bottom, top = known[1], axes.get_ylim()[1]
+            axes.set_ylim(bottom - 0.08 * (top - bottom), top)
         axes.set(xlabel=_labelled(self.across), ylabel=_labelled(self.up))
         axes.legend(loc="best", frameon=False)
         figure.set_layout_engine("tight")

@@ -36,7 +36,7 @@ from exactlearn.reproduce.thesis import beside, drawn
 SELECTIONS = {"best on other rows": "test", "BIC": "BIC", "AIC": "AIC"}
 """What a model of a sequence is chosen by."""
 
-MOST_QUERIED = 2_000_000
+MOST_QUERIED = 500_000
 """Effective size of models that random queries are asked of."""
 
 QUERIED = "with random queries"
@@ -215,13 +215,14 @@ def _figures(name: str, curves: SLCurves, found: Mapping[str, Found]) -> Iterato
             up=_LABELS.get(kind, kind),
             marks=marks,
             level=getattr(curves, bound) if bound else None,
+            is_cut=kind in ("train", "test", "queries"),
         )
         yield NamedFigure(f"figure-{number}", figure)
 
 
 _AXES = {
     "train": ("train", "train_bound"),
-    "test": ("test", "test_bound"),
+    "test": ("test", ""),
     "queries": ("query_accuracy", ""),
     "times": ("query_seconds", ""),
     "sizes": ("representational_size", ""),

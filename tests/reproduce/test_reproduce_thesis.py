@@ -11,6 +11,7 @@ from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.evaluation.languages import LearntModel
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.smoothing import tuned_smoothing, validation_curve
+from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reproduce import (
     dense_network,
     incomplete,
@@ -104,12 +105,13 @@ def test_languages_on_rows_of_a_known_model(setup):
     assert [row.method for row in rows] == ["BN"] * 3 + ["PDG"] * 3 + ["NB"] * 3
     assert {row.table for row in rows} == {"languages-synthetic"}
     assert list(figures) == ["figure-5.3a", "figure-5.3b"]
-    test = figures["figure-5.3b"]
+    train, test = figures.values()
+    assert all(y <= train.level + 1e-9 for points in train.curves.values() for _, y in points)
     assert list(test.curves) == ["BN", "PDG", "NB"]
     ((size, truth),) = test.marks.values()
     assert size == 18
     assert truth == pytest.approx(-np.log(16), abs=0.1)
-    assert all(y <= test.level + 1e-9 for points in test.curves.values() for _, y in points)
+    assert test.level is None
     assert b"<svg" in test.drawn(".svg")
 
 
@@ -135,6 +137,16 @@ def test_large_models_are_not_queried(small_abalone, monkeypatch):
     rows, _ = parted(thesis_languages.languages(small_abalone))
     assert {row.table for row in rows} == {"languages", "dominance"}
     assert rows[0].microseconds is None
+
+
+def test_an_axis_is_cut_where_one_curve_goes_on_alone():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    curves = {"BN": [(9, -3.0), (99, -2.0)], "NB": [(1, -50.0), (9, -2.5)], "PDG": [(9, -np.inf)]}
+    shown = CurvesFigure(curves=curves, across="size", up="train", is_cut=True, level=-1.0)
+    shown._paint(figure)
+    bottom, top = figure.axes[0].get_ylim()
+    assert -4 < bottom < -3
+    assert -1 < top < 1
 
 
 def test_slopes():
