@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from exactlearn._runtime.control import SearchControl
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import compare_languages
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, require_suffix, write_json
@@ -30,12 +31,16 @@ T = TypeVar("T")
 REPETITIONS = 20
 """Tables in which cells are hidden."""
 
+TEST_ROWS = 1000
+"""Rows of a network that those learnt from each of its tables are judged by."""
+
 Pair = tuple[Dataset, Dataset | None]
 """An incomplete table, and its truth if it is known."""
 
 _HEAD = ("method", "status", "accuracy", "log-loss", "score", "bound", "gap", "seconds")
 _MEAN_HEAD = (
-    "method", "tables", "proven", "limited", "accuracy", "log-loss", "score", "gap", "seconds"
+    "method", "tables", "proven", "limited", "accuracy", "log-loss", "test", "SHD", "score", "gap",
+    "seconds",
 )  # fmt: skip
 _TEXTS = ("method", "status")
 
@@ -55,11 +60,12 @@ def run(options: Compare, output: Output) -> None:
     if options.methods is None and options.time_limit is None:
         options = replace(options, time_limit=DEFAULT_SECONDS)
     _check(chosen, options, repeated=repeated)
-    plan = Plan(chosen, options, output)
+    drawn_from = read_network(locate(network, ".bif")) if network else None
+    plan = Plan(chosen, options, output, drawn_from)
     if not repeated:
         plan.compare(_given(source or "", options, chosen))
         return
-    draw = _from_network(network, options) if network else _from_table(source or "", options)
+    draw = _from_network(drawn_from, options) if drawn_from else _from_table(source or "", options)
     plan.compare_again(lambda seed: draw(np.random.default_rng(seed)))
 
 
@@ -120,9 +126,10 @@ def _given(source: str, options: Compare, chosen: Sequence[str]) -> Pair:
     return data, load_truth(locate(truth, ".csv"), options) if truth else None
 
 
-def _from_network(name: str, options: Compare) -> Callable[[np.random.Generator], Pair]:
+def _from_network(
+    network: BayesianNetwork, options: Compare
+) -> Callable[[np.random.Generator], Pair]:
     """Return what draws an incomplete table and its truth, as 'simulate' does."""
-    network = read_network(locate(name, ".bif"))
     return lambda rng: _hidden(network.sample(options.rows, rng), options, rng, network.parents)
 
 
@@ -168,11 +175,14 @@ class Plan:
         How networks are learned, and the method to test the others against, if any.
     output
         Where to.
+    network
+        What the tables are drawn from, if that is known.
     """
 
     methods: Sequence[str]
     options: Compare
     output: Output
+    network: BayesianNetwork | None = None
 
     def compare(self, pair: Pair) -> None:
         """Complete one table by every method, print the rows, and leave.
@@ -269,7 +279,12 @@ class Plan:
             seconds = monotonic() - begun
         if control.is_stopped:
             return None
-        return Comparison.of(name, data, found, truth, seconds)
+        judged = Comparison.of(name, data, found, truth, seconds)
+        if self.network is None:
+            return judged
+        test = self.network.sample(TEST_ROWS, np.random.default_rng([seed, TEST_ROWS]))
+        alpha = self.options.smoothing
+        return judged.beside_truth(data, found, self.network, test, alpha)
 
 
 def _record(rows: Iterable[Comparison]) -> dict[str, Any]:
@@ -291,7 +306,10 @@ def _means(tables: Sequence[Sequence[Comparison]], reference: str | None) -> lis
             "proven": sum(c.status in ("optimal", "t-local") for c in compared),
             "limited": sum(c.status == "feasible" for c in compared),
         }
-        for key in ("accuracy", "score", "bound", "gap", "seconds", "log_loss"):
+        for key in (
+            "accuracy", "score", "bound", "gap", "seconds", "log_loss", "test_log_likelihood",
+            "cpdag_shd",
+        ):  # fmt: skip
             mean = Mean.of(getattr(c, key) for c in compared)
             row |= {key: mean.value, f"{key}_error": mean.error}
         if reference is not None:
@@ -335,6 +353,8 @@ def _mean_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         str(row["limited"] or ""),
         with_error("accuracy", percent),
         with_error("log_loss", lambda x: number(x, 3)),
+        with_error("test_log_likelihood", lambda x: number(x, 3)),
+        with_error("cpdag_shd", lambda x: number(x, 1)),
         with_error("score", lambda x: number(x, 2)),
         with_error("gap", percent),
         with_error("seconds", lambda x: number(x, 2)),

@@ -335,9 +335,10 @@ class Compare(Imputing):
     Methods: give an incomplete table, with --truth if it is known; or a complete one with --hide;
     or a --network to draw from. Prints for each method imputation accuracy, score, bound, gap,
     seconds and the logarithmic loss of its probabilities, where it has these; over several tables,
-    means with standard errors. -o writes the rows as .json. Of the constraints, arcs,
-    --forbid-adjacent and --tiers can be honoured while cells are missing; the others, and
-    --scoring-time, are for complete tables ('exactlearn solve').
+    means with standard errors; with --network also the log-likelihood of further rows under the
+    network it learnt, and the structural Hamming distance of its CPDAG. -o writes the rows as
+    .json. Of the constraints, arcs, --forbid-adjacent and --tiers can be honoured while cells are
+    missing; the others, and --scoring-time, are for complete tables ('exactlearn solve').
 
     Languages: give one table or several, complete or not. Networks (bn), naive Bayes models (nb),
     decision graphs (pdg) and decision graphs merged from networks (hybrid) of many sizes are
@@ -367,7 +368,7 @@ class Compare(Imputing):
         read=numbers_by_commas,
         once=True,
         help="With --languages: weights of the size in (1-lambda) log-likelihood - lambda size, "
-        "between 0 and 1.  [default: that of BIC, and 0.89, 0.8, 0.67, 0.5]",
+        "between 0 and 1.  [default: that of BIC, and 0.89, 0.8, 0.67, 0.5, 0.33]",
     )
     test: str | None = option(
         None, reads=True, metavar="TEST.csv", help="With --languages: rows to judge by."

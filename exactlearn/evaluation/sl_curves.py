@@ -26,6 +26,9 @@ from exactlearn.evaluation.random_queries import NO_QUERIES, RandomQueries
 Rows = Literal["train", "test"]
 """Rows learnt from (D_A), and rows that nothing is learnt or chosen by (D_B)."""
 
+SMALLEST = 1 / 3
+"""Smallest default weight of the size: more than AIC lets networks of many rows predict best."""
+
 CRITERIA = ("BIC", "AIC", "validation", "test", "queries")
 """What a model of a sequence may be chosen by."""
 
@@ -211,7 +214,8 @@ def sl_curves(
         Names in `exactlearn.evaluation.languages.LANGUAGES`.
     lambdas
         Weights of the size in S = (1-lambda) L - lambda size (THESIS, 4.40), L the total
-        log-likelihood; left out, :func:`exactlearn.evaluation.languages.lambdas`.
+        log-likelihood; left out, those of :func:`exactlearn.evaluation.languages.lambdas`, and
+        `SMALLEST`.
     queries
         Random queries that each model answers.
     seed
@@ -278,7 +282,7 @@ def _alike(one: SLPoint, other: SLPoint) -> bool:
 
 def _weights(train: Dataset, given: Sequence[float] | None) -> list[float]:
     if given is None:
-        return lambdas(float(train.row_weights.sum()))
+        return [*lambdas(float(train.row_weights.sum())), SMALLEST]
     return sorted(set(given), reverse=True)
 
 
