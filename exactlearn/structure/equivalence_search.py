@@ -322,6 +322,10 @@ class _Search:
         empty = ((),) * dataset.n_variables
         self.empty_score = total_score(dataset, empty, score)
         self.asked = max(64, parameters.block // max(1, dataset.n_rows))
+        self.looks = False
+        """Whether starts run in the caller's thread, one after the other."""
+        self.alone: State | None = None
+        """Where the current one is, then."""
 
     def run(self, method: EquivalenceMethod, starts: int, threads: int) -> EquivalenceSearch:
         """Run all starts within the limits."""
@@ -329,11 +333,16 @@ class _Search:
         best: _End | None = None
 
         def state() -> Event:
-            score = -inf if best is None else best.score
-            parents = None if best is None else _parents(best.dag)
-            return Event(control.seconds, score, inf, sum(e.steps for e in ends), parents)
+            steps = sum(end.steps for end in ends)
+            if best is not None:
+                return Event(control.seconds, best.score, inf, steps, _parents(best.dag))
+            if self.alone is None:
+                return Event(control.seconds, -inf, inf, steps, None)
+            parents = _parents(self.alone.dag)
+            return Event(control.seconds, self._score(self.alone), inf, steps, parents)
 
         control.state = state
+        self.looks = min(starts, threads) == 1
         searches = in_order(self._start, starts, self._space, threads)
         with control.running(), closing(searches):
             for end in searches:
@@ -377,10 +386,13 @@ class _Search:
         return _End(
             state.graph.tobytes(),
             state.dag.copy(),
-            self.empty_score + float(state.total[0]),
+            self._score(state),
             int(state.numbers[STEPS]),
             converged,
         )
+
+    def _score(self, state: State) -> float:
+        return self.empty_score + float(state.total[0])
 
     def _climb(self, space: _Space, kinds: int, rng: np.random.Generator) -> bool:
         """Move until no move of some kinds improves; return whether that was reached."""
@@ -402,6 +414,9 @@ class _Search:
                 space.stack = self.values.add(asked, space.stack)
             elif told == FULL:
                 space.state = with_room(state)
+            if self.looks:
+                self.alone = space.state
+                self.control.look()
         return told == ENDED
 
 

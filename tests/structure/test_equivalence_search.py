@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exactlearn as el
+from exactlearn._runtime import control
 from exactlearn.graphs.equivalence import cpdag
 from exactlearn.graphs.inclusion_boundary import inclusion_boundary, inclusion_boundary_size
 from exactlearn.scoring.properties import Domain, is_equivalent
@@ -22,7 +23,10 @@ from exactlearn.structure.class_moves import (
     new_state,
     take,
 )
-from exactlearn.structure.equivalence_search import equivalence_search
+from exactlearn.structure.equivalence_search import (
+    EquivalenceSearchParameters,
+    equivalence_search,
+)
 from tests.brute_force import is_acyclic
 from tests.interrupts import press_ctrl_c
 from tests.own_scores import K2
@@ -136,7 +140,7 @@ def climbed(data, score, *phases):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("score", [el.BDeu(1.0), el.BIC()], ids=["bdeu", "bic"])
 def test_ges_ends_where_the_plain_one_does(seed, score):
-    data = dependent_data(seed, n=4)
+    data = dependent_data(seed, n=4, weighted=(None, "whole", "real")[seed % 3])
     two, one = (equivalence_search(data, score, phases=phases) for phases in (2, 1))
     assert two.score == pytest.approx(
         climbed(data, score, lambda change: change > 0, lambda change: change < 0)
@@ -230,3 +234,14 @@ def test_an_interrupt_keeps_the_best_so_far():
     assert found.status == "interrupted"
     assert found.parents is not None
     assert found.seconds < 2.5
+
+
+def test_a_long_start_reports_the_network_it_has_reached(monkeypatch):
+    monkeypatch.setattr(control, "STEADY", 0.0)
+    data, events = dependent_data(2, n=6), []
+    parameters = EquivalenceSearchParameters(steps=1)
+    found = equivalence_search(data, el.BIC(), on_event=events.append, parameters=parameters)
+    assert [event.score for event in events] == sorted(event.score for event in events)
+    assert len({event.score for event in events}) == found.steps[0] + 1
+    for event in events:
+        assert event.score == pytest.approx(network_score(data, event.parents, el.BIC()))
