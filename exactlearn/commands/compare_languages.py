@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -222,19 +223,21 @@ def _sentences(
     """Say who wins, who dominates whom, and what overfits."""
     for found in verdicts:
         name = found["data"]
-        p = "" if found["p_value"] != found["p_value"] else f", p {found['p_value']:.3f}"
         yield (
-            f"{name}: '{found['winner']}' predicts the test best, by {found['ahead']:.4f} nats per "
-            f"row before '{found['second']}' ({found['repetitions']} repetitions{p}), chosen by "
-            f"validation; '{found['smallest']}' is smallest."
+            f"{name}: of the models chosen by validation, '{found['winner']}' predicts the test "
+            f"best, by {found['ahead']:.4f} nats per row before '{found['second']}'"
+            f"{_tested(found)}; '{found['smallest']}' is smallest."
         )
         for rows, pairs in found["dominates"].items():
-            said = ", ".join(f"'{a}' '{b}'" for a, b in pairs)
+            said = ", ".join(f"'{a}' dominates '{b}'" for a, b in pairs)
             yield (
-                f"{name}: on {_IN_WORDS[rows]} rows "
-                + (f"these dominate consistently: {said}." if said else "nobody dominates.")
+                f"{name}, {_IN_WORDS[rows]} rows: "
+                + (f"at all sizes {said}." if said else "no language dominates another.")
             )
     for name, repetitions in curves.items():
+        short = sorted({key for one in repetitions for key in one.unfinished})
+        if short:
+            yield f"{name}: the time limit or an interrupt has cut short: {', '.join(short)}."
         share = {
             key: sum(c.overfits(p) for c in repetitions for p in c.of(key))
             / max(1, sum(len(c.of(key)) for c in repetitions))
@@ -242,5 +245,11 @@ def _sentences(
         }
         said = ", ".join(f"'{key}' {100 * value:.0f} %" for key, value in share.items())
         yield f"{name}: models that overfit (THESIS, Definition 4.1): {said}."
-    if any(c.unfinished for found in curves.values() for c in found):
-        yield "The time limit or an interrupt has cut sequences short."
+
+
+def _tested(found: Mapping[str, Any]) -> str:
+    """Return how sure it is who wins, where there are two repetitions."""
+    if not isfinite(found["p_value"]):
+        return ""
+    kind = "significant" if found["significant"] else "not significant"
+    return f" ({found['repetitions']} repetitions, p {found['p_value']:.3f}: {kind})"
