@@ -30,6 +30,7 @@ from exactlearn.evaluation.sl_curves import SLCurves, SLPoint
 from exactlearn.evaluation.study import Record, Study
 from exactlearn.formats.models import write_model
 from exactlearn.instances import locate
+from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reporting.plot import require_matplotlib
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reporting.sl_figure import sl_curves_figure
@@ -165,7 +166,7 @@ def _answer(
     if folder is not None:
         write_json(record, folder / "compare.json")
         for name, found in curves.items():
-            _write_figure(name, found[0], folder, len(curves) > 1, output)
+            _write_figures(name, found[0], folder, len(curves) > 1, output)
         output.wrote(folder)
     elif output.path is not None:
         if suffix_of(output.path) in FIGURES:
@@ -178,15 +179,28 @@ def _answer(
     output.answer(record, table, "", *_sentences(verdicts, curves), *failures)
 
 
-def _write_figure(name: str, curves: SLCurves, folder: Path, several: bool, output: Output) -> None:
+def _write_figures(
+    name: str, curves: SLCurves, folder: Path, several: bool, output: Output
+) -> None:
     """Draw a table's curves, if that is possible here."""
     try:
         require_matplotlib("'.json'")
     except OptionError as error:
         output.note(str(error))
         return
-    file = f"sl_curve-{name}.svg".replace("/", "_") if several else "sl_curve.svg"
-    atomic_write(folder / file, sl_curves_figure(curves, ".svg"))
+    suffix = f"-{name}.svg".replace("/", "_") if several else ".svg"
+    atomic_write(folder / f"sl_curve{suffix}", sl_curves_figure(curves, ".svg"))
+    queried = {
+        language: [
+            (p.effective_size, p.query_accuracy)
+            for p in curves.of(language)
+            if isfinite(p.query_accuracy)
+        ]
+        for language in curves.languages
+    }
+    if any(queried.values()):
+        figure = CurvesFigure(curves=queried, across="size", up="log P(Q | E), nats")
+        atomic_write(folder / f"queries{suffix}", figure.drawn(".svg"))
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -18,7 +18,7 @@ from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.json_file import strict
 from exactlearn.data.codes import MISSING
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError, TooLargeError, did_you_mean
 from exactlearn.evaluation.languages import LANGUAGES, LearntModel, lambdas
 from exactlearn.evaluation.models import log_likelihoods
 from exactlearn.evaluation.random_queries import NO_QUERIES, RandomQueries
@@ -28,6 +28,9 @@ Rows = Literal["train", "test"]
 
 SMALLEST = 1 / 3
 """Smallest default weight of the size: more than AIC lets networks of many rows predict best."""
+
+MOST_QUERIED = 500_000
+"""Effective size of the largest models that random queries are asked of."""
 
 CRITERIA = ("BIC", "AIC", "validation", "test", "queries")
 """What a model of a sequence may be chosen by."""
@@ -237,6 +240,9 @@ def sl_curves(
         When a language is unknown, or a lambda is not from 0 to 1.
     DataError
         When a table has no rows.
+    TooLargeError
+        When rows with missing cells are too hard for the first model of a language; a later one
+        ends its sequence.
 
     Examples
     --------
@@ -255,7 +261,12 @@ def sl_curves(
             share = None if control.remaining is None else control.left / (len(languages) - k)
             with SearchControl.within(share).running() as own:
                 for learnt in LANGUAGES[language](train, weights, seed):
-                    point = sl_point(language, learnt, parts, queries)
+                    try:
+                        point = sl_point(language, learnt, parts, queries)
+                    except TooLargeError:  # larger ones are not easier
+                        if not any(known.language == language for known in points):
+                            raise
+                        break
                     if points and _alike(points[-1], point):
                         continue
                     points.append(point)
@@ -322,7 +333,12 @@ def sl_point(
     parts
         Rows for training, for validation, and of the test.
     queries
-        Random queries to be answered.
+        Random queries to be answered, by models of at most `MOST_QUERIED` cells.
+
+    Raises
+    ------
+    TooLargeError
+        When the missing cells of a row depend on each other too much under a network.
     """
     means: dict[int, float] = {}
     for part in parts:
@@ -330,7 +346,8 @@ def sl_point(
             logs = log_likelihoods(learnt.model, part)
             means[id(part)] = part.total(logs) / float(part.row_weights.sum())
     train, validation, test = (means[id(part)] for part in parts)
-    answers = NO_QUERIES if queries is None else queries.answered_by(learnt.model)
+    small = learnt.effective_size <= MOST_QUERIED
+    answers = queries.answered_by(learnt.model) if queries and small else NO_QUERIES
     return SLPoint(
         language=language,
         lambda_=learnt.lambda_,

@@ -68,7 +68,8 @@ def test_a_folder_holds_models_curves_and_what_a_later_call_goes_on_from(tables,
         name = f"full-{row['language']}-{row['chosen_by'].lower()}"
         (path,) = (folder / "models").glob(f"{name}.*")
         assert read_model(path).representational_size == row["representational_size"]
-    assert (folder / "sl_curve.svg").read_text().count("</svg>") == 1
+    for figure in ("sl_curve.svg", "queries.svg"):
+        assert (folder / figure).read_text().count("</svg>") == 1
     before = json.loads((folder / "repetitions.json").read_text())["full"]["0"]
     run(*words, "--repeat", 2)
     after = json.loads((folder / "repetitions.json").read_text())["full"]

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import OptionError
+from exactlearn.errors import OptionError, TooLargeError
+from exactlearn.evaluation import sl_curves as module
 from exactlearn.evaluation.models import log_likelihoods
+from exactlearn.evaluation.random_queries import random_queries
 from exactlearn.evaluation.sl_curves import (
     CRITERIA,
     SLCurves,
@@ -196,3 +198,28 @@ def test_an_impossible_row_is_kept_in_a_record():
     assert record["test"] is None
     fields = {k: record[k] for k in SLPoint.__dataclass_fields__}
     assert SLPoint.of_record(fields).test == -inf
+
+
+def test_a_model_too_large_for_the_rows_ends_its_sequence(monkeypatch):
+    original, seen = module.log_likelihoods, []
+
+    def refuse_the_second(model, rows):
+        seen.append(model)
+        if len(set(map(id, seen))) > 1:
+            raise TooLargeError("too many cells")
+        return original(model, rows)
+
+    monkeypatch.setattr(module, "log_likelihoods", refuse_the_second)
+    curves = sl_curves(drawn(200, 0), drawn(50, 1), languages=["nb"])
+    assert len(curves.points) == 1
+    seen[:] = [None]
+    with pytest.raises(TooLargeError):
+        sl_curves(drawn(200, 0), drawn(50, 1), languages=["nb"])
+
+
+def test_large_models_are_not_queried(monkeypatch):
+    train, queries = drawn(200, 0), random_queries(drawn(50, 1), 20, query_variables=2)
+    monkeypatch.setattr(module, "MOST_QUERIED", 20)
+    curves = sl_curves(train, drawn(50, 1), languages=["nb"], queries=queries)
+    for found in curves.points:
+        assert (found.query_accuracy < 0) == (found.effective_size <= 20)
