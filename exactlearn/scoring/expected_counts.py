@@ -21,7 +21,11 @@ from exactlearn.bayesnet.bucket_elimination import fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.bayesnet.row_completion import missing_parts
-from exactlearn.bayesnet.subset_posteriors import n_subsets, subset_posteriors
+from exactlearn.bayesnet.subset_posteriors import (
+    SubsetPosteriors,
+    n_subsets,
+    subset_posteriors,
+)
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.scores import Score, family_score
@@ -163,13 +167,18 @@ def expected_counts(
     if is_drawn.any():
         drawn, drawn_masses = _drawn(layout, tables, codes[is_drawn], masses[is_drawn], seed)
     blank = np.full((len(drawn), len(order)), -1)
+    parts_of, places = (
+        _columns(part[~is_drawn], blank, order),
+        _columns(place[~is_drawn], blank, order),
+    )
     rows = index_rows(
         _columns(codes[~is_drawn], drawn, order),
         np.concatenate([masses[~is_drawn], drawn_masses]),
         cardinalities[order],
         MissingCells(
-            _columns(part[~is_drawn], blank, order),
-            _columns(place[~is_drawn], blank, order),
+            parts_of,
+            places,
+            *_single(parts_of, places, posteriors, cardinalities[order]),
             _most_entries(states[~is_drawn], most) + len(drawn),
             posteriors,
         ),
@@ -198,6 +207,22 @@ def _most_entries(states: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     ones = np.ones((len(states), 1), np.int64)
     products = np.concatenate([ones, largest], axis=1).cumprod(axis=1)
     return np.asarray(products.sum(axis=0), np.int64)
+
+
+def _single(
+    part: NDArray[np.int32],
+    place: NDArray[np.int16],
+    posteriors: SubsetPosteriors,
+    cardinalities: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the posteriors of all missing cells, by column, and where each column begins."""
+    found = []
+    for parts, places, r in zip(part, place, cardinalities.tolist(), strict=True):
+        nodes = (posteriors.first[parts] + places)[parts >= 0]
+        start = posteriors.begin[nodes]
+        found.append(posteriors.probability[start[:, None] + np.arange(r)].ravel())
+    ends = np.cumsum([0, *map(len, found)]).astype(np.int64)
+    return np.concatenate(found), ends
 
 
 def _columns(

@@ -27,18 +27,26 @@ class MissingCells(NamedTuple):
     """The missing cells of rows.
 
     Their parts, -1 where the cell is observed, and where each is among its part's variables, both
-    of shape (variables, rows), or (0, 0) where all cells are observed; the most entries of all rows
-    for a prefix of each size; the posteriors.
+    of shape (variables, rows), or (0, 0) where all cells are observed; the posteriors of single
+    cells in the order that they are read in, variable by variable, and where those of each variable
+    begin; the most entries of all rows for a prefix of each size; all posteriors.
     """
 
     part: NDArray[np.int32]
     place: NDArray[np.int16]
+    single: NDArray[np.float64]
+    single_first: NDArray[np.int64]
     entries: NDArray[np.int64]
     posteriors: SubsetPosteriors
 
 
 NO_MISSING_CELLS = MissingCells(
-    np.zeros((0, 0), np.int32), np.zeros((0, 0), np.int16), np.zeros(0, np.int64), NO_POSTERIORS
+    np.zeros((0, 0), np.int32),
+    np.zeros((0, 0), np.int16),
+    np.zeros(0),
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+    NO_POSTERIORS,
 )
 
 
@@ -190,15 +198,21 @@ def _count_entries(rows: Rows, stack: Stack, depth: int, variable: int, every: b
     common = -1 if every else rows.common[variable]
     ids, first, weight = stack.ids[depth], stack.entries.first[depth], stack.entries.weight[depth]
     begin, end = rows.deviant_first[variable], rows.deviant_first[variable + 1]
+    single, start = rows.missing.single, rows.missing.single_first[variable] - r
+    part, variables = rows.missing.part, stack.variables
     for t in range(len(column) if every else end - begin):
         row = t if every else rows.deviants[begin + t]
         if column[row] >= 0:
             for e in range(first[row], first[row + 1]):
                 table[ids[e] * r + column[row]] += weight[e]
-        elif _is_apart(rows, stack, depth, variable, row):
-            start = _single(rows, variable, row)
+            continue
+        # Is no variable of the prefix in the cell's part? (A call for each row would take longer.)
+        start, is_apart = start + r, True
+        for d in range(depth):
+            is_apart &= part[variables[d], row] != part[variable, row]
+        if is_apart:
             for k in range(r):
-                share = rows.missing.posteriors.probability[start + k]
+                share = single[start + k]
                 if k != common and share > 0.0:
                     for e in range(first[row], first[row + 1]):
                         table[ids[e] * r + k] += share * weight[e]
@@ -207,22 +221,6 @@ def _count_entries(rows: Rows, stack: Stack, depth: int, variable: int, every: b
                 _spread(rows, stack, depth, variable, row, e)
                 for k in range(r):
                     table[ids[e] * r + k] += 0.0 if k == common else stack.spread[k]
-
-
-@in_place_kernel
-def _is_apart(rows: Rows, stack: Stack, depth: int, variable: int, row: int) -> bool:
-    """Return whether no variable of the prefix is in the same part of a row as a missing one."""
-    part, apart = rows.missing.part[variable, row], True
-    for d in range(depth):
-        apart &= rows.missing.part[stack.variables[d], row] != part
-    return apart
-
-
-@in_place_kernel
-def _single(rows: Rows, variable: int, row: int) -> int:
-    """Return where the posterior of a missing cell begins."""
-    posteriors, part = rows.missing.posteriors, rows.missing.part[variable, row]
-    return int(posteriors.begin[posteriors.first[part] + rows.missing.place[variable, row]])
 
 
 @in_place_kernel
@@ -251,22 +249,37 @@ def _spread(rows: Rows, stack: Stack, depth: int, variable: int, row: int, entry
 
 @in_place_kernel
 def _push_entries(rows: Rows, stack: Stack, depth: int, variable: int, is_numbered: bool) -> None:
-    """Extend the entries by a variable, whose cells may be numbered."""
+    """Extend the entries by a variable, and add up the configurations' totals.
+
+    Where configurations are numbered, ``stack.numbers`` has those of cells.
+    """
     r, column, entries = rows.cardinalities[variable], rows.codes[variable], stack.entries
-    n = 0
+    ids, first, weight = stack.ids[depth], entries.first[depth], entries.weight[depth]
+    new, totals, n = stack.ids[depth + 1], stack.totals[depth + 1], 0
+    new_weight, state, below = entries.weight[depth + 1], entries.state, entries.below
+    single, start = rows.missing.single, rows.missing.single_first[variable] - r
+    part, variables = rows.missing.part, stack.variables
     for row in range(len(column)):
         code = column[row]
-        for e in range(entries.first[depth, row], entries.first[depth, row + 1]):
-            if code >= 0:
-                stack.spread[code] = entries.weight[depth, e]
-            else:
+        is_seen, is_apart = code >= 0, True
+        if not is_seen:
+            start += r
+            for d in range(depth):
+                is_apart &= part[variables[d], row] != part[variable, row]
+        for e in range(first[row], first[row + 1]):
+            if not is_apart:
                 _spread(rows, stack, depth, variable, row, e)
-            for k in range(code if code >= 0 else 0, code + 1 if code >= 0 else r):
-                if stack.spread[k] > 0.0:
-                    cell = stack.ids[depth, e] * r + k
-                    stack.ids[depth + 1, n] = stack.numbers[cell] if is_numbered else cell
-                    entries.weight[depth + 1, n] = stack.spread[k]
-                    entries.state[depth + 1, n], entries.below[depth + 1, n] = k, e
+            for k in range(code if is_seen else 0, code + 1 if is_seen else r):
+                share = weight[e]
+                if not is_seen:
+                    share = share * single[start + k] if is_apart else stack.spread[k]
+                if share > 0.0:
+                    cell = ids[e] * r + k
+                    if is_numbered:
+                        cell = stack.numbers[cell]
+                    new[n], new_weight[n] = cell, share
+                    state[depth + 1, n], below[depth + 1, n] = k, e
+                    totals[cell] += share
                     n += 1
         entries.first[depth + 1, row + 1] = n
 
@@ -289,18 +302,20 @@ def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
     """Extend the prefix by a variable."""
     r, n = rows.cardinalities[variable], rows.codes.shape[1]
     cells = stack.sizes[depth] * r
-    if rows.missing.part.size > 0:
-        _count_entries(rows, stack, depth, variable, True)
-    else:
-        count(rows, stack, depth, variable)
-        complete(rows, stack, depth, variable)
+    is_expected = rows.missing.part.size > 0
     old, new, column = stack.ids[depth], stack.ids[depth + 1], rows.codes[variable]
     is_numbered, observed = cells > stack.rest.shape[0], cells
+    # The table; of entries only to number its cells, since extending them adds up the totals.
+    if not is_expected:
+        count(rows, stack, depth, variable)
+        complete(rows, stack, depth, variable)
+    elif is_numbered:
+        _count_entries(rows, stack, depth, variable, True)
     if is_numbered:
         observed = 0
         for c in range(cells):
             if stack.table[c] > 0:
-                stack.totals[depth + 1, observed] = stack.table[c]
+                stack.totals[depth + 1, observed] = 0.0 if is_expected else stack.table[c]
                 stack.numbers[c] = observed
                 observed += 1
             stack.table[c] = 0
@@ -308,7 +323,7 @@ def _push(rows: Rows, stack: Stack, depth: int, variable: int) -> None:
         for c in range(cells):
             stack.totals[depth + 1, c] = stack.table[c]
             stack.table[c] = 0
-    if rows.missing.part.size > 0:
+    if is_expected:
         _push_entries(rows, stack, depth, variable, is_numbered)
     elif is_numbered:
         for row in range(n):

@@ -8,6 +8,8 @@ of all others, and their share of the counts speaks against every arc.
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from exactlearn._runtime.control import SearchControl
 from exactlearn.augmentation.incumbent import Incumbent
 from exactlearn.augmentation.starts import mode_completion
@@ -19,6 +21,9 @@ from exactlearn.solvers.problem import Problem
 
 MOST_PARENTS = 2
 """Most parents of the start by deletion: the estimates of larger families cost most of its time."""
+
+MOST_ROWS = 10_000
+"""Most rows of a start by deletion, drawn from more: a start need not be exact."""
 
 Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
@@ -52,9 +57,15 @@ def from_pairs(task: Task, incumbent: Incumbent) -> Start | None:
 def _best(task: Task, incumbent: Incumbent, max_parents: int) -> Start | None:
     required = [child for _, child in task.rules.required]
     least = max((required.count(child) for child in required), default=0)
+    dataset = task.dataset
+    if dataset.n_rows > MOST_ROWS:
+        rng = np.random.default_rng(task.seed)
+        chosen = np.zeros(dataset.n_rows, np.bool_)
+        chosen[rng.choice(dataset.n_rows, MOST_ROWS, replace=False)] = True
+        dataset = dataset.part(chosen)
     try:
         problem = candidate_parent_sets(
-            task.dataset,
+            dataset,
             task.score,
             max_parents=min(max(max_parents, least), task.rules.max_parents),
             required=task.rules.required,
