@@ -25,6 +25,9 @@ MOST_PARENTS = 2
 MOST_ROWS = 10_000
 """Most rows of a start by deletion, drawn from more: a start need not be exact."""
 
+MOST_TIME = 0.3
+"""Most of the time that is left for the counts of a start."""
+
 Parents = tuple[tuple[int, ...], ...]
 """Parents of each variable."""
 
@@ -44,7 +47,7 @@ def without_arcs(task: Task, incumbent: Incumbent) -> Start:
 def from_counts(task: Task, incumbent: Incumbent) -> Start | None:
     """Return the best DAG, with few parents, by counts that deletion estimates (``f-mcar``).
 
-    Nothing where some variable is never observed, or the time is up.
+    Nothing where some variable is never observed, or when it takes much of the time.
     """
     return _best(task, incumbent, MOST_PARENTS)
 
@@ -71,7 +74,7 @@ def _best(task: Task, incumbent: Incumbent, max_parents: int) -> Start | None:
             required=task.rules.required,
             forbidden=task.rules.forbidden,
             counts=DeletionCounts("f-mcar"),
-            control=SearchControl(outer=incumbent),
+            control=incumbent.part(MOST_TIME),
         )
     except DataError:
         return None
@@ -93,8 +96,8 @@ def _solved(task: Task, incumbent: Incumbent, problem: Problem) -> Start | None:
 
 STARTS: Mapping[str, Callable[[Task, Incumbent], Start | None]] = {
     "deletion": from_counts,
-    "pairs": from_pairs,
     "mode": from_mode,
+    "pairs": from_pairs,
     "independent": without_arcs,
 }
-"""What the starts begin with; random completions follow."""
+"""What the starts begin with, the most accurate first; random completions follow."""

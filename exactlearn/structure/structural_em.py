@@ -104,9 +104,10 @@ def structural_em(
     required, forbidden
         Arcs (parent, child) by variable index.
     start
-        The first start: ``deletion`` (the best DAG by counts that deletion estimates), ``pairs``
-        (the same with at most one parent), ``mode`` (that of the table completed with the most
-        frequent states) or ``independent``. The other ones follow in this order, then random ones.
+        The first start: ``deletion`` (the best DAG by counts that deletion estimates), ``mode``
+        (that of the table completed with the most frequent states), ``pairs`` (as ``deletion``,
+        with at most one parent) or ``independent``. The other ones follow in this order, also in
+        place of one that takes too long, then random ones.
     accept
         A start of ``expected`` goes on with a DAG by the score of the ``expected`` counts; or by
         ``observed``, only if its ``observed_score``, too, is better than that of the DAG before.
@@ -217,9 +218,12 @@ class _Alternation:
     def _first(self, number: int) -> tuple[BayesianNetwork, Problem | None] | None:
         """Return the network of a start, and the parent sets that it was chosen from."""
         names = [self.start, *(name for name in STARTS if name != self.start)]
+        for name in names[number:]:
+            start = STARTS[name](self.task, self.incumbent)
+            if start is not None:
+                return self._by_em(start.parents), start.problem
         if number < len(names):
-            start = STARTS[names[number]](self.task, self.incumbent)
-            return None if start is None else (self._by_em(start.parents), start.problem)
+            return None
         dataset = self.task.dataset
         rng = np.random.default_rng((self.task.seed, number))
         values = rng.integers(dataset.cardinalities[dataset.missing_cells[:, 1]])
