@@ -1,9 +1,9 @@
 r"""The number of components of a naive Bayes model, learnt (THESIS, Algorithm 4.5).
 
-EM fits a number of components; those of hardly any weight go; others are split or centred at rows
-that are drawn, so that the number grows; EM fits again (after Lowd and Domingos 2005, "Naive Bayes
-models for probability estimation"). Of the sequence the model of the best score is returned,
-S = (1-lambda) L - lambda x free parameters (THESIS, 4.40).
+EM fits a number of components; equal ones are merged, those of hardly any row go, others are split;
+EM fits again (after Lowd and Domingos 2005, "Naive Bayes models for probability estimation"). Of
+the sequence the model of the best score is taken, S = (1-lambda) L - lambda x free parameters
+(THESIS, 4.40); then components are merged as long as that raises the score.
 
 A component is split for its spread, the entropy of its expected rows,
 
@@ -11,7 +11,16 @@ A component is split for its spread, the entropy of its expected rows,
 
 exact since its variables are independent. (THESIS, section 4.4.2, prints the entropy without its
 minus, takes the component of low entropy, and then splits by P(c) alone.) One half stays as it is;
-the other moves towards a row that is drawn among those of the component.
+the other moves towards a row that is drawn among those of the component. New components that are
+centred at rows drawn from the whole table instead, mixed with the marginal distribution (4.35),
+describe unseen rows worse after the same time.
+
+Merging components a and b loses at most
+
+.. math:: \sum_{i,x} n_a(x_i) \log P(x_i \mid a) + n_b(x_i) \log P(x_i \mid b)
+          - (n_a + n_b)(x_i) \log P(x_i \mid a \cup b),
+
+n the expected counts: the loss if rows stayed in their components. Bounds of disjoint pairs add up.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,6 +35,7 @@ from exactlearn._runtime.arguments import checked_arguments, number_or_none
 from exactlearn._runtime.control import SearchControl
 from exactlearn.bayesnet.component_em import (
     SMOOTHING,
+    TOLERANCE,
     ComponentEM,
     by_em,
     choose_component_smoothing,
@@ -33,7 +43,7 @@ from exactlearn.bayesnet.component_em import (
 from exactlearn.bayesnet.components import shares_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.data.dataset import Dataset
-from exactlearn.data.trade_off import bic_lambda, check_lambda
+from exactlearn.data.trade_off import bic_lambda, check_lambda, rate_of
 from exactlearn.errors import OptionError
 
 Floats = NDArray[np.float64]
@@ -47,29 +57,27 @@ class GrowthParameters:
     ----------
     growth
         New components as a share of those that there were, at least one.
-    least_weight
-        Components of less probability are left out (THESIS, section 4.4.2: 0.001).
+    least_rows
+        Components of fewer expected rows are left out (THESIS, section 4.4.2: of less probability
+        than 0.001, which leaves out what rare rows need).
     most_components
         Where growth ends.
     stall_limit
-        After how many numbers of components without a better score the search ends.
-    split_share
-        Share of the new components that are halves of others; the rest is centred at rows.
+        After how many numbers of components without a better score growth ends.
     centre
         Weight of the row in the half of a component that moves towards it.
-    marginal
-        Weight of the marginal distribution in a component centred at a row (THESIS, 4.35).
+    merge_loss
+        Components are merged where that loses no more log-likelihood per row.
     sample
         Rows that centres are drawn from.
     """
 
     growth: float = 0.5
-    least_weight: float = 0.001
+    least_rows: float = 1.0
     most_components: int = 1000
     stall_limit: int = 2
-    split_share: float = 0.0
     centre: float = 0.5
-    marginal: float = 0.1 / 1.1
+    merge_loss: float = TOLERANCE
     sample: int = 2000
 
 
@@ -217,6 +225,18 @@ def grow_naive_bayes(
     rows: list[ComponentRow] = []
     best: tuple[int, NaiveBayes] | None = None
     begun, first = monotonic(), SMOOTHING if alpha is None else alpha
+
+    def keep(model: NaiveBayes) -> bool:
+        nonlocal best
+        row = _row(model, dataset, validation, weight, monotonic() - begun)
+        is_best = best is None or row.score > rows[best[0]].score or components is not None
+        if is_best:
+            best = len(rows), model
+        rows.append(row)
+        if on_model is not None:
+            on_model(model, row, is_best)
+        return is_best
+
     with SearchControl.within(time_limit).running() as control:
         for model in naive_bayes_models(
             dataset,
@@ -226,17 +246,16 @@ def grow_naive_bayes(
             parameters=parameters,
             control=control,
         ):
-            row = _row(model, dataset, validation, weight, monotonic() - begun)
-            is_best = best is None or row.score > rows[best[0]].score or components is not None
-            if is_best:
-                best = len(rows), model
-            rows.append(row)
-            if on_model is not None:
-                on_model(model, row, is_best)
+            keep(model)
             assert best is not None
             if components is None and len(rows) - 1 - best[0] >= parameters.stall_limit:
                 break
         assert best is not None
+        if components is None and validation is None:
+            problem = ComponentEM.of(dataset, first, control)
+            for model in _shrunk(best[1], problem, rate_of(weight), control):
+                if not keep(model):
+                    break
         place, model = best
         if alpha is None and not control.is_over:
             found = choose_component_smoothing(model, dataset, seed=seed, control=control).alpha
@@ -245,6 +264,25 @@ def grow_naive_bayes(
                 model, first = by_em(problem, problem.start(model), control).model, found
         is_complete = not control.is_over
     return GrownNaiveBayes(model, tuple(rows), place, first, weight, is_complete)
+
+
+def _shrunk(
+    model: NaiveBayes, problem: ComponentEM, rate: float, control: SearchControl
+) -> Iterator[NaiveBayes]:
+    """Yield models of fewer components, as long as merging pairs raises the score by its bound.
+
+    Parameters
+    ----------
+    rate
+        What a free parameter must gain, in nats.
+    """
+    limit = rate * (1 + int((model.cardinalities - 1).sum()))
+    while not control.is_over:
+        table = merged(model.table, problem.total_weight, limit)
+        if table.shape[1] == model.n_components:
+            return
+        model = by_em(problem, problem.normalised(table.ravel()), control).model
+        yield model
 
 
 def _row(
@@ -303,26 +341,80 @@ def naive_bayes_models(
         raise OptionError(f"{most} components: give 1 or more")
     control = control or SearchControl.within()
     problem = ComponentEM.of(dataset, alpha, control)
-    growth = _Growth(problem, parameters, np.random.default_rng(seed))
+    growth = Growth(problem, parameters, np.random.default_rng(seed))
     table = growth.one_component()
     wanted = 1
     while True:
         model = by_em(problem, table.ravel(), control).model
+        is_last = wanted == most or control.is_over
+        if components is None:
+            limit = parameters.merge_loss * problem.total_weight
+            table = merged(model.table, problem.total_weight, limit)
+            model = problem.model(problem.normalised(table.ravel()))
         yield model
-        if wanted == most or control.is_over:
+        if is_last:
             return
         wanted = min(most, wanted + max(1, int(parameters.growth * wanted)))
-        table = growth.grown(growth.pruned(model.table), wanted)
+        table = model.table if components is not None else growth.pruned(model.table)
+        table = growth.split(table, wanted - table.shape[1])
 
 
-class _Growth:
+def merged(table: Floats, total_weight: float, limit: float, most: int | None = None) -> Floats:
+    """Return the components after those pairs are merged that lose least, each in one pair at most.
+
+    Parameters
+    ----------
+    table
+        Shape (1 + states, components).
+    total_weight
+        Of the rows.
+    limit
+        Most log-likelihood that a pair may lose, by the bound of :func:`_merge_losses`.
+    most
+        Most pairs; all when left out.
+    """
+    losses = _merge_losses(table, total_weight)
+    pairs = np.argwhere(np.isfinite(losses) & (losses <= limit))
+    order = np.argsort(losses[tuple(pairs.T)], kind="stable")
+    table, gone, used = table.copy(), set[int](), set[int]()
+    for one, other in pairs[order].tolist():
+        if len(gone) == most:
+            break
+        if one not in used and other not in used:
+            used |= {one, other}
+            gone.add(other)
+            weights = table[0, [one, other]]
+            table[1:, one] = table[1:, [one, other]] @ weights / weights.sum()
+            table[0, one] = weights.sum()
+    return np.delete(table, sorted(gone), axis=1)
+
+
+def _merge_losses(table: Floats, total_weight: float) -> Floats:
+    """Return bounds of the log-likelihood that merging two components loses.
+
+    That is the loss if rows stayed in their components: how much the entropy of their expected
+    counts grows. Infinite on and below the diagonal.
+    """
+    weights, parameters = total_weight * table[0], table[1:]
+    k = len(weights)
+    own = weights * xlogy(parameters, parameters).sum(axis=0)
+    losses = np.full((k, k), np.inf)
+    for c in range(k - 1):
+        both = weights[c] + weights[c + 1 :]
+        mixed = weights[c] * parameters[:, c : c + 1] + weights[c + 1 :] * parameters[:, c + 1 :]
+        losses[c, c + 1 :] = (
+            own[c] + own[c + 1 :] - xlogy(mixed, mixed / np.maximum(both, 1e-300)).sum(axis=0)
+        )
+    return losses
+
+
+class Growth:
     """Tables of parameters, shape (1 + states, components), and their next ones."""
 
     def __init__(
         self, problem: ComponentEM, parameters: GrowthParameters, rng: np.random.Generator
     ) -> None:
         self._problem, self._how, self._rng = problem, parameters, rng
-        self._marginal = self.one_component()[1:]
 
     def one_component(self) -> Floats:
         """Return the relative frequencies."""
@@ -333,63 +425,31 @@ class _Growth:
 
     def pruned(self, table: Floats) -> Floats:
         """Return the components that have some weight."""
-        return table[:, table[0] > min(self._how.least_weight, float(table[0].max()) / 2)]
+        least = self._how.least_rows / self._problem.total_weight
+        return table[:, table[0] > min(least, float(table[0].max()) / 2)]
 
-    def grown(self, table: Floats, wanted: int) -> Floats:
-        """Return as many components as are wanted, but one new one at least."""
-        new = max(1, wanted - table.shape[1])
-        halves = min(round(self._how.split_share * new), table.shape[1])
-        if halves:
-            table = self._split(table, halves)
-        if halves < new:
-            table = self._centred(table, new - halves)
-        return self._problem.table(self._problem.normalised(table.ravel()))
-
-    def _split(self, table: Floats, number: int) -> Floats:
-        """Return the components with the most spread ones split (THESIS, Algorithm 4.5, line 7)."""
-        spread = -table[0] * xlogy(table[1:], table[1:]).sum(axis=0)
-        chosen = np.argsort(-spread, kind="stable")[:number]
-        rows = self._drawn(self._how.sample)
-        shares, _ = shares_of(table, self._problem.starts, self._problem.codes[rows])
-        cumulated = shares[:, chosen].cumsum(axis=0)
-        passed = cumulated >= self._rng.random(number) * cumulated[-1]
-        halves = table[:, chosen].copy()
-        halves[0] /= 2
-        halves[1:] = self._towards(rows[passed.argmax(axis=0)], halves[1:], self._how.centre)
-        table = table.copy()
-        table[0, chosen] /= 2
-        return np.hstack((table, halves))
-
-    def _centred(self, table: Floats, number: int) -> Floats:
-        """Return the components and new ones centred at rows (THESIS, 4.35)."""
-        drawn = self._towards(self._drawn(number), self._marginal, 1 - self._how.marginal)
-        new = number / (table.shape[1] + number)
-        table = np.vstack((table[:1] * (1 - new) / table[0].sum(), table[1:]))
-        return np.hstack((table, np.vstack((np.full(number, new / number), drawn))))
-
-    def _drawn(self, number: int) -> NDArray[np.int64]:
-        """Draw rows by their weights."""
-        weights = self._problem.weights
-        return self._rng.choice(len(weights), number, p=weights / weights.sum())
-
-    def _towards(self, rows: NDArray[np.int64], table: Floats, share: float) -> Floats:
-        """Return distributions moved towards the states of rows, but of missing cells.
+    def split(self, table: Floats, number: int) -> Floats:
+        """Return the components with the most spread ones split (THESIS, Algorithm 4.5, line 7).
 
         Parameters
         ----------
-        rows
-            Their numbers.
-        table
-            Shape (states, rows) or (states, 1).
-        share
-            Weight of the rows.
+        number
+            Of the new components; at least one, and at most as many as there are.
         """
-        problem = self._problem
-        moved = np.repeat(table, len(rows), axis=1) if table.shape[1] == 1 else table.copy()
+        problem, how, weights = self._problem, self._how, self._problem.weights
+        spread = -table[0] * xlogy(table[1:], table[1:]).sum(axis=0)
+        chosen = np.argsort(-spread, kind="stable")[: max(1, number)]
+        rows = self._rng.choice(len(weights), how.sample, p=weights / weights.sum())
+        shares, _ = shares_of(table, problem.starts, problem.codes[rows])
+        cumulated = shares[:, chosen].cumsum(axis=0)
+        passed = cumulated >= self._rng.random(len(chosen)) * cumulated[-1]
+        centres = problem.codes[rows[passed.argmax(axis=0)]]
+        table = table.copy()
+        table[0, chosen] /= 2
+        halves = table[:, chosen]
         for v, first in enumerate(problem.starts.tolist()):
-            codes = problem.codes[rows, v]
-            seen = np.flatnonzero(codes >= 0)
-            own = moved[first : first + len(problem.states[v])]
-            own[:, seen] *= 1 - share
-            own[codes[seen], seen] += share
-        return moved
+            seen = np.flatnonzero(centres[:, v] >= 0)
+            own = halves[1 + first : 1 + first + len(problem.states[v])]
+            own[:, seen] *= 1 - how.centre
+            own[centres[seen, v], seen] += how.centre
+        return problem.table(problem.normalised(np.hstack((table, halves)).ravel()))

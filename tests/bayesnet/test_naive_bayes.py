@@ -5,17 +5,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactlearn.bayesnet.component_em import COMPONENT_SMOOTHING, choose_component_smoothing
+from exactlearn.bayesnet.component_em import (
+    COMPONENT_SMOOTHING,
+    ComponentEM,
+    choose_component_smoothing,
+)
 from exactlearn.bayesnet.component_growth import (
+    Growth,
     GrowthParameters,
     grow_naive_bayes,
     learn_naive_bayes,
+    merged,
     naive_bayes_models,
 )
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.smoothing_choice import choose_smoothing
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
+from tests.naive_bayes_oracle import full_joint, random_naive_bayes
 
 
 def table(rng, rows=60):
@@ -128,17 +135,72 @@ def test_validation_rows_choose_the_number_of_components():
     )
 
 
-@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5, 1.0]))
+@given(st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
-def test_growth_keeps_distributions(seed, split_share):
+def test_splits_and_merges_keep_distributions(seed):
     data = table(np.random.default_rng(seed), rows=50)
-    parameters = GrowthParameters(split_share=split_share, most_components=7)
     seen = []
-    for model in naive_bayes_models(data, seed=seed, parameters=parameters):
+    for model in naive_bayes_models(data, seed=seed, components=7):
         model.check()
         assert model.parameters.min() > 0
+        assert full_joint(model).sum() == pytest.approx(1)
         seen.append(model.n_components)
     assert seen == [1, 2, 3, 4, 6, 7]
+    smaller = merged(model.table, 50.0, np.inf)
+    assert smaller.shape[1] == 4  # three disjoint pairs
+    NaiveBayes(model.names, model.states, smaller[0], smaller[1:]).check()
+    for model in naive_bayes_models(
+        data, seed=seed, parameters=GrowthParameters(most_components=9)
+    ):
+        model.check()
+
+
+@given(st.integers(0, 10_000), st.integers(2, 5))
+@settings(max_examples=25, deadline=None)
+def test_a_merge_loses_no_more_than_its_bound(seed, components):
+    """In the model's own distribution; with equal components nothing."""
+    rng = np.random.default_rng(seed)
+    model = random_naive_bayes(rng, 4, components)
+    probabilities = full_joint(model)
+    rows = np.argwhere(probabilities > 0)
+    data = Dataset(rows, model.names, model.states, probabilities[tuple(rows.T)])
+    before = data.total(model.log_likelihood_rows(data))
+    for limit in (0.01, 0.1, 1.0):
+        smaller = merged(model.table, 1.0, limit, most=1)
+        less = NaiveBayes(model.names, model.states, smaller[0], smaller[1:])
+        assert before - data.total(less.log_likelihood_rows(data)) <= limit + 1e-9
+    twice = np.hstack((model.table, model.table)) * ([[0.5]] + [[1.0]] * len(model.parameters))
+    once = merged(twice, 1.0, 1e-12)
+    assert once.shape == model.table.shape
+    assert sorted(once[0]) == pytest.approx(sorted(model.prior))
+
+
+def test_the_most_spread_component_is_split():
+    """THESIS, section 4.4.2, as corrected: not the component of low entropy."""
+    rng = np.random.default_rng(0)
+    clusters = np.array([[0, 0, 0, 0]] * 60 + [[1, 1, 0, 1]] * 20 + [[1, 0, 1, 0]] * 20)
+    data = Dataset(clusters, tuple("abcd"), (("n", "y"),) * 4)
+    problem = ComponentEM.of(data, 0.1)
+    narrow, wide = clusters[:60].mean(axis=0), clusters[60:].mean(axis=0)
+    columns = [np.stack([1 - p, p], axis=1).ravel() for p in (narrow, wide)]
+    before = np.vstack(([0.6, 0.4], np.array(columns).T))
+    after = Growth(problem, GrowthParameters(), rng).split(before, 1)
+    assert after[0].tolist() == pytest.approx([0.6, 0.2, 0.2])
+    assert after[1:, 1].tolist() == pytest.approx(before[1:, 1].tolist())
+    assert (after[1:, 2] != before[1:, 1]).any()
+
+
+def test_the_best_model_shrinks_as_long_as_its_score_rises():
+    data = table(np.random.default_rng(3), rows=400)
+    found = grow_naive_bayes(data, lambda_=0.05)
+    scores = [row.score for row in found.rows]
+    assert scores[found.best] == max(scores)
+    heavy = grow_naive_bayes(data)
+    size = heavy.model.representational_size
+    assert heavy.rows[heavy.best].score == pytest.approx(
+        (1 - heavy.lambda_) * data.total(heavy.model.log_likelihood_rows(data))
+        - heavy.lambda_ * size
+    )
 
 
 def test_a_time_limit_keeps_the_best_so_far():
