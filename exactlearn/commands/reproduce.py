@@ -209,7 +209,8 @@ def _all(
     cells = [(r["paper"], str(r["done"]), str(r["left"]), number(r["seconds"], 0), r["refused"])
              for r in rows]  # fmt: skip
     record = {"papers": rows, "not_run": dict(left)}
-    return record, [plain_table(head, cells, right=head[1:4]), *_declared(left)]
+    where = ["", "What is not run is listed in each paper's tables.txt"] if left else []
+    return record, [plain_table(head, cells, right=head[1:4]), *where]
 
 
 def _share(paper: _Paper, control: SearchControl, repetitions: int) -> bool:
