@@ -99,6 +99,9 @@ class CurvesFigure:
         if self.is_cut and len(known) > 1:
             bottom, top = known[1], axes.get_ylim()[1]
             axes.set_ylim(bottom - 0.08 * (top - bottom), top)
+        for axis, name in ((axes.xaxis, self.across), (axes.yaxis, self.up)):
+            if name not in _LINEAR:
+                _mark_few(axis)
         axes.set(xlabel=_labelled(self.across), ylabel=_labelled(self.up))
         axes.legend(loc="best", frameon=False)
         figure.set_layout_engine("tight")
@@ -106,6 +109,17 @@ class CurvesFigure:
     def _can_show(self, point: tuple[float, float]) -> bool:
         axes = zip(point, (self.across, self.up), strict=True)
         return all(isfinite(value) and (value > 0 or axis in _LINEAR) for value, axis in axes)
+
+
+def _mark_few(axis: Any) -> None:
+    """Label a logarithmic axis of less than two decades at 1, 2 and 5, where the default crowds."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _labelled(axis: str) -> str:

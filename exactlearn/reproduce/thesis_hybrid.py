@@ -37,7 +37,7 @@ from exactlearn.scoring.scores import PenalisedLikelihood
 NETWORKS = {"BIC": 1.0, "middle": 0.5, "AIC": 0.0}
 """By what a parameter must gain: powers of half the logarithm of the number of rows."""
 
-SWEEP = (1.5, 1.0, 0.75, 0.5, 0.25, 0.0, -0.3)
+SWEEP = (1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """The powers of the networks of Appendix A.4."""
 
 PATH = tuple(float(rate) for rate in np.geomspace(0.01, 300.0, 24))
