@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.row_table import group_rows
+from exactlearn.pdg.inference.flows import node_probabilities
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.queries.evidence import Evidence, Model, as_graph, conditional
 
@@ -91,11 +92,13 @@ class VariableIndependences:
         Its name.
     below
         All below it in the forest.
+    always_independent_of
+        Variables that it is independent of, together with all below it, without a condition.
     depends_on
         Ancestors that decide which node is reached, from the root on. Given their states, the
-        variable and all below it are independent of all other variables.
+        variable with all below it is independent of all other variables.
     independent_of
-        These other variables.
+        These other variables, without ``always_independent_of``.
     in_context
         What holds in some contexts besides, smallest contexts first.
     nodes
@@ -106,6 +109,7 @@ class VariableIndependences:
 
     variable: str
     below: tuple[str, ...]
+    always_independent_of: tuple[str, ...]
     depends_on: tuple[str, ...]
     independent_of: tuple[str, ...]
     in_context: tuple[ContextIndependence, ...]
@@ -121,10 +125,15 @@ class VariableIndependences:
         line = self.variable
         if self.below:
             line += f", with {_listed(self.below, most)} below it"
-        line += f": independent of {_listed(self.independent_of, most) or 'no other variable'}"
-        if self.depends_on:
-            line += f", given {_listed(self.depends_on)}"
-        lines = [line]
+        stated = [f"independent of {_listed(self.always_independent_of, most)}"]
+        if not self.always_independent_of:
+            stated.pop()
+        if self.independent_of:
+            others = _listed(self.independent_of, most)
+            stated.append(f"given {_listed(self.depends_on)}, independent of {others}")
+        elif self.depends_on:
+            stated.append(f"depends on {_listed(self.depends_on)}")
+        lines = [f"{line}: {'; '.join(stated) or 'no independence'}"]
         for one in self.in_context[:most]:
             lines.append(f"  if {_shown(one.given)}: also of {_listed(one.independent_of)}")
         if len(self.in_context) > most:
@@ -188,7 +197,7 @@ def independences(
     ...     ("a", "b", "c"), (("n", "y"),) * 3, ((), (), (0, 1)), (sure, coin, table)
     ... )
     >>> print(independences(network, "c")[0].describe())
-    c: independent of no other variable, given a, b
+    c: depends on a, b
       if a = n: also of b
       if b = n: also of a
     """
@@ -196,7 +205,10 @@ def independences(
     names = [targets] if isinstance(targets, str) else targets
     wanted = range(graph.n_variables) if names is None else [graph.index(x) for x in names]
     paths = [_path(graph, v) for v in range(graph.n_variables)]
-    return [_of_variable(graph, v, paths, limits or IndependenceLimits()) for v in wanted]
+    reached = np.add.reduceat(node_probabilities(graph), graph.parameter_offsets[:-1]) > 0
+    single = np.bincount(graph.variable[reached], minlength=graph.n_variables) == 1
+    limits = limits or IndependenceLimits()
+    return [_of_variable(graph, v, paths, single, limits) for v in wanted]
 
 
 Cube = dict[int, tuple[int, ...]]
@@ -212,14 +224,21 @@ def _path(graph: DecisionGraph, v: int) -> list[int]:
 
 
 def _of_variable(
-    graph: DecisionGraph, v: int, paths: Sequence[Sequence[int]], limits: IndependenceLimits
+    graph: DecisionGraph,
+    v: int,
+    paths: Sequence[Sequence[int]],
+    single: NDArray[np.bool_],
+    limits: IndependenceLimits,
 ) -> VariableIndependences:
     diagram = _Diagram(graph, v, paths[v])
     above, table = diagram.needed, None
     if prod(int(graph.cardinalities[u]) for u in above) <= limits.configurations:
         above, table = _without_redundant(above, diagram.table())
     below = [u for u, path in enumerate(paths) if v in path]
-    rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above)]
+    # All rows reach one node of the top, so nothing beside its subtree matters within it.
+    top = next(u for u in (v, *paths[v]) if single[u])
+    always = [u for u, path in enumerate(paths) if u != top and top not in path]
+    rest = [u for u in range(graph.n_variables) if u not in (v, *below, *above, *always)]
     in_context: list[ContextIndependence] = []
     contexts: dict[int, list[Cube]] = {}
     complete = False
@@ -240,6 +259,7 @@ def _of_variable(
     return VariableIndependences(
         graph.names[v],
         tuple(graph.names[u] for u in below),
+        tuple(graph.names[u] for u in always),
         tuple(graph.names[u] for u in above),
         tuple(graph.names[u] for u in rest),
         tuple(in_context),

@@ -81,9 +81,7 @@ def test_the_thesis_table_of_parameters_3_1():
         ("8", "P(D | H = f, F = a)", "0.3 0.7"),
     ]
     # The doctor's belief on an ulcer.
-    assert found[2].describe() == (
-        "D: independent of no other variable, given H, F\n  if H = u: also of F"
-    )
+    assert found[2].describe() == ("D: depends on H, F\n  if H = u: also of F")
 
 
 def test_the_thesis_table_of_parameters_3_2():
@@ -110,9 +108,15 @@ def test_the_thesis_table_of_parameters_3_2():
     assert [(dict(c.given), c.independent_of) for c in x3.in_context] == [({"X1": ("0",)}, ("X0",))]
     # Other trees are independent without a condition (Proposition 3.8), other branches given
     # what decides the node (Proposition 3.9).
-    assert (x4.depends_on, x4.independent_of) == ((), ("X0", "X1", "X2", "X3"))
-    assert x7.independent_of == ("X0", "X1", "X2", "X3", "X6")
+    others = ("X0", "X1", "X2", "X3")
+    assert (x4.always_independent_of, x4.depends_on, x4.independent_of) == (others, (), ())
+    assert (x7.always_independent_of, x7.independent_of) == (others, ("X6",))
     assert not x7.in_context
+    assert x4.describe() == "X4, with X5, X6, X7 below it: independent of X0, X1, X2, X3"
+    assert x7.describe() == ("X7: independent of X0, X1, X2, X3; given X4, X5, independent of X6")
+    assert (
+        independences(stomach_pain(), "H")[0].describe() == "H, with F, D below it: no independence"
+    )
 
 
 def axes_last(joint, *groups):
@@ -140,8 +144,10 @@ def test_every_statement_holds(seed, n, zeros):
     for one in independences(graph):
         v, needed = index(one.variable), [index(x) for x in one.depends_on]
         own = [v, *map(index, one.below)]
-        others = [index(x) for x in one.independent_of]
+        always = [index(x) for x in one.always_independent_of]
+        others = [*always, *map(index, one.independent_of)]
         assert sorted([*own, *needed, *others]) == list(range(n))
+        assert independent(joint, own, always, [])
         assert independent(joint, own, others, needed)
         for context in one.in_context:
             part, given = joint, []
