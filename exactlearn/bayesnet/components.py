@@ -160,14 +160,15 @@ def _in_logarithms(
 ) -> float:
     """Write P(component | row), zeros for an impossible row, and return its log-likelihood."""
     k = logarithms.shape[1]
+    for c in range(k):
+        shares[place, c] = logarithms[0, c]
+    for v in range(len(starts)):
+        if row[v] >= 0:
+            for c in range(k):
+                shares[place, c] += logarithms[1 + starts[v] + row[v], c]
     largest = -np.inf
     for c in range(k):
-        value = logarithms[0, c]
-        for v in range(len(starts)):
-            if row[v] >= 0:
-                value += logarithms[1 + starts[v] + row[v], c]
-        shares[place, c] = value
-        largest = max(largest, value)
+        largest = max(largest, shares[place, c])
     for c in range(k):
         shares[place, c] = np.exp(shares[place, c] - largest) if largest > -np.inf else 0.0
     total = _sum(shares, place)
