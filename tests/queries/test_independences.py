@@ -10,8 +10,9 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import query as command
 from exactlearn.formats.pdg_json import write_pdg
 from exactlearn.pdg.compile.compile import compile_network
+from exactlearn.pdg.model.contexts import node_contexts
 from exactlearn.pdg.model.decision_graph import assemble
-from exactlearn.queries.independences import IndependenceLimits, _contexts, independences
+from exactlearn.queries.independences import IndependenceLimits, independences
 from tests.command_line import run, run_json
 from tests.pdg_oracle import BINARY, graph_joint, random_graph, reached
 
@@ -237,7 +238,7 @@ def test_a_copy_of_a_variable_tells_what_it_does():
 
 def test_of_two_copies_one_stays():
     """Each alone could be left out: there are no two possible rows that differ in it alone."""
-    found, complete = _contexts(np.array([[0, -1], [-1, 1]]), 10)
+    found, complete = node_contexts(np.array([[0, -1], [-1, 1]]), 10)
     assert complete
     assert found == {0: [{0: (0,)}], 1: [{0: (1,)}]}
 

@@ -1,0 +1,177 @@
+"""The node of a variable as a function of the states of its ancestors, and its contexts.
+
+The function is a reduced decision diagram, made from the variable up to the root of its tree. Over
+the ancestors that matter it is a table of nodes, -1 where no row of positive probability leads. A
+context is a set of configurations given by the states that some ancestors may have.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.row_table import group_rows
+from exactlearn.pdg.model.decision_graph import DecisionGraph
+
+Cube = dict[int, tuple[int, ...]]
+"""A context: axes of a table of configurations, and the states that each may have."""
+
+
+class NodeFunction:
+    """The node of a variable as a function of its ancestors' states: a reduced decision diagram.
+
+    The first functions are the constant ones, one for each node of the variable. Each other one
+    belongs to an ancestor and is given by what follows for its states, -1 where impossible.
+    """
+
+    def __init__(self, graph: DecisionGraph, v: int, path: Sequence[int]) -> None:
+        functions = np.arange(graph.node_counts[v])  # of the nodes of the ancestor at hand
+        count, child = len(functions), v
+        self._levels: list[tuple[int, int, NDArray[np.int64]]] = []
+        for u in path:
+            place = graph.children[u].index(child)
+            after = functions[graph.successors_of(u)[:, :, place] - graph.first_nodes[child]]
+            after = np.where(graph.parameters_of(u) > 0, after, -1)
+            functions = after.max(axis=1)
+            varies = np.where(after < 0, functions[:, None], after).min(axis=1) < functions
+            if varies.any():
+                groups, first = group_rows(after[varies].astype(np.int32))
+                functions[varies] = count + groups
+                self._levels.append((u, count, after[varies][first]))
+                count += len(first)
+            child = u
+        self._root, self._levels = int(functions[0]), self._levels[::-1]
+
+    @property
+    def needed(self) -> list[int]:
+        """Ancestors that the function depends on, from the root on."""
+        reached, needed = np.array([self._root]), []
+        for u, first, after in self._levels:
+            here = (reached >= first) & (reached < first + len(after))
+            if here.any():
+                needed.append(u)
+                reached = np.unique(np.append(reached[~here], after[reached[here] - first]))
+        return needed
+
+    def table(self) -> NDArray[np.int64]:
+        """Return the node for each configuration of the needed ancestors, -1 where impossible."""
+        table, needed = np.array(self._root), self.needed
+        for u, first, after in self._levels:
+            if u in needed:
+                here = (table >= first) & (table < first + len(after))
+                following = after[np.where(here, table - first, 0)]
+                table = np.where(here[..., None], following, table[..., None])
+        return table
+
+
+def without_redundant(
+    above: list[int], table: NDArray[np.int64]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Remove ancestors that the others determine as far as it matters, nearest first."""
+    for axis in reversed(range(table.ndim)):
+        if not _varies(table, axis).any():
+            table = table.max(axis=axis)
+            above = [*above[:axis], *above[axis + 1 :]]
+    return above, table
+
+
+def _varies(table: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
+    """Return where possible configurations that differ in one axis reach different nodes."""
+    most = table.max(axis=axis, keepdims=True)
+    varies: NDArray[np.bool_] = (np.where(table < 0, most, table) < most).any(axis=axis)
+    return varies
+
+
+def context_independences(
+    table: NDArray[np.int64], cells: int
+) -> tuple[list[tuple[Cube, tuple[int, ...]]], bool]:
+    """Return the axes that do not matter in each context, and whether all contexts were searched.
+
+    Contexts are as small as possible, the smallest first.
+    """
+    axes = range(table.ndim)
+    varies = [np.expand_dims(_varies(table, axis), axis) for axis in axes]
+    found: dict[tuple[tuple[int, int], ...], tuple[int, ...]] = {}
+    complete = True
+    for size in range(1, table.ndim):
+        cells -= comb(table.ndim, size) * table.ndim * table.size
+        if cells < 0:
+            complete = False
+            break
+        for chosen in combinations(axes, size):
+            others = tuple(axis for axis in axes if axis not in chosen)
+            possible = (table >= 0).any(axis=others)
+            for free in others:
+                same = possible & ~varies[free].any(axis=others)
+                for where in np.argwhere(same).tolist():
+                    given = tuple(zip(chosen, where, strict=True))
+                    if not any(
+                        free in found.get(part, ())
+                        for less in range(1, size)
+                        for part in combinations(given, less)
+                    ):
+                        found[given] = (*found.get(given, ()), free)
+    alike: dict[tuple[int, ...], list[Cube]] = {}
+    for given, axes_free in found.items():
+        alike.setdefault(axes_free, []).append({axis: (x,) for axis, x in given})
+    joined = [(cube, free) for free, cubes in alike.items() for cube in _joined(cubes)]
+    return sorted(joined, key=lambda one: len(one[0])), complete
+
+
+def node_contexts(table: NDArray[np.int64], most: int) -> tuple[dict[int, list[Cube]], bool]:
+    """Return contexts of each node, by a decision tree, and whether they are all.
+
+    Each step asks for the axis after which the fewest nodes remain, its states with the same
+    function together.
+    """
+    found: dict[int, list[Cube]] = {}
+    queue: list[tuple[Cube, NDArray[np.int64], list[int]]]
+    queue, complete = [({}, table, list(range(table.ndim)))], True
+    for cube, whole, all_axes in queue:
+        axes, part = without_redundant(all_axes, whole)
+        if part.ndim == 0:
+            found.setdefault(int(part), []).append(cube)
+        elif len(queue) > most:
+            complete = False
+        else:
+            split = [_grouped(part, k) for k in range(part.ndim)]
+            chosen = min(
+                range(part.ndim), key=lambda k: sum(_n_nodes(s) for s in split[k].values())
+            )
+            rest = [*axes[:chosen], *axes[chosen + 1 :]]
+            for group, own in split[chosen].items():
+                queue.append((cube | {axes[chosen]: group}, own, rest))
+    return {node: _joined(cubes) for node, cubes in found.items()}, complete
+
+
+def _joined(cubes: list[Cube]) -> list[Cube]:
+    """Join contexts that differ in the states of one axis, as long as there are such."""
+    before = len(cubes) + 1
+    while len(cubes) < before:
+        before = len(cubes)
+        for axis in sorted({axis for cube in cubes for axis in cube}):
+            groups: dict[tuple[bool, frozenset[tuple[int, tuple[int, ...]]]], tuple[int, ...]] = {}
+            for cube in cubes:
+                key = axis in cube, frozenset((a, x) for a, x in cube.items() if a != axis)
+                groups[key] = groups.get(key, ()) + cube.get(axis, ())
+            cubes = [
+                dict(rest) | ({axis: tuple(sorted(own))} if there else {})
+                for (there, rest), own in groups.items()
+            ]
+    return cubes
+
+
+def _grouped(table: NDArray[np.int64], axis: int) -> dict[tuple[int, ...], NDArray[np.int64]]:
+    """Return the possible states of an axis that have the same table, with that table."""
+    groups: dict[bytes, list[int]] = {}
+    slices = np.moveaxis(table, axis, 0)
+    for x, own in enumerate(slices):
+        if (own >= 0).any():
+            groups.setdefault(own.tobytes(), []).append(x)
+    return {tuple(group): slices[group[0]] for group in groups.values()}
+
+
+def _n_nodes(table: NDArray[np.int64]) -> int:
+    return len(np.unique(table[table >= 0]))
