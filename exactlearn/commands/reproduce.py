@@ -201,7 +201,9 @@ def _all(
                 del due[paper]
     over, left = SearchControl(0.0), Counter[str]()
     for paper in papers:
-        if not paper.refused and (tables := _tried(paper, over, paper.most)):
+        # Of a paper that was refused in the middle, such as without data, this shows what is done.
+        tables = _tried(paper, over, paper.most)
+        if tables is not None:
             record, _ = paper.result(tables)
             left.update({f"{paper.name}, {key}": n for key, n in record["not_run"].items()})
     rows = [paper.row() for paper in papers]

@@ -72,6 +72,24 @@ def test_what_a_budget_leaves_out_is_told(tmp_path, done):
     assert "one: 3" in told
 
 
+def test_what_a_refused_paper_has_done_is_shown(tmp_path, monkeypatch):
+    def tables(options, setup):
+        def repeat():
+            setup.record.once("one", "0", "ours", lambda: {"x": 1})
+            setup.record.once("two", "0", "ours", refuse)
+
+        return Tables(repeat, lambda: Shown({"rows": list(setup.record.done)}, ["a table"]))
+
+    def refuse():
+        raise DataError("no data")
+
+    monkeypatch.setattr(reproduce, "PAPERS", {"half": reproduce.Reproduced(tables, 1, ())})
+    words = ("reproduce", "all", "--budget", "1h", "-o", tmp_path, "--json")
+    (paper,) = json.loads(run(*words, status=3))["papers"]
+    assert (paper["done"], paper["left"], paper["refused"]) == (1, 1, "no data")
+    assert json.loads((tmp_path / "half" / "tables.json").read_text())["rows"] == ["one"]
+
+
 def test_a_run_that_the_budget_cuts_short_is_not_kept():
     control = SearchControl(60.0)
     record = Record(None, lambda told: None, control=control)
