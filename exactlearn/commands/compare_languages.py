@@ -248,6 +248,9 @@ def _sentences(
                 f"{name}, {_IN_WORDS[rows]} rows: "
                 + (f"at all sizes {said}." if said else "no language dominates another.")
             )
+    most = max((len(found) for found in curves.values()), default=0)
+    if most > 1:
+        yield f"± is the standard error over {most} divisions of the rows."
     for name, repetitions in curves.items():
         short = sorted({key for one in repetitions for key in one.unfinished})
         if short:

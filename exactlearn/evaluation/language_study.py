@@ -5,6 +5,7 @@ given, for the validation only. Models are learnt from the other rows, chosen by
 the validation rows, and judged by the test, which THESIS also chooses by (section 5.1).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,7 @@ from exactlearn.evaluation.random_queries import (
     RandomQueries,
     random_queries,
 )
-from exactlearn.evaluation.sl_curves import Rows, SLCurves, SLPoint, check_request, sl_curves
+from exactlearn.evaluation.sl_curves import SLCurves, SLPoint, check_request, sl_curves
 from exactlearn.evaluation.study import Cell, Record
 
 HELD_OUT, LEAST_ROWS = 0.1, 10
@@ -257,20 +258,13 @@ def verdict(table: str, repetitions: Sequence[SLCurves]) -> dict[str, Any] | Non
     size = {key: fmean(p.effective_size for p in points) for key, points in chosen.items()}
     first, second = sorted(languages, key=lambda key: -fmean(test[key]))[:2]
     ahead = PairedTest.of(test[first], test[second])
-    sides: tuple[Rows, ...] = ("train", "test")
+    times = Counter(
+        (d.rows, d.first, d.second) for curves in full for d in curves.dominance() if d.consistent
+    )
+    always = [pair for pair, count in times.items() if count == len(full)]
     dominating = {
-        rows: [
-            [d.first, d.second]
-            for d in full[0].dominance()
-            if d.rows == rows
-            and all(
-                e.consistent
-                for curves in full
-                for e in curves.dominance()
-                if (e.first, e.second, e.rows) == (d.first, d.second, rows)
-            )
-        ]
-        for rows in sides
+        rows: sorted([one, other] for where, one, other in always if where == rows)
+        for rows in ("train", "test")
     }
     return {
         "data": table,

@@ -6,7 +6,7 @@ and each model a point: its effective size, and its log-likelihood per row of th
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import permutations
 from math import inf, isnan, log, nan
 from typing import Any, Literal
@@ -50,7 +50,7 @@ class SLPoint:
     train, validation, test
         Log-likelihood per row in nats; minus infinity where a row is impossible.
     seconds
-        CPU time of learning.
+        CPU time of learning it, for each weight of the size that gave it.
     query_accuracy, query_error, query_seconds
         Of random queries: mean log P(q | e), its standard error, and CPU time of a belief update;
         NaN without queries.
@@ -268,6 +268,8 @@ def sl_curves(
                             raise
                         break
                     if points and _alike(points[-1], point):
+                        seconds = points[-1].seconds + point.seconds
+                        points[-1] = replace(points[-1], seconds=seconds)
                         continue
                     points.append(point)
                     models.append(learnt)

@@ -149,7 +149,7 @@ def test_each_language_gives_its_points():
     train, test = drawn(200, 0), drawn(100, 1)
     seen = []
     curves = sl_curves(train, test, lambdas=[0.8, 0.6], on_model=seen.append)
-    assert tuple(seen) == curves.points
+    assert [p.train for p in seen] == [p.train for p in curves.points]
     assert set(curves.languages) >= {"bn", "nb", "pdg"}
     for learnt, found in zip(curves.models, curves.points, strict=True):
         assert curves.model(found).effective_size == found.effective_size
