@@ -14,21 +14,23 @@ import pytest
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.missingness import hide
-from exactlearn.formats.models import Model, read_model
+from exactlearn.evaluation.models import log_likelihoods
+from exactlearn.formats.models import read_model
 from exactlearn.formats.table import read_dataset, write_dataset
 from exactlearn.instances import locate
-from exactlearn.pdg.inference.flows import log_likelihood_rows
+from exactlearn.queries.evidence import Model
 from tests.command_line import run_json
 
 ROWS, FRESH = 500, 4000
 
-LOST = 0.15
-"""Nats per row that a model may be behind the network that drew the rows."""
+NETWORK, GRAPH, NAIVE_BAYES = "learned.bif", "learned.pdg.json", "learned.nb.json"
+
+LOST = {NETWORK: 0.15, GRAPH: 0.15, NAIVE_BAYES: 0.4}
+"""Nats per row that a model may be behind the network that drew the rows; a naive Bayes model of
+few components cannot be that network."""
 
 NOISE = 0.005
 """Nats per row by which a model may be behind the network without arcs."""
-
-NETWORK, GRAPH = "learned.bif", "learned.pdg.json"
 
 STAGES = {
     "solve": ("solve whole.csv", NETWORK),
@@ -43,6 +45,8 @@ STAGES = {
     "fit a graph": ("fit solved.pdg.json missing.csv", GRAPH),
     "learn a graph": ("learn-pdg whole.csv", GRAPH),
     "learn a graph by EM": ("learn-pdg missing.csv", GRAPH),
+    "learn a naive Bayes model": ("learn-nb whole.csv", NAIVE_BAYES),
+    "learn a naive Bayes model by EM": ("learn-nb missing.csv --smoothing cv", NAIVE_BAYES),
     "hybrid": ("learn-pdg whole.csv --method hybrid --network learnt", GRAPH),
 }
 
@@ -60,11 +64,7 @@ class Instance:
         states = dict(zip(model.names, model.states, strict=True))
         fresh = read_dataset(self.folder / "fresh.csv", states=states)
         assert fresh.names == model.names
-        logs = (
-            model.log_likelihood_rows(fresh)
-            if isinstance(model, BayesianNetwork)
-            else log_likelihood_rows(model, fresh.codes)
-        )
+        logs = log_likelihoods(model, fresh)
         assert not np.isneginf(logs).any(), f"{np.isneginf(logs).sum()} fresh rows are impossible"
         return float(logs.mean())
 
@@ -93,7 +93,7 @@ def test_a_model_predicts_rows_that_it_has_not_seen(instance, command, output, m
     monkeypatch.chdir(instance.folder)
     run_json(*command.replace("NAME", instance.name).split(), "-o", output)
     found = instance.per_row(read_model(Path(output)))
-    assert found > instance.per_row(instance.truth) - LOST
+    assert found > instance.per_row(instance.truth) - LOST[output]
     assert found > instance.per_row(instance.without_arcs) - NOISE
 
 

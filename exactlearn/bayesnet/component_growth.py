@@ -15,12 +15,8 @@ the other moves towards a row that is drawn among those of the component. New co
 centred at rows drawn from the whole table instead, mixed with the marginal distribution (4.35),
 describe unseen rows worse after the same time.
 
-Merging components a and b loses at most
-
-.. math:: \sum_{i,x} n_a(x_i) \log P(x_i \mid a) + n_b(x_i) \log P(x_i \mid b)
-          - (n_a + n_b)(x_i) \log P(x_i \mid a \cup b),
-
-n the expected counts: the loss if rows stayed in their components. Bounds of disjoint pairs add up.
+Merging components a and b loses at most how much the entropy of their expected counts grows; bounds
+of disjoint pairs add up (theorem *Merging two components*, docs/theory/naive_bayes.md).
 """
 
 from collections.abc import Callable, Iterator
@@ -390,10 +386,9 @@ def merged(table: Floats, total_weight: float, limit: float, most: int | None = 
 
 
 def _merge_losses(table: Floats, total_weight: float) -> Floats:
-    """Return bounds of the log-likelihood that merging two components loses.
+    """Return bounds of the log-likelihood that merging two components loses after EM.
 
-    That is the loss if rows stayed in their components: how much the entropy of their expected
-    counts grows. Infinite on and below the diagonal.
+    Shape (components, components), infinite on and below the diagonal.
     """
     weights, parameters = total_weight * table[0], table[1:]
     k = len(weights)

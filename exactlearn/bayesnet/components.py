@@ -2,8 +2,9 @@
 
 The compiled pass multiplies probabilities, looked up by the codes of a row, and needs a logarithm
 only for each row. Factors are at most 1, so that a product that underflows does not matter where
-the sum of all is much larger than the smallest float; other rows are taken in logarithms. Rows are
-cut into pieces of one size, so that sums do not depend on the number of threads.
+the sum of all is much larger than the smallest float (docs/theory/naive_bayes.md); other rows are
+taken in logarithms. Rows are cut into pieces of one size, so that sums do not depend on the number
+of threads.
 """
 
 from collections.abc import Callable
