@@ -45,6 +45,7 @@ from exactlearn.structure.class_moves import (
     FULL,
     INSERT,
     MISSING,
+    MOVES,
     STEPS,
     State,
     advance,
@@ -354,11 +355,11 @@ class _Search:
                 control.look()
                 if control.is_over:
                     break
-        done = len(ends) == starts and all(end.converged for end in ends)
+        done = sum(end.converged for end in ends)
         return EquivalenceSearch(
             parents=None if best is None else _parents(best.dag),
             score=-inf if best is None else best.score,
-            status="heuristic" if done else control.status,
+            status="heuristic" if done == starts else control.status,
             method=method,
             optima=_optima(ends),
             scores=tuple(end.score for end in ends),
@@ -366,7 +367,7 @@ class _Search:
             sets=len(self.values),
             seconds=control.seconds,
             trace=tuple(control.trace),
-            message="" if done else f"{len(ends)} of {starts} starts were done",
+            message="" if done == starts else f"{done} of {starts} starts were done",
         )
 
     def _space(self) -> _Space:
@@ -379,8 +380,8 @@ class _Search:
         begin(space.state)
         converged = not self.control.is_over
         for phase, kinds in enumerate(self.kinds):
-            if phase > 0:
-                space.state.dirty[:] = True
+            if phase > 0:  # what the phase before has listed is of no use
+                space.state.dirty[:], space.state.numbers[MOVES] = True, 0
             converged = converged and self._climb(space, kinds, rng)
         state = space.state
         return _End(

@@ -1,5 +1,7 @@
 """Search over equivalence classes, against all members of the classes and all single arcs."""
 
+import functools
+import itertools
 from math import inf
 
 import numpy as np
@@ -148,6 +150,26 @@ def test_ges_ends_where_the_plain_one_does(seed, score):
     assert one.score == pytest.approx(climbed(data, score, lambda change: True))
     kes = equivalence_search(data, score, method="kes", greediness=1.0, restarts=2)
     assert kes.scores == (one.score, one.score)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_phases_on_more_variables_end_where_the_readable_operators_do(seed):
+    data, score = dependent_data(seed, n=7), el.AIC()
+    known = functools.cache(lambda child, family: score_family(data, child, family, score))
+    parents = ((),) * 7
+    for sign in (1, -1):
+        while True:
+            arcs = sum(map(len, parents))
+            rated = [
+                (sum(itertools.starmap(known, enumerate(map(tuple, member)))), member)
+                for member in [parents, *inclusion_boundary(parents)]
+                if sign * (sum(map(len, member)) - arcs) >= 0
+            ]
+            best = max(rated)
+            if best[0] <= rated[0][0] + 1e-6:
+                break
+            parents = best[1]
+    assert equivalence_search(data, score).score == pytest.approx(rated[0][0])
 
 
 @pytest.mark.parametrize("greediness", [0.0, 0.5])
