@@ -623,7 +623,7 @@ def test_em_from_a_named_start(tables, tmp_path):
     assert found["cancer"] != found["f-mar"]
     run("compile", "cancer", "-o", graph)
     run("convert", "asia", "-o", other)
-    assert "not a decision graph" in fails(*words, graph)
+    assert "a network starts from a network" in fails(*words, graph)
     assert "the same parents" in fails(*words, other)
     assert "its own parameters" in fails("fit", graph, tables / "holes.csv", "--start", "cancer")
     assert "only 'em' iterates" in fails("fit", "cancer", tables / "full.csv", "--starts", 2)
