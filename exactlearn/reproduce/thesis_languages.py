@@ -36,9 +36,6 @@ from exactlearn.reproduce.thesis import beside, drawn
 SELECTIONS = {"best on other rows": "test", "BIC": "BIC", "AIC": "AIC"}
 """What a model of a sequence is chosen by."""
 
-MOST_QUERIED = 500_000
-"""Effective size of models that random queries are asked of."""
-
 QUERIED = "with random queries"
 
 Found = dict[str, Any]
@@ -88,8 +85,7 @@ def _sequence(language: str, source: Callable[[], tuple[Model | None, Split]], s
     parts, points, seconds = (split.train, split.test, split.test), [], 0.0
     for learnt in LANGUAGES[language](split.train, lambdas(split.train.n_rows), seed):
         seconds += learnt.seconds
-        small = learnt.effective_size <= MOST_QUERIED
-        points.append(asdict(sl_point(language, learnt, parts, queries if small else None)))
+        points.append(asdict(sl_point(language, learnt, parts, queries)))
     known = None if truth is None else sl_point("", LearntModel(truth, None, 0.0), parts)
     return {
         "points": [strict(point) for point in points],

@@ -8,6 +8,7 @@ import pytest
 
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.component_growth import naive_bayes_models
+from exactlearn.evaluation import sl_curves
 from exactlearn.evaluation.languages import LearntModel
 from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.smoothing import tuned_smoothing, validation_curve
@@ -133,7 +134,7 @@ def test_languages_on_public_tables(small_abalone):
 
 
 def test_large_models_are_not_queried(small_abalone, monkeypatch):
-    monkeypatch.setattr(thesis_languages, "MOST_QUERIED", 0)
+    monkeypatch.setattr(sl_curves, "MOST_QUERIED", 0)
     rows, _ = parted(thesis_languages.languages(small_abalone))
     assert {row.table for row in rows} == {"languages", "dominance"}
     assert rows[0].microseconds is None
