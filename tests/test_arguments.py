@@ -29,7 +29,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def naive_bayes():
-    return el.learn_naive_bayes(NETWORK.sample(60, np.random.default_rng(3)))
+    return el.learn_naive_bayes(NETWORK.sample(60, np.random.default_rng(3))).model
 
 
 def test_one_name_stands_for_a_list_of_it(graph):
@@ -92,7 +92,7 @@ def test_naive_bayes_is_asked_as_the_network_with_its_latent_variable(naive_baye
 
 
 def test_impossible_evidence_on_naive_bayes_is_refused():
-    model = type(el.learn_naive_bayes(COMPLETE))(
+    model = type(el.learn_naive_bayes(COMPLETE).model)(
         ("a",), (YES_NO,), np.array([1.0]), np.array([[1.0], [0.0]])
     )
     with pytest.raises(el.ExactlearnError, match="a=yes has probability zero"):

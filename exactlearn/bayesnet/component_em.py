@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.ascent import EMResult, EMState, fitted, is_over
 from exactlearn._runtime.control import UNLIMITED, SearchControl
 from exactlearn.bayesnet.complete_data import check_alpha
 from exactlearn.bayesnet.components import expect_components
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
 from exactlearn.bayesnet.smoothing_choice import (
     SmoothingChoice,
     SmoothingParameters,
@@ -35,8 +35,6 @@ ITERATIONS, TOLERANCE = 50, 1e-4
 
 COMPONENT_SMOOTHING = SmoothingParameters(largest=10.0, grid=1, tolerance=0.1)
 """A coarse search: each pseudo-count takes EM in each fold."""
-
-_as_naive_bayes = instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")
 
 
 class ComponentEM:
@@ -143,7 +141,7 @@ class ComponentEM:
         return table.ravel()
 
 
-@checked_arguments(model=_as_naive_bayes)
+@checked_arguments(model=as_naive_bayes)
 def fit_naive_bayes(
     model: NaiveBayes,
     dataset: Dataset,
@@ -184,7 +182,7 @@ def fit_naive_bayes(
     --------
     >>> from exactlearn import learn_naive_bayes
     >>> rows = Dataset(np.array([[0, 0], [1, 1], [0, -1]] * 9), ("a", "b"), (("n", "y"),) * 2)
-    >>> model = learn_naive_bayes(rows)
+    >>> model = learn_naive_bayes(rows).model
     >>> fit_naive_bayes(model, rows, alpha=0.0).log_likelihood <= 0
     True
     """
@@ -217,7 +215,7 @@ def by_em(
     )
 
 
-@checked_arguments(model=_as_naive_bayes)
+@checked_arguments(model=as_naive_bayes)
 def choose_component_smoothing(
     model: NaiveBayes,
     dataset: Dataset,

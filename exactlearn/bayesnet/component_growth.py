@@ -145,11 +145,12 @@ def learn_naive_bayes(
     seed: int = 0,
     time_limit: float | None = None,
     parameters: GrowthParameters = GROWTH,
-) -> NaiveBayes:
-    """Return the model of the best score among growing numbers of components.
+    on_model: Callable[[NaiveBayes, ComponentRow, bool], None] | None = None,
+) -> GrownNaiveBayes:
+    """Return the model of the best score among growing numbers of components, and the sequence.
 
     The score is S = (1-lambda) L - lambda x free parameters (PDG-SEM, section 6.2.1); growth ends
-    when it has not risen for some numbers of components.
+    when it has not risen for some numbers of components, and the best model then shrinks.
 
     Parameters
     ----------
@@ -170,6 +171,8 @@ def learn_naive_bayes(
         Seconds after which the best model so far is returned.
     parameters
         Tuning constants.
+    on_model
+        Called with each model of the sequence, its numbers, and whether it is the best so far.
 
     Raises
     ------
@@ -181,40 +184,10 @@ def learn_naive_bayes(
     Examples
     --------
     >>> rows = np.array([[0, 0, 0], [1, 1, 1]] * 50)
-    >>> model = learn_naive_bayes(Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3))
+    >>> table = Dataset(rows, ("a", "b", "c"), (("n", "y"),) * 3)
+    >>> model = learn_naive_bayes(table).model
     >>> model.n_components, model.representational_size
     (2, 7)
-    """
-    return grow_naive_bayes(
-        dataset,
-        components=components,
-        lambda_=lambda_,
-        validation=validation,
-        alpha=alpha,
-        seed=seed,
-        time_limit=time_limit,
-        parameters=parameters,
-    ).model
-
-
-def grow_naive_bayes(
-    dataset: Dataset,
-    *,
-    components: int | None = None,
-    lambda_: float | None = None,
-    validation: Dataset | None = None,
-    alpha: float | None = SMOOTHING,
-    seed: int = 0,
-    time_limit: float | None = None,
-    parameters: GrowthParameters = GROWTH,
-    on_model: Callable[[NaiveBayes, ComponentRow, bool], None] | None = None,
-) -> GrownNaiveBayes:
-    """Return the best model as :func:`learn_naive_bayes`, and the sequence.
-
-    Parameters
-    ----------
-    on_model
-        Called with each model of the sequence, its numbers, and whether it is the best so far.
     """
     weight = bic_lambda(float(dataset.row_weights.sum())) if lambda_ is None else lambda_
     check_lambda(weight)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.arguments import checked_arguments, instance_of
 from exactlearn.bayesnet.components import expect_components, shares_of
 from exactlearn.bayesnet.network import BayesianNetwork, draw
 from exactlearn.data.dataset import Dataset, aligned_codes
@@ -256,3 +256,6 @@ class NaiveBayes(NamedVariables):
         if log_probability == -np.inf:
             return np.zeros(self.n_components), shares, log_probability
         return np.exp(logs - log_probability), shares, log_probability
+
+
+as_naive_bayes = instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")

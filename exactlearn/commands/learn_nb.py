@@ -6,7 +6,7 @@ from typing import Any
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn._runtime.files import suffix_of
-from exactlearn.bayesnet.component_growth import GROWTH, ComponentRow, grow_naive_bayes
+from exactlearn.bayesnet.component_growth import GROWTH, ComponentRow, learn_naive_bayes
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.commands.declarations import LearnNb
 from exactlearn.commands.output import Output, require_suffix, write_json
@@ -61,7 +61,7 @@ def run(options: LearnNb, output: Output) -> None:
                 found = record(len(models) - 1, finished=False)
                 checkpoint.keep(len(models), lambda: write(model, found))
 
-        found = grow_naive_bayes(
+        found = learn_naive_bayes(
             dataset,
             components=options.components,
             lambda_=options.lambda_,

@@ -40,9 +40,9 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn._runtime.arguments import checked_arguments, instance_of
+from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.files import atomic_write
-from exactlearn.bayesnet.naive_bayes import NaiveBayes
+from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
 from exactlearn.errors import CheckError, FormatError
 from exactlearn.formats.model_json import check_variables, numbers, read_object, variable_states
 
@@ -52,9 +52,7 @@ VERSION = 1
 _KEYS = ("variables", "prior", "parameters")
 
 
-@checked_arguments(
-    model=instance_of(NaiveBayes, "a NaiveBayes", "learn one with learn_naive_bayes")
-)
+@checked_arguments(model=as_naive_bayes)
 def write_naive_bayes(model: NaiveBayes, path: str | os.PathLike[str]) -> None:
     """Write a naive Bayes model, in one step.
 

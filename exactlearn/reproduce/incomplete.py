@@ -66,7 +66,7 @@ def _network(train: Dataset, test: Dataset) -> Judged:
 
 
 def _naive_bayes(train: Dataset, test: Dataset) -> Judged:
-    model = learn_naive_bayes(train)
+    model = learn_naive_bayes(train).model
     return model.log_likelihood_rows(test), model.representational_size
 
 

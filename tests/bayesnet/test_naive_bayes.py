@@ -13,7 +13,6 @@ from exactlearn.bayesnet.component_em import (
 from exactlearn.bayesnet.component_growth import (
     Growth,
     GrowthParameters,
-    grow_naive_bayes,
     learn_naive_bayes,
     merged,
     naive_bayes_models,
@@ -64,12 +63,12 @@ def test_likelihoods_are_sums_over_components():
 
 def test_clusters_are_found_and_counted():
     data = table(np.random.default_rng(3), rows=400)
-    model = learn_naive_bayes(data)
+    model = learn_naive_bayes(data).model
     assert model.n_components == 2
-    again = learn_naive_bayes(data)
+    again = learn_naive_bayes(data).model
     assert (again.parameters == model.parameters).all()
-    assert learn_naive_bayes(data, lambda_=1.0).n_components == 1
-    assert learn_naive_bayes(data, lambda_=0.0).n_components > 2
+    assert learn_naive_bayes(data, lambda_=1.0).model.n_components == 1
+    assert learn_naive_bayes(data, lambda_=0.0).model.n_components > 2
 
 
 def test_one_component_has_the_relative_counts():
@@ -91,12 +90,12 @@ def test_smoothing_of_one_component_is_that_of_a_network_without_arcs():
 
 def test_components_are_smoothed_by_the_number_that_cross_validation_chooses():
     data = table(np.random.default_rng(3), rows=150)
-    usual, tuned = learn_naive_bayes(data), learn_naive_bayes(data, alpha=None, seed=0)
+    usual, tuned = (learn_naive_bayes(data, alpha=alpha, seed=0).model for alpha in (0.1, None))
     choice = choose_component_smoothing(usual, data)
     assert tuned.n_components == usual.n_components
     assert tuned.parameters.min() > 0
     assert 0.01 <= choice.alpha <= 10
-    again = learn_naive_bayes(data, alpha=None, seed=0)
+    again = learn_naive_bayes(data, alpha=None, seed=0).model
     assert (again.parameters == tuned.parameters).all()
     assert (tuned.parameters != usual.parameters).any()
     one_row = Dataset(data.codes[:1], data.names, data.states)
@@ -118,7 +117,7 @@ def test_mistakes_are_reported():
 def test_a_number_of_components_is_met():
     data = table(np.random.default_rng(1), rows=200)
     for components in (1, 2, 5):
-        assert learn_naive_bayes(data, components=components).n_components == components
+        assert learn_naive_bayes(data, components=components).model.n_components == components
     with pytest.raises(OptionError, match="0 components"):
         learn_naive_bayes(data, components=0)
 
@@ -126,7 +125,7 @@ def test_a_number_of_components_is_met():
 def test_validation_rows_choose_the_number_of_components():
     rng = np.random.default_rng(4)
     data, others = table(rng, rows=300), table(rng, rows=300)
-    found = grow_naive_bayes(data, lambda_=0.0, validation=others)
+    found = learn_naive_bayes(data, lambda_=0.0, validation=others)
     held_out = [row.validation_log_likelihood for row in found.rows]
     assert found.best == int(np.argmax(held_out))
     assert found.model.n_components == found.rows[found.best].components
@@ -192,10 +191,10 @@ def test_the_most_spread_component_is_split():
 
 def test_the_best_model_shrinks_as_long_as_its_score_rises():
     data = table(np.random.default_rng(3), rows=400)
-    found = grow_naive_bayes(data, lambda_=0.05)
+    found = learn_naive_bayes(data, lambda_=0.05)
     scores = [row.score for row in found.rows]
     assert scores[found.best] == max(scores)
-    heavy = grow_naive_bayes(data)
+    heavy = learn_naive_bayes(data)
     size = heavy.model.representational_size
     assert heavy.rows[heavy.best].score == pytest.approx(
         (1 - heavy.lambda_) * data.total(heavy.model.log_likelihood_rows(data))
@@ -205,6 +204,6 @@ def test_the_best_model_shrinks_as_long_as_its_score_rises():
 
 def test_a_time_limit_keeps_the_best_so_far():
     data = table(np.random.default_rng(4), rows=300)
-    found = grow_naive_bayes(data, lambda_=0.0, time_limit=0.0, alpha=None)
+    found = learn_naive_bayes(data, lambda_=0.0, time_limit=0.0, alpha=None)
     assert found.model.n_components == 1
     assert not found.is_complete

@@ -100,7 +100,7 @@ def test_naive_bayes_by_default_is_that_of_bic():
     hidden = rng.integers(0, 3, 300)
     rows = (rng.random((300, 5)) < np.array([0.1, 0.5, 0.9])[hidden, None]).astype(int)
     data = Dataset(rows, tuple("abcde"), (("0", "1"),) * 5)
-    default = learn_naive_bayes(data)
-    named = learn_naive_bayes(data, lambda_=bic_lambda(300))
+    default = learn_naive_bayes(data).model
+    named = learn_naive_bayes(data, lambda_=bic_lambda(300)).model
     assert default.n_components == named.n_components
     assert (default.parameters == named.parameters).all()
