@@ -114,10 +114,10 @@ class GrownNaiveBayes:
     model
         The model.
     rows
-        The models of the sequence in numbers, in their order.
+        The models of the sequence in numbers, in their order; where the smoothing was chosen, the
+        model with it comes last.
     best
-        The place of the chosen one among them; its numbers are those before its smoothing was
-        chosen.
+        The place of the model among them.
     alpha
         Pseudo-count of every parameter.
     lambda_
@@ -195,10 +195,10 @@ def learn_naive_bayes(
     best: tuple[int, NaiveBayes] | None = None
     begun, first = monotonic(), SMOOTHING if alpha is None else alpha
 
-    def keep(model: NaiveBayes) -> bool:
+    def keep(model: NaiveBayes, is_best: bool = False) -> bool:
         nonlocal best
         row = _row(model, dataset, validation, weight, monotonic() - begun)
-        is_best = best is None or row.score > rows[best[0]].score or components is not None
+        is_best = is_best or best is None or row.score > rows[best[0]].score
         if is_best:
             best = len(rows), model
         rows.append(row)
@@ -215,7 +215,7 @@ def learn_naive_bayes(
             parameters=parameters,
             control=control,
         ):
-            keep(model)
+            keep(model, components is not None)
             assert best is not None
             if components is None and len(rows) - 1 - best[0] >= parameters.stall_limit:
                 break
@@ -225,14 +225,13 @@ def learn_naive_bayes(
             for model in _shrunk(best[1], problem, rate_of(weight), control):
                 if not keep(model):
                     break
-        place, model = best
         if alpha is None and not control.is_over:
-            found = choose_component_smoothing(model, dataset, seed=seed, control=control).alpha
+            chosen = choose_component_smoothing(best[1], dataset, seed=seed, control=control).alpha
             if not control.is_over:
-                problem = ComponentEM.of(dataset, found, control)
-                model, first = by_em(problem, problem.start(model), control).model, found
+                first, problem = chosen, ComponentEM.of(dataset, chosen, control)
+                keep(by_em(problem, problem.start(best[1]), control).model, True)
         is_complete = not control.is_over
-    return GrownNaiveBayes(model, tuple(rows), place, first, weight, is_complete)
+    return GrownNaiveBayes(best[1], tuple(rows), best[0], first, weight, is_complete)
 
 
 def _shrunk(

@@ -32,17 +32,9 @@ def run(options: LearnNb, output: Output) -> None:
     control = SearchControl(options.time_limit)
     models: list[dict[str, Any]] = []
 
-    def record(place: int, **others: Any) -> dict[str, Any]:
-        best = models[place]
-        return {
-            "status": control.status,
-            **best,
-            "bound": None,
-            "gap": None,
-            "seconds": monotonic() - begun,
-            "models": models,
-            **others,
-        }
+    def record(place: int, finished: bool) -> dict[str, Any]:
+        own = {"seconds": monotonic() - begun, "finished": finished, "models": models}
+        return {"status": control.status, **models[place], "bound": None, "gap": None, **own}
 
     def write(model: NaiveBayes, found: dict[str, Any]) -> None:
         assert output.path is not None
@@ -71,18 +63,11 @@ def run(options: LearnNb, output: Output) -> None:
             parameters=replace(GROWTH, most_components=options.most_components),
             on_model=on_model,
         )
-    model = found.model
-    changed: dict[str, Any] = {}
-    if options.smoothing == "cv":
-        changed["log_likelihood"] = dataset.total(model.log_likelihood_rows(dataset))
-        if validation is not None:
-            held_out = validation.total(model.log_likelihood_rows(validation))
-            changed["validation_log_likelihood"] = held_out
-    answer = record(found.best, **changed, finished=found.is_complete)
+    answer = record(found.best, finished=found.is_complete)
     answer["log_likelihood_per_row"] = answer["log_likelihood"] / dataset.row_weights.sum()
     answer |= {"lambda": found.lambda_, "smoothing": found.alpha}
     if output.path is not None:
-        write(model, answer)
+        write(found.model, answer)
         output.wrote(output.path)
     shown = {k: v for k, v in answer.items() if k not in ("models", "bound", "gap", "finished")}
     texts = {k: number(v) if isinstance(v, float) else str(v) for k, v in shown.items()}

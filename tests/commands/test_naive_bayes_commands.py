@@ -57,6 +57,7 @@ def test_validation_rows_and_cross_validation_choose(folder):
     assert record["components"] <= 6
     smoothed = run_json("learn-nb", folder / "rows.csv", *words, "--smoothing", "cv")
     assert smoothed["smoothing"] != 0.1
+    assert smoothed["models"][-1]["log_likelihood"] == smoothed["log_likelihood"]
     assert "leave out --components" in fails(
         "learn-nb", folder / "rows.csv", *words, "--components", 2
     )
