@@ -22,7 +22,7 @@ from exactlearn.errors import DataError, ExitStatus, OptionError
 from exactlearn.evaluation.language_study import (
     CHOSEN_BY,
     LanguageStudy,
-    Table,
+    StudyTable,
     chosen_rows,
     verdict,
 )
@@ -78,9 +78,9 @@ def run(options: Compare, output: Output) -> None:
             on_model=(lambda point: display.show(_in_line(point))) if options.jobs == 1 else None,
         )
         record = Record.open(file, display.stage, control)
-        cells = Study(list(study.cells()), record, options.jobs)
-        cells.run()
-    failures = [f"{cell.title}: {error}" for cell, error in cells.failures()]
+        runs = Study(list(study.runs()), record, options.jobs)
+        runs.run()
+    failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
     curves = {table.name: list(study.curves(record, table)) for table in tables}
     _answer({name: found for name, found in curves.items() if found}, failures, output, folder)
     unfinished = any(c.unfinished for found in curves.values() for c in found)
@@ -91,7 +91,7 @@ def run(options: Compare, output: Output) -> None:
     leave("feasible" if control.is_over and (unfinished or not all(curves.values())) else "done")
 
 
-def _tables(options: Compare) -> list[Table]:
+def _tables(options: Compare) -> list[StudyTable]:
     """Read the tables, after the options that have no meaning for languages are refused."""
     unused = {
         "--methods": options.methods,
@@ -118,7 +118,7 @@ def _tables(options: Compare) -> list[Table]:
         rows = load(locate(source, ".csv"), options)
         if rows.n_variables < 2:
             raise DataError(f"{source}: a single variable; expected two or more to model together")
-        tables.append(Table(source if name in twice else name, rows, _test(options, rows)))
+        tables.append(StudyTable(source if name in twice else name, rows, _test(options, rows)))
         tables[-1].divided(options.seed)
     return tables
 

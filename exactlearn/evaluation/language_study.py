@@ -25,7 +25,7 @@ from exactlearn.evaluation.random_queries import (
     random_queries,
 )
 from exactlearn.evaluation.sl_curves import SLCurves, SLPoint, check_request, sl_curves
-from exactlearn.evaluation.study import Cell, Record
+from exactlearn.evaluation.study import PlannedRun, Record
 
 HELD_OUT, LEAST_ROWS = 0.1, 10
 """Share of the rows that a test and a validation have each (as THESIS, section 5.3), and the fewest
@@ -38,7 +38,7 @@ Keep = Callable[[SLCurves], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class StudyTable:
     """A table to compare languages on.
 
     Parameters
@@ -120,7 +120,7 @@ class LanguageStudy:
         When a language is unknown, or a lambda is wrong.
     """
 
-    tables: Sequence[Table]
+    tables: Sequence[StudyTable]
     languages: Sequence[str]
     lambdas: Sequence[float] | None = None
     n_queries: int = 0
@@ -132,17 +132,17 @@ class LanguageStudy:
         """Check languages and weights."""
         check_request(self.languages, self.lambdas)
 
-    def cells(self) -> Iterator[Cell]:
-        """Yield the cells of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
+    def runs(self) -> Iterator[PlannedRun]:
+        """Yield the runs of a :class:`~exactlearn.evaluation.study.Study`, repetition first."""
         for seed in self.seeds:
             for table in self.tables:
-                yield from (self._cell(table, seed, language) for language in self.languages)
+                yield from (self._run(table, seed, language) for language in self.languages)
 
-    def curves(self, record: Record, table: Table) -> Iterator[SLCurves]:
+    def curves(self, record: Record, table: StudyTable) -> Iterator[SLCurves]:
         """Yield the curves of each repetition of a table that is done for any language."""
         for seed in self.seeds:
-            cells = (self._cell(table, seed, language) for language in self.languages)
-            found = [(c.method, record.known(c)) for c in cells]
+            plan = (self._run(table, seed, language) for language in self.languages)
+            found = [(c.method, record.known(c)) for c in plan]
             done = {key: run for key, run in found if run is not None and "error" not in run}
             points = [SLPoint.of_record(point) for run in done.values() for point in run["points"]]
             if points:
@@ -155,7 +155,7 @@ class LanguageStudy:
                     unfinished=tuple(key for key, run in done.items() if run.get("unfinished")),
                 )
 
-    def _cell(self, table: Table, seed: int, language: str) -> Cell:
+    def _run(self, table: StudyTable, seed: int, language: str) -> PlannedRun:
         run = partial(
             learn_language,
             table,
@@ -168,11 +168,11 @@ class LanguageStudy:
         )
         weights = ", ".join(map(str, self.lambdas or ())) or "default"
         settings = f"rows {table.digest}, lambdas {weights}, {self.n_queries} queries"
-        return Cell(table.name, str(seed), language, run, settings)
+        return PlannedRun(table.name, str(seed), language, run, settings)
 
 
 def learn_language(
-    table: Table,
+    table: StudyTable,
     language: str,
     *,
     seed: int,

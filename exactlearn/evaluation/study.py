@@ -1,7 +1,7 @@
 """Studies: each run is done once, and kept in a file that a later call resumes.
 
 A record is a JSON file: experiment, then repetition, then method, each with what the run gave. A
-study runs cells, in this process or in several, and keeps what each gave, or why it failed.
+study does its runs in this process or in several, and keeps what each gave, or why it failed.
 """
 
 import json
@@ -101,13 +101,13 @@ class Record:
         learning
             Settings that the result depends on; a run with other settings is done again.
         """
-        cell = Cell(experiment, repetition, method, run, learning)
-        known = self.known(cell)
+        planned = PlannedRun(experiment, repetition, method, run, learning)
+        known = self.known(planned)
         if known is not None:
             return known
         found = None
         if not self.control.is_over:
-            self.on_begin(cell.title)
+            self.on_begin(planned.title)
             try:
                 found = run()
             except ExactlearnError:  # perhaps no model in the time that was left
@@ -116,31 +116,33 @@ class Record:
         if found is None or self.control.is_over:
             self.left.append((experiment, repetition, method))
             return None
-        return self.keep(cell, found)
+        return self.keep(planned, found)
 
-    def known(self, cell: "Cell") -> dict[str, Any] | None:
+    def known(self, planned: "PlannedRun") -> dict[str, Any] | None:
         """Return what a run gave, if it was done before with the same settings."""
-        found = self.done.get(cell.experiment, {}).get(cell.repetition, {}).get(cell.method)
-        return found if found is not None and found.get("learning") == cell.settings else None
+        found = (
+            self.done.get(planned.experiment, {}).get(planned.repetition, {}).get(planned.method)
+        )
+        return found if found is not None and found.get("learning") == planned.settings else None
 
-    def keep(self, cell: "Cell", found: dict[str, Any]) -> dict[str, Any]:
+    def keep(self, planned: "PlannedRun", found: dict[str, Any]) -> dict[str, Any]:
         """Keep what a run gave, in the file, too; return it as the file has it."""
-        runs = self.done.setdefault(cell.experiment, {}).setdefault(cell.repetition, {})
-        runs[cell.method] = strict(found) | {"learning": cell.settings}
+        runs = self.done.setdefault(planned.experiment, {}).setdefault(planned.repetition, {})
+        runs[planned.method] = strict(found) | {"learning": planned.settings}
         if self.path is not None:
             atomic_write(self.path, json.dumps(self.done, allow_nan=False, sort_keys=True) + "\n")
-        return runs[cell.method]
+        return runs[planned.method]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A run of a study.
+class PlannedRun:
+    """A run of a study, done or not.
 
     Parameters
     ----------
     experiment, repetition, method
-        Which run; different ones for different cells.
-    run
+        Which run; no two of a study have all three alike.
+    work
         Does it, within the control that runs in its thread; for several processes it must pickle.
     settings
         What the result depends on; a run with other settings is done again.
@@ -149,23 +151,23 @@ class Cell:
     experiment: str
     repetition: str
     method: str
-    run: Callable[[], dict[str, Any]]
+    work: Callable[[], dict[str, Any]]
     settings: str = ""
 
     @property
     def title(self) -> str:
-        """The cell in a line of text."""
+        """The run in a line of text."""
         return f"{self.experiment}, {self.repetition}: {self.method}"
 
 
 @dataclass(frozen=True)
 class Study:
-    """Cells, each run once whatever the others do.
+    """Runs, each done once whatever the others give.
 
     Parameters
     ----------
-    cells
-        What is run: data sets, repetitions and methods.
+    runs
+        What is done: data sets, repetitions and methods.
     record
         What is done, and where it is kept; its control ends the study.
     jobs
@@ -174,66 +176,68 @@ class Study:
 
     Examples
     --------
-    >>> cells = [Cell("table", str(k), "square", lambda k=k: {"value": k * k}) for k in range(3)]
-    >>> study = Study(cells, Record(None, lambda title: None))
+    >>> runs = [PlannedRun("table", str(k), "square", lambda k=k: {"value": k * k}) for k in range(3)]
+    >>> study = Study(runs, Record(None, lambda title: None))
     >>> study.run()
     >>> [found["value"] for found in study.found()]
     [0, 1, 4]
     """
 
-    cells: Sequence[Cell]
+    runs: Sequence[PlannedRun]
     record: Record
     jobs: int = 1
 
     def run(self) -> None:
-        """Run what is not yet done, each cell with an equal share of the time that is left.
+        """Do what is not yet done, each run with an equal share of the time that is left.
 
         What fails is kept with its ``"error"``, and what is cut short is kept as ``"unfinished"``;
         a later study runs both again.
         """
-        waiting = [cell for cell in self.cells if not self._is_done(cell)]
+        waiting = [planned for planned in self.runs if not self._is_done(planned)]
         if self.record.control.is_over:
             return
         with self.record.control.running():
             runs = self._here(waiting) if self.jobs == 1 else self._elsewhere(waiting)
-            for cell, found in runs:
-                self.record.keep(cell, found)
+            for planned, found in runs:
+                self.record.keep(planned, found)
 
     def found(self) -> Iterator[dict[str, Any]]:
-        """Yield what the cells gave, in their order, without those that are not done or failed."""
-        for cell in self.cells:
-            found = self.record.known(cell)
+        """Yield what the runs gave, in their order, without those that are not done or failed."""
+        for planned in self.runs:
+            found = self.record.known(planned)
             if found is not None and "error" not in found:
                 yield found
 
-    def failures(self) -> Iterator[tuple[Cell, str]]:
-        """Yield the cells that failed, and why."""
-        for cell in self.cells:
-            found = self.record.known(cell)
+    def failures(self) -> Iterator[tuple[PlannedRun, str]]:
+        """Yield the runs that failed, and why."""
+        for planned in self.runs:
+            found = self.record.known(planned)
             if found is not None and "error" in found:
-                yield cell, found["error"]
+                yield planned, found["error"]
 
-    def _is_done(self, cell: Cell) -> bool:
-        found = self.record.known(cell)
+    def _is_done(self, planned: PlannedRun) -> bool:
+        found = self.record.known(planned)
         return found is not None and "error" not in found and not found.get("unfinished")
 
-    def _here(self, waiting: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    def _here(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, dict[str, Any]]]:
         control = self.record.control
-        for k, cell in enumerate(waiting):
+        for k, planned in enumerate(waiting):
             if control.is_over:
                 return
-            self.record.on_begin(cell.title)
-            yield cell, _result(cell.run, _share(control, len(waiting) - k))
+            self.record.on_begin(planned.title)
+            yield planned, _result(planned.work, _share(control, len(waiting) - k))
 
-    def _elsewhere(self, waiting: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
-        """Run cells in processes, which a common event tells to stop."""
+    def _elsewhere(
+        self, waiting: Sequence[PlannedRun]
+    ) -> Iterator[tuple[PlannedRun, dict[str, Any]]]:
+        """Do runs in processes, which a common event tells to stop."""
         context, control = get_context("spawn"), self.record.control
         stop = context.Event()
         share = _share(control, -(-len(waiting) // self.jobs) or 1)
         with ProcessPoolExecutor(self.jobs, context, _watch, (stop,)) as pool:
             try:
                 with interrupts_ignored():  # this process tells the others
-                    futures = {pool.submit(_result, c.run, share): c for c in waiting}
+                    futures = {pool.submit(_result, c.work, share): c for c in waiting}
                 pending = set(futures)
                 while pending:
                     done, pending = wait(pending, POLL_INTERVAL, FIRST_COMPLETED)
@@ -259,12 +263,12 @@ def _result(run: Callable[[], dict[str, Any]], seconds: float | None) -> dict[st
             return run() | ({"unfinished": True} if control.is_over else {})
         except ExactlearnError as error:
             return {"error": str(error)}
-        except Exception as error:  # of one cell: the others go on
+        except Exception as error:  # of one run: the others go on
             return {"error": f"{type(error).__name__}: {error}"}
 
 
 _RUNNING: list[SearchControl] = []
-"""The control of the cell that this process runs."""
+"""The control of the run that this process does."""
 
 
 def _watch(stop: Event) -> None:

@@ -87,7 +87,7 @@ def test_rows_of_a_test_judge(tables):
     record = run_json(*words, "--test", tables / "test.csv")
     (curves,) = record["curves"]["full"]
     assert curves["rows"] == 135
-    rows = language_study.Table("full", *_read(tables)).divided(0)
+    rows = language_study.StudyTable("full", *_read(tables)).divided(0)
     assert [part.n_rows for part in rows] == [135, 15, 60]
     assert curves["test_bound"] == pytest.approx(sl_curves.empirical_log_likelihood(rows[2]))
 
@@ -111,12 +111,12 @@ def test_several_tables_and_missing_cells(tables, tmp_path):
 
 def test_divisions_are_disjoint_and_whole(tables):
     full, _ = _read(tables)
-    parts = language_study.Table("t", full).divided(5)
+    parts = language_study.StudyTable("t", full).divided(5)
     assert [part.n_rows for part in parts] == [120, 15, 15]
     together = sorted(row for part in parts for row in part.codes.tolist())
     assert together == sorted(full.codes.tolist())
-    again = language_study.Table("t", full).divided(5)
-    other = language_study.Table("t", full).divided(6)
+    again = language_study.StudyTable("t", full).divided(5)
+    other = language_study.StudyTable("t", full).divided(6)
     assert [p.codes.tolist() for p in again] == [p.codes.tolist() for p in parts]
     assert [p.codes.tolist() for p in other] != [p.codes.tolist() for p in parts]
 

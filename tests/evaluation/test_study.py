@@ -12,7 +12,7 @@ import pytest
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.errors import DataError
-from exactlearn.evaluation.study import Cell, Record, Study
+from exactlearn.evaluation.study import PlannedRun, Record, Study
 
 
 def square(number, log=None):
@@ -34,8 +34,10 @@ def search_until_stopped(started):
     return {"value": "so far"}
 
 
-def cells(log=None, numbers=range(4), settings=""):
-    return [Cell("t", str(n % 2), f"m{n}", partial(square, n, log), settings) for n in numbers]
+def runs_of(log=None, numbers=range(4), settings=""):
+    return [
+        PlannedRun("t", str(n % 2), f"m{n}", partial(square, n, log), settings) for n in numbers
+    ]
 
 
 def study(path, given, jobs=1, control=None):
@@ -48,37 +50,37 @@ def values(one):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_cells_are_run_once_and_again_with_other_settings(tmp_path, jobs):
+def test_runs_are_done_once_and_again_with_other_settings(tmp_path, jobs):
     log, path = tmp_path / "log", tmp_path / "record.json"
     for _ in range(2):
-        again = study(path, cells(log), jobs)
+        again = study(path, runs_of(log), jobs)
         again.run()
         assert values(again) == [0, 1, 4, 9]
     assert sorted(log.read_text().split()) == ["0", "1", "2", "3"]
-    study(path, cells(log, range(5))).run()
+    study(path, runs_of(log, range(5))).run()
     assert log.read_text().split()[4:] == ["4"]
-    study(path, cells(log, range(5), "other")).run()
+    study(path, runs_of(log, range(5), "other")).run()
     assert len(log.read_text().split()) == 10
 
 
 def test_processes_leave_the_same_bytes(tmp_path):
     for jobs in (1, 3):
-        study(tmp_path / f"{jobs}.json", cells(), jobs).run()
+        study(tmp_path / f"{jobs}.json", runs_of(), jobs).run()
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "3.json").read_bytes()
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_failure_is_kept_in_its_cell_and_run_again(tmp_path, jobs):
+def test_a_failure_is_kept_in_its_place_and_run_again(tmp_path, jobs):
     path = tmp_path / "record.json"
     wrong = [
-        Cell("t", "0", "data", partial(fail_on, 1, DataError)),
-        Cell("t", "0", "bug", partial(fail_on, 2, ZeroDivisionError)),
+        PlannedRun("t", "0", "data", partial(fail_on, 1, DataError)),
+        PlannedRun("t", "0", "bug", partial(fail_on, 2, ZeroDivisionError)),
     ]
-    first = study(path, [*wrong, *cells()], jobs)
+    first = study(path, [*wrong, *runs_of()], jobs)
     first.run()
     assert values(first) == [0, 1, 4, 9]
     assert [why for _, why in first.failures()] == ["no 1", "ZeroDivisionError: no 2"]
-    mended = [Cell("t", "0", "data", partial(square, 5)), *cells()]
+    mended = [PlannedRun("t", "0", "data", partial(square, 5)), *runs_of()]
     later = study(path, mended)
     later.run()
     assert (values(later), list(later.failures())) == ([25, 0, 1, 4, 9], [])
@@ -87,11 +89,11 @@ def test_a_failure_is_kept_in_its_cell_and_run_again(tmp_path, jobs):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
     path, started = tmp_path / "record.json", tmp_path / "started"
-    given = [Cell("t", "0", "long", partial(search_until_stopped, started))]
+    given = [PlannedRun("t", "0", "long", partial(search_until_stopped, started))]
     limited = study(path, given, jobs, SearchControl(4.0 if jobs > 1 else 0.1))
     limited.run()
     assert [f["unfinished"] for f in limited.found()] == [True]
-    later = study(path, [Cell("t", "0", "long", partial(square, 3))])
+    later = study(path, [PlannedRun("t", "0", "long", partial(square, 3))])
     later.run()
     assert json.loads(path.read_text())["t"]["0"]["long"] == {"value": 9, "learning": ""}
 
@@ -100,7 +102,7 @@ def test_a_stopped_study_begins_nothing(tmp_path):
     control = SearchControl()
     control.stop()
     for jobs in (1, 2):
-        stopped = study(tmp_path / f"{jobs}.json", cells(), jobs, control)
+        stopped = study(tmp_path / f"{jobs}.json", runs_of(), jobs, control)
         stopped.run()
         assert values(stopped) == []
 
@@ -113,8 +115,8 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
         "from pathlib import Path\n"
         "if __name__ == '__main__':\n"
         f"    begun = Path({str(started)!r})\n"
-        "    long = Cell('t', '9', 'long', partial(search_until_stopped, begun))\n"
-        f"    one = study(Path({str(path)!r}), [*cells(), long], {jobs})\n"
+        "    long = PlannedRun('t', '9', 'long', partial(search_until_stopped, begun))\n"
+        f"    one = study(Path({str(path)!r}), [*runs_of(), long], {jobs})\n"
         "    one.run()\n"
     )
     script = tmp_path / "script.py"
