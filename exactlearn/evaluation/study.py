@@ -24,7 +24,10 @@ from exactlearn.errors import ExactlearnError, FormatError
 POLL_INTERVAL = 0.2
 """Seconds between two looks at the control of a study, and of a process at what it is to do."""
 
-Runs = dict[str, dict[str, Any]]
+Found = dict[str, Any]
+"""What a run gave, as JSON knows it."""
+
+Runs = dict[str, Found]
 """For each method what one repetition gave: accuracy, log-loss, status, seconds ..."""
 
 Done = dict[str, dict[str, Runs]]
@@ -84,9 +87,9 @@ class Record:
         experiment: str,
         repetition: str,
         method: str,
-        run: Callable[[], dict[str, Any]],
+        run: Callable[[], Found],
         learning: str = "",
-    ) -> dict[str, Any] | None:
+    ) -> Found | None:
         """Return the result of a run, which is done now unless it was done before.
 
         Nothing is returned once the control is over: half a search is not kept. Studies go on
@@ -118,14 +121,14 @@ class Record:
             return None
         return self.keep(planned, found)
 
-    def known(self, planned: "PlannedRun") -> dict[str, Any] | None:
+    def known(self, planned: "PlannedRun") -> Found | None:
         """Return what a run gave, if it was done before with the same settings."""
         found = (
             self.done.get(planned.experiment, {}).get(planned.repetition, {}).get(planned.method)
         )
         return found if found is not None and found.get("learning") == planned.settings else None
 
-    def keep(self, planned: "PlannedRun", found: dict[str, Any]) -> dict[str, Any]:
+    def keep(self, planned: "PlannedRun", found: Found) -> Found:
         """Keep what a run gave, in the file, too; return it as the file has it."""
         runs = self.done.setdefault(planned.experiment, {}).setdefault(planned.repetition, {})
         runs[planned.method] = strict(found) | {"learning": planned.settings}
@@ -151,7 +154,7 @@ class PlannedRun:
     experiment: str
     repetition: str
     method: str
-    work: Callable[[], dict[str, Any]]
+    work: Callable[[], Found]
     settings: str = ""
 
     @property
@@ -176,7 +179,7 @@ class Study:
 
     Examples
     --------
-    >>> runs = [PlannedRun("table", str(k), "square", lambda k=k: {"value": k * k}) for k in range(3)]
+    >>> runs = [PlannedRun("t", str(k), "square", lambda k=k: {"value": k * k}) for k in range(3)]
     >>> study = Study(runs, Record(None, lambda title: None))
     >>> study.run()
     >>> [found["value"] for found in study.found()]
@@ -201,7 +204,7 @@ class Study:
             for planned, found in runs:
                 self.record.keep(planned, found)
 
-    def found(self) -> Iterator[dict[str, Any]]:
+    def found(self) -> Iterator[Found]:
         """Yield what the runs gave, in their order, without those that are not done or failed."""
         for planned in self.runs:
             found = self.record.known(planned)
@@ -219,7 +222,7 @@ class Study:
         found = self.record.known(planned)
         return found is not None and "error" not in found and not found.get("unfinished")
 
-    def _here(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, dict[str, Any]]]:
+    def _here(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
         control = self.record.control
         for k, planned in enumerate(waiting):
             if control.is_over:
@@ -227,9 +230,7 @@ class Study:
             self.record.on_begin(planned.title)
             yield planned, _result(planned.work, _share(control, len(waiting) - k))
 
-    def _elsewhere(
-        self, waiting: Sequence[PlannedRun]
-    ) -> Iterator[tuple[PlannedRun, dict[str, Any]]]:
+    def _elsewhere(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
         """Do runs in processes, which a common event tells to stop."""
         context, control = get_context("spawn"), self.record.control
         stop = context.Event()
@@ -255,7 +256,7 @@ def _share(control: SearchControl, parts: int) -> float | None:
     return None if control.remaining is None else control.left / parts
 
 
-def _result(run: Callable[[], dict[str, Any]], seconds: float | None) -> dict[str, Any]:
+def _result(run: Callable[[], Found], seconds: float | None) -> Found:
     """Return what a run gives within a time, or why it fails."""
     with SearchControl.within(seconds).running() as control:
         _RUNNING[:] = [control]

@@ -35,9 +35,8 @@ def search_until_stopped(started):
 
 
 def runs_of(log=None, numbers=range(4), settings=""):
-    return [
-        PlannedRun("t", str(n % 2), f"m{n}", partial(square, n, log), settings) for n in numbers
-    ]
+    works = {n: partial(square, n, log) for n in numbers}
+    return [PlannedRun("t", str(n % 2), f"m{n}", work, settings) for n, work in works.items()]
 
 
 def study(path, given, jobs=1, control=None):
