@@ -147,12 +147,15 @@ def sweeps(setup: Setup) -> Iterator[Row | NamedFigure]:
                 experiment = f"{name}, {power:g}"
                 yield from _pair("sweeps", experiment, found, (near[:3], near[3:]))
                 ours.append((found["BN"]["size"], found["PDG"]["size"]))
-        theirs = [(point[0], point[3]) for point in points]
-        curves = {"exactlearn": [p for p in ours if p[1] is not None], "thesis": theirs}
-        yield NamedFigure(
-            f"table-a.{k + 1}",
-            CurvesFigure(curves=curves, across="size of the network", up="size of the graph"),
-        )
+        if ours:
+            curves = {
+                "exactlearn": [pair for pair in ours if pair[1] is not None],
+                "thesis": [(point[0], point[3]) for point in points],
+            }
+            figure = CurvesFigure(
+                curves=curves, across="size of the network", up="size of the graph"
+            )
+            yield NamedFigure(f"table-a.{k + 1}", figure)
         if name in paths:
             yield from _path_figures(setup, name, source, paths[name])
 
