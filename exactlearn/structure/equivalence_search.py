@@ -18,7 +18,7 @@ search ends exactly where no class of the boundary scores more.
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isclose
 from typing import Literal, NamedTuple
 
@@ -131,12 +131,12 @@ class EquivalenceSearch:
     score: float
     status: EquivalenceStatus
     method: EquivalenceMethod
-    optima: tuple[LocalOptimum, ...]
-    scores: tuple[float, ...]
-    steps: tuple[int, ...]
+    optima: tuple[LocalOptimum, ...] = field(repr=False)
+    scores: tuple[float, ...] = field(repr=False)
+    steps: tuple[int, ...] = field(repr=False)
     sets: int
     seconds: float = 0.0
-    trace: tuple[tuple[float, float, float], ...] = ()
+    trace: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
     message: str = ""
 
     bound = inf
