@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -181,6 +182,7 @@ def test_kes_ends_in_local_optima_that_no_exact_optimum_falls_below(greediness):
     assert sum(optimum.starts for optimum in found.optima) == len(found.scores) == 30
     assert max(found.scores) == found.score <= best.score + 1e-9
     for optimum in found.optima:
+        assert optimum.score == pytest.approx(network_score(data, optimum.parents, score))
         beyond = best_of_boundary(data, score, lambda change: True, optimum.parents)[0]
         assert beyond <= optimum.score + 1e-6
 
@@ -267,3 +269,10 @@ def test_a_long_start_reports_the_network_it_has_reached(monkeypatch):
     assert len({event.score for event in events}) == found.steps[0] + 1
     for event in events:
         assert event.score == pytest.approx(network_score(data, event.parents, el.BIC()))
+
+
+def test_a_result_that_disagrees_with_the_table_does_not_pass_its_check():
+    data = dependent_data(2, n=4)
+    found = equivalence_search(data, el.BIC())
+    with pytest.raises(el.ExactlearnError, match="the score of the network is"):
+        replace(found, score=found.score + 1).check(data, el.BIC())
