@@ -83,12 +83,11 @@ def run(options: Compare, output: Output) -> None:
     failures = [f"{planned.title}: {error}" for planned, error in runs.failures()]
     curves = {table.name: list(study.curves(record, table)) for table in tables}
     _answer({name: found for name, found in curves.items() if found}, failures, output, folder)
-    unfinished = any(c.unfinished for found in curves.values() for c in found)
     if control.is_stopped:
         leave("interrupted")
     if failures:
         raise click.exceptions.Exit(ExitStatus.FAILED)
-    leave("feasible" if control.is_over and (unfinished or not all(curves.values())) else "done")
+    leave("done" if all(map(runs.is_done, runs.runs)) else "feasible")
 
 
 def _tables(options: Compare) -> list[StudyTable]:

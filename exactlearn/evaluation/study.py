@@ -196,13 +196,18 @@ class Study:
         What fails is kept with its ``"error"``, and what is cut short is kept as ``"unfinished"``;
         a later study runs both again.
         """
-        waiting = [planned for planned in self.runs if not self._is_done(planned)]
+        waiting = [planned for planned in self.runs if not self.is_done(planned)]
         if self.record.control.is_over:
             return
         with self.record.control.running():
             runs = self._here(waiting) if self.jobs == 1 else self._elsewhere(waiting)
             for planned, found in runs:
                 self.record.keep(planned, found)
+
+    def is_done(self, planned: PlannedRun) -> bool:
+        """Return whether a run has neither failed nor been cut short."""
+        found = self.record.known(planned)
+        return found is not None and "error" not in found and not found.get("unfinished")
 
     def found(self) -> Iterator[Found]:
         """Yield what the runs gave, in their order, without those that are not done or failed."""
@@ -217,10 +222,6 @@ class Study:
             found = self.record.known(planned)
             if found is not None and "error" in found:
                 yield planned, found["error"]
-
-    def _is_done(self, planned: PlannedRun) -> bool:
-        found = self.record.known(planned)
-        return found is not None and "error" not in found and not found.get("unfinished")
 
     def _here(self, waiting: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, Found]]:
         control = self.record.control
