@@ -91,7 +91,7 @@ def test_the_time_limit_keeps_what_is_cut_short_as_unfinished(tmp_path, jobs):
     given = [PlannedRun("t", "0", "long", partial(search_until_stopped, started))]
     limited = study(path, given, jobs, SearchControl(4.0 if jobs > 1 else 0.1))
     limited.run()
-    assert [f["unfinished"] for f in limited.found()] == [True]
+    assert [f["unfinished"] for f in limited.found()] == [True] * started.exists()
     later = study(path, [PlannedRun("t", "0", "long", partial(square, 3))])
     later.run()
     assert json.loads(path.read_text())["t"]["0"]["long"] == {"value": 9, "learning": ""}
@@ -127,7 +127,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, jobs):
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(100) == 0
     done = json.loads(path.read_text())["t"]
     assert [done[str(n % 2)][f"m{n}"]["value"] for n in range(4)] == [0, 1, 4, 9]
     assert done["9"]["long"]["unfinished"]
