@@ -41,6 +41,30 @@ MOVES, ASKED, STEPS, BOUNDARY, CHOSEN = range(5)
 """What is numbered: moves, sets asked for, steps taken, improving classes, the move chosen."""
 
 
+class Rules(NamedTuple):
+    """How a search moves.
+
+    Attributes
+    ----------
+    kinds
+        Which moves are looked at.
+    share
+        Share of the improving classes that is drawn at each step; the best of these is taken.
+    most_parents
+        Most parents of a family that an insertion scores.
+    least_gain
+        What a move has to gain.
+    steps
+        Most steps between two looks at the clock.
+    """
+
+    kinds: int
+    share: float
+    most_parents: int
+    least_gain: float
+    steps: int
+
+
 class State(NamedTuple):
     """A class, its improving moves, and scratch space.
 
@@ -116,55 +140,29 @@ def with_room(state: State) -> State:
 
 
 @kernel
-def advance(
-    state: State,
-    known: KnownValues,
-    kinds: int,
-    share: float,
-    most_parents: int,
-    least_gain: float,
-    steps: int,
-    rng: np.random.Generator,
-) -> int:
-    """Take steps until no move improves, or something is wanted.
+def advance(state: State, known: KnownValues, rules: Rules, rng: np.random.Generator) -> int:
+    """Take steps until no move improves, or something is wanted; return why.
 
     Parameters
     ----------
-    state, known
-        The class and its moves, and the values of sets.
-    kinds
-        Which moves are looked at.
-    share
-        Share of the improving classes that is drawn at each step; the best of these is taken.
-    most_parents
-        Most parents of a family that is scored.
-    least_gain
-        What a move has to gain.
-    steps
-        Most steps.
+    state, known, rules
+        The class and its moves, the values of sets, and how to move.
     rng
         Draws.
-
-    Returns
-    -------
-    int
-        Why the kernel returned; :data:`PAUSED` after the steps.
     """
-    for _ in range(steps):
-        told = find_moves(state, known, kinds, most_parents, least_gain)
+    for _ in range(rules.steps):
+        told = find_moves(state, known, rules)
         if told != PAUSED:
             return told
         classes = keep_valid(state)
         if classes == 0:
             return ENDED
-        take(state, _drawn(state, classes, share, rng))
+        take(state, _drawn(state, classes, rules.share, rng))
     return PAUSED
 
 
 @in_place_kernel
-def find_moves(
-    state: State, known: KnownValues, kinds: int, most_parents: int, least_gain: float
-) -> int:
+def find_moves(state: State, known: KnownValues, rules: Rules) -> int:
     """Find the improving moves of all dirty pairs, but for the paths that Insert asks for."""
     graph, numbers = state.graph, state.numbers
     n, kept = len(graph), numbers[MOVES]
@@ -174,10 +172,10 @@ def find_moves(
             if x == y or not state.dirty[x, y]:
                 continue
             if graph[x, y] or graph[y, x]:
-                if kinds != INSERT and graph[x, y] and (x < y or not graph[y, x]):
-                    _find_pair(state, known, x, y, True, n, least_gain)
-            elif kinds != DELETE:
-                _find_pair(state, known, x, y, False, most_parents, least_gain)
+                if rules.kinds != INSERT and graph[x, y] and (x < y or not graph[y, x]):
+                    _find_pair(state, known, rules, x, y, True)
+            elif rules.kinds != DELETE:
+                _find_pair(state, known, rules, x, y, False)
             if numbers[MOVES] < 0:
                 numbers[MOVES] = kept
                 return FULL
@@ -195,13 +193,7 @@ def find_moves(
 
 @in_place_kernel
 def _find_pair(
-    state: State,
-    known: KnownValues,
-    x: int,
-    y: int,
-    deletes: bool,
-    most_parents: int,
-    least_gain: float,
+    state: State, known: KnownValues, rules: Rules, x: int, y: int, deletes: bool
 ) -> None:
     """Find the improving moves of a pair: one for each clique ``C``."""
     graph, key, free, chosen = state.graph, state.key, state.lists[0], state.lists[1]
@@ -224,7 +216,7 @@ def _find_pair(
         elif close or not deletes:
             free[n_free] = v
             n_free += 1
-    _evaluate(state, known, x, y, deletes, size, is_plain, most_parents, least_gain)
+    _evaluate(state, known, rules, x, y, deletes, size, is_plain)
     depth, at = 0, 0
     while state.numbers[MOVES] >= 0 and state.numbers[ASKED] <= len(state.asked) - 4:
         if at < n_free:
@@ -232,9 +224,7 @@ def _find_pair(
                 chosen[depth] = at
                 depth += 1
                 _toggle(key, free[at])
-                _evaluate(
-                    state, known, x, y, deletes, size + depth, False, most_parents, least_gain
-                )
+                _evaluate(state, known, rules, x, y, deletes, size + depth, False)
             at += 1
         elif depth == 0:
             return
@@ -268,17 +258,16 @@ def _fits(graph: NDArray[np.bool_], key: SetKeys, y: int, v: int) -> bool:
 def _evaluate(
     state: State,
     known: KnownValues,
+    rules: Rules,
     x: int,
     y: int,
     deletes: bool,
     size: int,
     is_plain: bool,
-    most_parents: int,
-    least_gain: float,
 ) -> None:
     """Keep the move of a pair and the parents in ``state.key`` if it improves the score."""
     key, numbers = state.key, state.numbers
-    if size >= most_parents:
+    if size >= rules.most_parents and not deletes:
         return
     gain = _value(state, known)
     _toggle(key, x)
@@ -290,7 +279,7 @@ def _evaluate(
     _toggle(key, y)
     gain = -gain if deletes else gain
     at = numbers[MOVES]
-    if not gain > least_gain:  # nor where a value is missing
+    if not gain > rules.least_gain:  # nor where a value is missing
         return
     if at == len(state.gains):
         numbers[MOVES] = -1

@@ -48,6 +48,7 @@ from exactlearn.structure.class_moves import (
     MISSING,
     MOVES,
     STEPS,
+    Rules,
     State,
     advance,
     begin,
@@ -244,14 +245,21 @@ def equivalence_search(
             f"score {score.name!r} tells Markov equivalent networks apart, so that a class has no "
             "score; use 'bdeu', 'bic', 'aic' or 'penalised', or search networks with solve()"
         )
+    parameters = parameters or EquivalenceSearchParameters()
+    rules = Rules(
+        EITHER,
+        1.0 if method == "ges" else float(greediness),
+        dataset.n_variables if max_parents is None else int(max_parents),
+        parameters.least_gain,
+        parameters.steps,
+    )
+    phased = method == "ges" and phases == 2
     search = _Search(
-        dataset,
-        score,
-        (INSERT, DELETE) if method == "ges" and phases == 2 else (EITHER,),
-        1.0 if method == "ges" else greediness,
-        dataset.n_variables if max_parents is None else max_parents,
+        SetValues(dataset, score),
+        [rules._replace(kinds=kinds) for kinds in ((INSERT, DELETE) if phased else (EITHER,))],
+        total_score(dataset, ((),) * dataset.n_variables, score),
         seed,
-        parameters or EquivalenceSearchParameters(),
+        max(64, parameters.block // max(1, dataset.n_rows)),
         SearchControl(time_limit, on_event),
     )
     found = search.run(method, 1 if method == "ges" else restarts, n_threads(threads))
@@ -288,11 +296,12 @@ def _require_options(
         raise OptionError(f"max_parents must be at least 0, found {max_parents}")
 
 
+@dataclass
 class _Space:
     """What one thread searches in."""
 
-    def __init__(self, state: State, stack: Stack) -> None:
-        self.state, self.stack = state, stack
+    state: State
+    stack: Stack
 
 
 class _End(NamedTuple):
@@ -305,30 +314,37 @@ class _End(NamedTuple):
     converged: bool
 
 
+@dataclass
 class _Search:
-    """All starts of a search, which share the values of sets."""
+    """All starts of a search, which share the values of sets.
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        score: Score,
-        kinds: Sequence[int],
-        share: float,
-        most_parents: int,
-        seed: int,
-        parameters: EquivalenceSearchParameters,
-        control: SearchControl,
-    ) -> None:
-        self.values = SetValues(dataset, score)
-        self.kinds, self.share, self.most_parents, self.seed = kinds, share, most_parents, seed
-        self.parameters, self.control = parameters, control
-        empty = ((),) * dataset.n_variables
-        self.empty_score = total_score(dataset, empty, score)
-        self.asked = max(64, parameters.block // max(1, dataset.n_rows))
-        self.looks = False
-        """Whether starts run in the caller's thread, one after the other."""
-        self.alone: State | None = None
-        """Where the current one is, then."""
+    Parameters
+    ----------
+    values
+        The values of sets.
+    phases
+        How each phase of a start moves.
+    empty_score
+        Score of the empty network.
+    seed
+        Of the draws.
+    asked
+        Sets counted between two looks at the clock, about.
+    control
+        The clock.
+    looks, alone
+        Whether starts run in the caller's thread, one after the other, and where the current one
+        is then.
+    """
+
+    values: SetValues
+    phases: Sequence[Rules]
+    empty_score: float
+    seed: int
+    asked: int
+    control: SearchControl
+    looks: bool = False
+    alone: State | None = None
 
     def run(self, method: EquivalenceMethod, starts: int, threads: int) -> EquivalenceSearch:
         """Run all starts within the limits."""
@@ -351,7 +367,7 @@ class _Search:
             for end in searches:
                 if end.converged or best is None:
                     ends.append(end)
-                    if best is None or end.score > best.score + self.parameters.least_gain:
+                    if best is None or end.score > best.score + self.phases[0].least_gain:
                         best = end
                         control.record()
                 control.look()
@@ -381,10 +397,10 @@ class _Search:
         rng = np.random.default_rng((self.seed, number))
         begin(space.state)
         converged = not self.control.is_over
-        for phase, kinds in enumerate(self.kinds):
+        for phase, rules in enumerate(self.phases):
             if phase > 0:  # what the phase before has listed is of no use
                 space.state.dirty[:], space.state.numbers[MOVES] = True, 0
-            converged = converged and self._climb(space, kinds, rng)
+            converged = converged and self._climb(space, rules, rng)
         state = space.state
         return _End(
             state.graph.tobytes(),
@@ -397,21 +413,12 @@ class _Search:
     def _score(self, state: State) -> float:
         return self.empty_score + float(state.total[0])
 
-    def _climb(self, space: _Space, kinds: int, rng: np.random.Generator) -> bool:
-        """Move until no move of some kinds improves; return whether that was reached."""
-        parameters, told = self.parameters, -1
+    def _climb(self, space: _Space, rules: Rules, rng: np.random.Generator) -> bool:
+        """Move until no move improves; return whether that was reached."""
+        told = -1
         while told != ENDED and not self.control.is_over:
             state = space.state
-            told = advance(
-                state,
-                self.values.known,
-                kinds,
-                self.share,
-                self.most_parents,
-                parameters.least_gain,
-                parameters.steps,
-                rng,
-            )
+            told = advance(state, self.values.known, rules, rng)
             if told == MISSING:
                 asked = state.asked[: state.numbers[ASKED]]
                 space.stack = self.values.add(asked, space.stack)

@@ -21,6 +21,7 @@ from exactlearn.structure.class_moves import (
     ASKED,
     EITHER,
     MISSING,
+    Rules,
     find_moves,
     keep_valid,
     new_state,
@@ -57,9 +58,10 @@ def neighbours(parents):
     return found
 
 
-def boundary(state, values, stack, least=-inf):
+def boundary(state, values, stack):
     """Let the kernels list all moves; return those of different classes."""
-    while find_moves(state, values.known, EITHER, values.n, least) == MISSING:
+    rules = Rules(EITHER, 1.0, values.n, -inf, 1)
+    while find_moves(state, values.known, rules) == MISSING:
         stack = values.add(state.asked[: state.numbers[ASKED]].copy(), stack)
     return state.valid[: keep_valid(state)].copy(), stack
 
