@@ -13,7 +13,7 @@ exact since its variables are independent. (THESIS, section 4.4.2, prints the en
 minus, takes the component of low entropy, and then splits by P(c) alone.) One half stays as it is;
 the other moves towards a row that is drawn among those of the component. New components that are
 centred at rows drawn from the whole table instead, mixed with the marginal distribution (4.35),
-describe unseen rows worse after the same time.
+describe unseen rows worse after the same time (benchmarks/ablation.md).
 
 Merging components a and b loses at most how much the entropy of their expected counts grows; bounds
 of disjoint pairs add up (theorem *Merging two components*, docs/theory/naive_bayes.md).
@@ -55,7 +55,7 @@ class GrowthParameters:
         New components as a share of those that there were, at least one.
     least_rows
         Components of fewer expected rows are left out (THESIS, section 4.4.2: of less probability
-        than 0.001, which leaves out what rare rows need).
+        than 0.001, which many components have).
     most_components
         Where growth ends.
     stall_limit
