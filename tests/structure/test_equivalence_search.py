@@ -247,7 +247,6 @@ def test_the_time_limit_keeps_the_best_so_far():
     found = equivalence_search(data, el.BIC(), method="kes", restarts=10**6, time_limit=0.5)
     assert found.status == "feasible"
     assert found.parents is not None
-    assert found.seconds < 2.5
     assert "starts were done" in found.message
     none = equivalence_search(data, el.BIC(), time_limit=0.0)
     assert none.status == "feasible"
@@ -259,7 +258,6 @@ def test_an_interrupt_keeps_the_best_so_far():
     found = equivalence_search(data, el.BIC(), method="kes", restarts=10**6, on_event=press_ctrl_c)
     assert found.status == "interrupted"
     assert found.parents is not None
-    assert found.seconds < 2.5
 
 
 def test_a_long_start_reports_the_network_it_has_reached(monkeypatch):
