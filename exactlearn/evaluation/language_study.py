@@ -34,8 +34,6 @@ rows that are divided."""
 CHOSEN_BY = ("BIC", "AIC", "validation")
 """Criteria that do not look at the test."""
 
-Keep = Callable[[SLCurves], None]
-
 
 @dataclass(frozen=True, eq=False)
 class StudyTable:
@@ -156,51 +154,32 @@ class LanguageStudy:
                 )
 
     def _run(self, table: StudyTable, seed: int, language: str) -> PlannedRun:
-        run = partial(
-            learn_language,
-            table,
-            language,
-            seed=seed,
-            lambdas=self.lambdas,
-            n_queries=self.n_queries,
-            keep=partial(self.keep, table.name) if self.keep and seed == self.seeds[0] else None,
-            on_model=self.on_model,
-        )
         weights = ", ".join(map(str, self.lambdas or ())) or "default"
         settings = f"rows {table.digest}, lambdas {weights}, {self.n_queries} queries"
-        return PlannedRun(table.name, str(seed), language, run, settings)
+        work = partial(self._learn, table, seed, language)
+        return PlannedRun(table.name, str(seed), language, work, settings)
 
-
-def learn_language(
-    table: StudyTable,
-    language: str,
-    *,
-    seed: int,
-    lambdas: Sequence[float] | None,
-    n_queries: int,
-    keep: Keep | None,
-    on_model: Callable[[SLPoint], None] | None,
-) -> dict[str, Any]:
-    """Learn the sequence of one language from one division of a table; return its record."""
-    train, validation, test = table.divided(seed)
-    curves = sl_curves(
-        train,
-        test,
-        validation=validation,
-        languages=[language],
-        lambdas=lambdas,
-        queries=table_queries(test, n_queries, seed) if n_queries else None,
-        seed=seed,
-        on_model=on_model,
-    )
-    if keep is not None:
-        keep(curves)
-    return {
-        "points": [vars(point) for point in curves.points],
-        "rows": curves.n_rows,
-        "train_bound": curves.train_bound,
-        "test_bound": curves.test_bound,
-    }
+    def _learn(self, table: StudyTable, seed: int, language: str) -> dict[str, Any]:
+        """Learn the sequence of one language from one division of a table; return its record."""
+        train, validation, test = table.divided(seed)
+        curves = sl_curves(
+            train,
+            test,
+            validation=validation,
+            languages=[language],
+            lambdas=self.lambdas,
+            queries=table_queries(test, self.n_queries, seed) if self.n_queries else None,
+            seed=seed,
+            on_model=self.on_model,
+        )
+        if self.keep is not None and seed == self.seeds[0]:
+            self.keep(table.name, curves)
+        return {
+            "points": [vars(point) for point in curves.points],
+            "rows": curves.n_rows,
+            "train_bound": curves.train_bound,
+            "test_bound": curves.test_bound,
+        }
 
 
 def table_queries(test: Dataset, n_queries: int, seed: int) -> RandomQueries:
