@@ -230,6 +230,27 @@ class SearchControl:
         self.stop()
 
 
+class Budget(SearchControl):
+    """A control whose time limit stops all that runs under it, as Ctrl-C does.
+
+    Searches that are given limits of their own look for the wish to stop only.
+    """
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the search is to stop: it was told so, or the time is up."""
+        return super().is_stopped or monotonic() >= self.deadline
+
+    def part(self, share: float) -> "Budget":
+        """Return the budget of a part, a share of the time left."""
+        return Budget(share * self.left, outer=self)
+
+    @property
+    def has_run_out(self) -> bool:
+        """Whether the time is up, and nothing else stopped the search."""
+        return monotonic() >= self.deadline and not super().is_stopped
+
+
 _running: ContextVar[SearchControl | None] = ContextVar("running", default=None)
 """The control that runs in this thread."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import Budget, SearchControl
 from exactlearn._runtime.files import atomic_write
 from exactlearn.commands.declarations import Reproduce
 from exactlearn.commands.output import Output, write_json
@@ -60,14 +60,15 @@ PAPERS: Mapping[str, Reproduced] = {
 def run(options: Reproduce, output: Output) -> None:
     """Run the command; what is done at an interrupt, or in the budget, is kept and shown."""
     _refuse_unused(options)
-    control = SearchControl(options.budget)
+    control = Budget(options.budget)
     with control.running():
         record, tables = (_all if options.paper == ALL else _one)(options, output, control)
-    if control.is_stopped:
+    interrupted = control.is_stopped and not control.has_run_out
+    if interrupted:
         output.note("Interrupted: the figures are those of what is done")
     output.answer(record, *tables)
     left = "feasible" if record["not_run"] else "finished"
-    leave("interrupted" if control.is_stopped else left)
+    leave("interrupted" if interrupted else left)
 
 
 def _refuse_unused(options: Reproduce) -> None:
@@ -176,17 +177,13 @@ def _declared(left: Mapping[str, int]) -> list[str]:
     return ["", head, *lines[:MOST_LEFT], *tail]
 
 
-def _one(
-    options: Reproduce, output: Output, control: SearchControl
-) -> tuple[dict[str, Any], list[Any]]:
+def _one(options: Reproduce, output: Output, control: Budget) -> tuple[dict[str, Any], list[Any]]:
     """Repeat the experiments of a paper."""
     paper = _Paper(options.paper, options, output, output.path)
     return paper.result(paper.repeat(control, paper.most))
 
 
-def _all(
-    options: Reproduce, output: Output, control: SearchControl
-) -> tuple[dict[str, Any], list[Any]]:
+def _all(options: Reproduce, output: Output, control: Budget) -> tuple[dict[str, Any], list[Any]]:
     """Repeat the experiments of all papers, each in its folder."""
     if output.path is None:
         raise OptionError("--output: name a folder, in which each paper gets one of its own")
@@ -215,7 +212,7 @@ def _all(
     return record, [plain_table(head, cells, right=head[1:4]), *where]
 
 
-def _share(paper: _Paper, control: SearchControl, repetitions: int) -> bool:
+def _share(paper: _Paper, control: Budget, repetitions: int) -> bool:
     """Repeat a paper in its share of the time; return whether nothing was left."""
     begun = monotonic()
     with control.running():

@@ -16,7 +16,7 @@ from threading import Thread
 from time import sleep
 from typing import Any
 
-from exactlearn._runtime.control import UNLIMITED, SearchControl, interrupts_ignored
+from exactlearn._runtime.control import UNLIMITED, Budget, SearchControl, interrupts_ignored
 from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.json_file import read_json, strict
 from exactlearn.errors import ExactlearnError, FormatError
@@ -115,6 +115,9 @@ class Record:
                 found = run()
             except ExactlearnError:  # perhaps no model in the time that was left
                 if not self.control.is_over:
+                    raise
+            except KeyboardInterrupt:  # so do some learners end that have no model yet
+                if not (isinstance(self.control, Budget) and self.control.has_run_out):
                     raise
         if found is None or self.control.is_over:
             self.left.append((experiment, repetition, method))

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from exactlearn._runtime.control import SearchControl
+from exactlearn._runtime.control import Budget, SearchControl
 from exactlearn.commands import reproduce
 from exactlearn.commands.declare import duration
 from exactlearn.errors import DataError, OptionError
@@ -107,6 +107,31 @@ def test_a_run_that_the_budget_cuts_short_is_not_kept():
     record.control = SearchControl()
     with pytest.raises(DataError, match="no time"):
         record.once("a", "2", "refused", refused)
+
+
+def test_a_budget_stops_searches_with_limits_of_their_own():
+    control = Budget(60.0)
+    record = Record(None, lambda told: None, control=control.part(0.5))
+
+    def search():
+        with SearchControl(1000.0).running() as own:
+            assert not own.is_over
+            record.control.expire()
+            assert own.is_over
+            raise KeyboardInterrupt
+
+    with record.control.running():
+        assert record.once("a", "0", "ours", search) is None
+    assert record.control.has_run_out
+    assert not control.is_over
+    control.stop()
+    assert not record.control.has_run_out
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Record(None, lambda told: None).once("a", "0", "ours", interrupted)
 
 
 def test_a_budget_of_one_paper(tmp_path):
