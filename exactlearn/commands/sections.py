@@ -182,8 +182,9 @@ class Climbing(Selection):
     starts: int = option(
         10,
         least=1,
-        help="t-local and structural EM: starts, the most frequent states and then random ones, "
-        "which t-local improves by hard EM first.",
+        help="Starts. t-local: the most frequent states and then random ones, improved by hard EM "
+        "first. structural EM: deletion counts, the most frequent states, pairs, independence, "
+        "and then random ones.",
     )
 
 
