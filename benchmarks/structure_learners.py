@@ -81,8 +81,8 @@ def tabu(data: Dataset, score: Score, most: int) -> Parents:
 def _by_pyagrum(data: Dataset, score: Score, search: str) -> Parents:
     learner = peer_learner(data, score)
     getattr(learner, search)()
-    network = learner.learnBN()
-    return tuple(tuple(sorted(network.parents(v))) for v in range(data.n_variables))
+    dag = learner.learnDAG()  # learnBN would estimate parameters, and refuses unseen configurations
+    return tuple(tuple(sorted(dag.parents(v))) for v in range(data.n_variables))
 
 
 def causal_learn(data: Dataset, score: Score, most: int) -> Parents:
