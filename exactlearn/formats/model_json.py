@@ -1,32 +1,86 @@
 """What JSON files of models share: head, variables with their states, lists of numbers."""
 
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from exactlearn._runtime.files import atomic_write
 from exactlearn._runtime.json_file import read_json
-from exactlearn.errors import FormatError
+from exactlearn.errors import CheckError, FormatError
 
 
-def read_object(path: Path, name: str, version: int, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the object of a file that names its format and version, and has lists under some keys.
+class Checked(Protocol):
+    """A model that checks itself."""
+
+    def check(self) -> None:
+        """Raise a `CheckError` when it is no such model."""
+        ...
+
+
+M = TypeVar("M", bound=Checked)
+
+
+class Head(NamedTuple):
+    """What a file of a format begins with.
+
+    Attributes
+    ----------
+    format, version
+        Name and version of the format.
+    """
+
+    format: str
+    version: int
+
+
+def write_object(path: str | os.PathLike[str], head: Head, content: dict[str, Any]) -> None:
+    """Write a model, in one step.
+
+    Raises
+    ------
+    OptionError
+        When the file cannot be written.
+    """
+    text = json.dumps(head._asdict() | content, separators=(",", ":"), ensure_ascii=False)
+    atomic_write(path, text + "\n")
+
+
+def read_object(
+    path: str | os.PathLike[str],
+    head: Head,
+    keys: Sequence[str],
+    build: Callable[[dict[str, Any]], M],
+) -> M:
+    """Return the model of a file with lists under some keys, checked.
 
     Raises
     ------
     FormatError
-        When the file is another, or a list is missing.
+        When the file is of another format or version, or what it holds is no model.
     OptionError
         When the file cannot be read.
     """
+    content = _object(Path(path), head, keys)
+    try:
+        model = build(content)
+        model.check()
+    except (CheckError, FormatError) as error:
+        raise FormatError(f"{path}: {error}; write the file anew") from None
+    return model
+
+
+def _object(path: Path, head: Head, keys: Sequence[str]) -> dict[str, Any]:
     content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != name:
-        raise FormatError(f'{path}: expected a JSON object with "format": "{name}"')
-    if content.get("version") != version:
+    if not isinstance(content, dict) or content.get("format") != head.format:
+        raise FormatError(f'{path}: expected a JSON object with "format": "{head.format}"')
+    if content.get("version") != head.version:
         raise FormatError(
             f"{path}: version {content.get('version')!r} was written by another release of"
-            f" exactlearn; this one reads version {version}"
+            f" exactlearn; this one reads version {head.version}"
         )
     for key in keys:
         if not isinstance(content.get(key), list):

@@ -33,21 +33,23 @@ written with the digits that give the same float again. A coin ``a`` that a seco
 4
 """
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.files import atomic_write
 from exactlearn.bayesnet.naive_bayes import NaiveBayes, as_naive_bayes
-from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.model_json import check_variables, numbers, read_object, variable_states
+from exactlearn.formats.model_json import (
+    Head,
+    check_variables,
+    numbers,
+    read_object,
+    variable_states,
+    write_object,
+)
 
-FORMAT = "exactlearn naive Bayes"
-VERSION = 1
+HEAD = Head("exactlearn naive Bayes", 1)
 
 _KEYS = ("variables", "prior", "parameters")
 
@@ -69,8 +71,6 @@ def write_naive_bayes(model: NaiveBayes, path: str | os.PathLike[str]) -> None:
         If the file cannot be written.
     """
     content = {
-        "format": FORMAT,
-        "version": VERSION,
         "variables": [
             {"name": name, "states": list(states)}
             for name, states in zip(model.names, model.states, strict=True)
@@ -78,7 +78,7 @@ def write_naive_bayes(model: NaiveBayes, path: str | os.PathLike[str]) -> None:
         "prior": model.prior.tolist(),
         "parameters": model.parameters.T.tolist(),
     }
-    atomic_write(path, json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n")
+    write_object(path, HEAD, content)
 
 
 @checked_arguments()
@@ -98,13 +98,7 @@ def read_naive_bayes(path: str | os.PathLike[str]) -> NaiveBayes:
     OptionError
         If the file cannot be read.
     """
-    content = read_object(Path(path), FORMAT, VERSION, _KEYS)
-    try:
-        model = _from_json(content)
-        model.check()
-    except (CheckError, FormatError) as error:
-        raise FormatError(f"{path}: {error}; write the file anew") from None
-    return model
+    return read_object(path, HEAD, _KEYS, _from_json)
 
 
 def _from_json(content: dict[str, Any]) -> NaiveBayes:

@@ -42,21 +42,24 @@ one ``b`` copies:
 6
 """
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from exactlearn._runtime.arguments import checked_arguments
-from exactlearn._runtime.files import atomic_write
-from exactlearn.errors import CheckError, FormatError
-from exactlearn.formats.model_json import check_variables, numbers, read_object, variable_states
+from exactlearn.errors import FormatError
+from exactlearn.formats.model_json import (
+    Head,
+    check_variables,
+    numbers,
+    read_object,
+    variable_states,
+    write_object,
+)
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 
-FORMAT = "exactlearn decision graph"
-VERSION = 1
+HEAD = Head("exactlearn decision graph", 1)
 
 _KEYS = ("variables", "nodes", "parameters", "successors")
 
@@ -77,7 +80,7 @@ def write_pdg(pdg: DecisionGraph, path: str | os.PathLike[str]) -> None:
     OptionError
         If the file cannot be written.
     """
-    atomic_write(path, json.dumps(_to_json(pdg), separators=(",", ":"), ensure_ascii=False) + "\n")
+    write_object(path, HEAD, _to_json(pdg))
 
 
 @checked_arguments()
@@ -97,19 +100,11 @@ def read_pdg(path: str | os.PathLike[str]) -> DecisionGraph:
     OptionError
         If the file cannot be read.
     """
-    content = read_object(Path(path), FORMAT, VERSION, _KEYS)
-    try:
-        graph = _from_json(content)
-        graph.check()
-    except (CheckError, FormatError) as error:
-        raise FormatError(f"{path}: {error}; write the file anew") from None
-    return graph
+    return read_object(path, HEAD, _KEYS, _from_json)
 
 
 def _to_json(pdg: DecisionGraph) -> dict[str, Any]:
     return {
-        "format": FORMAT,
-        "version": VERSION,
         "variables": [
             {"name": name, "states": list(states), "parent": parent if parent >= 0 else None}
             for name, states, parent in zip(pdg.names, pdg.states, pdg.forest.tolist(), strict=True)
