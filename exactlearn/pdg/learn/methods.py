@@ -19,6 +19,7 @@ from exactlearn.pdg.compile.compile import compile_network
 from exactlearn.pdg.learn.forest_population import SIGNIFICANCES, ForestProgress, learn_pdg
 from exactlearn.pdg.learn.hybrid import HybridGraph, HybridGraphs, learn_hybrid
 from exactlearn.pdg.learn.network_starts import (
+    LEAST_LAMBDA,
     MAX_PARENTS,
     ROUNDS,
     learnt_network,
@@ -29,6 +30,7 @@ from exactlearn.pdg.learn.structural_em import Cases, StructuralEMState, structu
 from exactlearn.pdg.learn.structure_search import LearntGraph
 from exactlearn.pdg.model.decision_graph import DecisionGraph
 from exactlearn.pdg.model.structure_score import Size, StructureScore
+from exactlearn.scoring.scores import PenalisedLikelihood
 
 Report = Callable[[str], None]
 Keep = Callable[[float, float, Callable[[], DecisionGraph]], None]
@@ -195,14 +197,20 @@ def _hybrid(request: Request, report: Report, keep: Keep, control: SearchControl
 
 
 def _networks(request: Request, report: Report) -> Iterator[BayesianNetwork]:
-    """Return the network given, or learn some of ever fewer parents, different ones only."""
+    """Return the network given, or learn some of ever fewer parents, different ones only.
+
+    They are learnt with the least weight of the size that is asked for, or that of BIC.
+    """
     if request.network is not None:
         yield request.network
         return
+    score = None
+    if request.lambdas:  # merging takes away what a larger weight would not pay for
+        score = PenalisedLikelihood(max(min(request.lambdas), LEAST_LAMBDA))
     seen: set[tuple[tuple[int, ...], ...]] = set()
     for most in range(MAX_PARENTS, 0, -1):
         report(f"network, at most {most} parents")
-        network = learnt_network(request.dataset, request.seed, max_parents=most)
+        network = learnt_network(request.dataset, request.seed, score=score, max_parents=most)
         if network.parents not in seen:
             seen.add(network.parents)
             yield network
