@@ -18,7 +18,9 @@ from exactlearn.pdg.learn.hybrid import (
     learn_hybrid,
     smallest_as_likely,
 )
+from exactlearn.pdg.learn.network_starts import LEAST_LAMBDA
 from exactlearn.pdg.model.structure_score import information
+from exactlearn.scoring.scores import PenalisedLikelihood
 from tests.interrupts import press_ctrl_c
 from tests.network_oracle import random_network
 from tests.pdg_oracle import coarse_network, completions, graph_joint, random_graph, reached
@@ -207,6 +209,28 @@ def test_the_smallest_graph_at_equal_likelihood(learnt):
         smallest_as_likely(network, holes, likely)
 
 
+@pytest.mark.parametrize(
+    ("lambdas", "score"),
+    [
+        (None, None),
+        ([0.9, 0.7], PenalisedLikelihood(0.7)),
+        ([0.2], PenalisedLikelihood(LEAST_LAMBDA)),
+    ],
+)
+def test_networks_are_learnt_with_the_least_weight_of_the_size(learnt, monkeypatch, lambdas, score):
+    network, data = learnt
+    asked = []
+
+    def learnt_network(dataset, seed, *, score, max_parents):
+        asked.append(score)
+        return network
+
+    monkeypatch.setattr(methods, "learnt_network", learnt_network)
+    request = methods.Request(dataset=data, method="hybrid", lambdas=lambdas)
+    methods.learn_by(request, lambda told: None, lambda *kept: None)
+    assert asked == [score] * methods.MAX_PARENTS
+
+
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_the_network_that_scores_best_is_merged(learnt, monkeypatch, interrupted):
     """A network of too many parents for its rows, one that is too large, and one that fits."""
@@ -214,7 +238,7 @@ def test_the_network_that_scores_best_is_merged(learnt, monkeypatch, interrupted
     few = Dataset(data.codes[:60], data.names, data.states)
     asked = []
 
-    def networks(dataset, seed, *, max_parents):
+    def networks(dataset, seed, *, max_parents, score=None):
         asked.append(max_parents)
         if interrupted and max_parents == 1:
             press_ctrl_c()
