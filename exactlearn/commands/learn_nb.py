@@ -33,8 +33,9 @@ def run(options: LearnNb, output: Output) -> None:
     models: list[dict[str, Any]] = []
 
     def record(place: int, finished: bool) -> dict[str, Any]:
+        status = "heuristic" if finished else control.status
         own = {"seconds": monotonic() - begun, "finished": finished, "models": models}
-        return {"status": control.status, **models[place], "bound": None, "gap": None, **own}
+        return {"status": status, **models[place], "bound": None, "gap": None, **own}
 
     def write(model: NaiveBayes, found: dict[str, Any]) -> None:
         assert output.path is not None

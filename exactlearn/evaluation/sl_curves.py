@@ -312,10 +312,7 @@ def check_request(languages: Sequence[str], lambdas: Sequence[float] | None) -> 
             raise OptionError(f"lambda {weight}: expected a number between 0 and 1")
     for name in languages:
         if name not in LANGUAGES:
-            known = ", ".join(LANGUAGES)
-            raise OptionError(
-                f"no language {name!r}{did_you_mean(name, LANGUAGES)}; there are {known}"
-            )
+            raise OptionError(f"no language {name!r}{did_you_mean(name, LANGUAGES)}")
 
 
 def sl_point(
