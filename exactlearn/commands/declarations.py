@@ -1060,7 +1060,7 @@ class Reproduce(Random):
 
     structural-em: structures from incomplete rows by structural EM, augmentation, deletion counts
     and the node-average likelihood: the grid of Bodewes and Scutari on ALARM (grid), and four
-    networks with three mechanisms of missing cells (contest). More than 5,090 rows with --full.
+    networks with three mechanisms of missing cells (comparison). More than 5,090 rows with --full.
 
     all: every paper into a folder of its own under that of -o, first with one repetition, then with
     more. Each gets an equal share of the budget that is left. What a budget leaves out is listed,

@@ -116,30 +116,30 @@ def _separated(named: NamedGraph, entry: str, given: str) -> Answered:
     if both := _names(named, set(variables) & set(known)):
         raise OptionError(f"--given: {both[0]!r} is in --separated, too: give it in one of them")
     found = _names(named, d_separated(named.parents, variables, known))
-    told = {"variables": _names(named, variables), "given": _names(named, known)}
-    text = f"{_sides(told)}: {', '.join(found) or 'no variable'}"
-    return "separated", {**told, "separated": found}, facts(separated_from=text)
+    statement = {"variables": _names(named, variables), "given": _names(named, known)}
+    text = f"{_sides(statement)}: {', '.join(found) or 'no variable'}"
+    return "separated", {**statement, "separated": found}, facts(separated_from=text)
 
 
 def _independent(named: NamedGraph, entry: str) -> Answered:
     asked = independence(entry, named.names)
     trail = active_trail(named.parents, asked.left, asked.right, asked.given)
-    told = {
+    statement = {
         "variables": _names(named, asked.left | asked.right),
         "given": _names(named, asked.given),
     }
-    found: dict[str, Any] = {**told, "independent": trail is None}
-    text = f"yes: {_sides(told)}"
+    found: dict[str, Any] = {**statement, "independent": trail is None}
+    text = f"yes: {_sides(statement)}"
     if trail is not None:
         found["active_trail"] = _pairs(named, sorted(trail))
         arcs = ", ".join(f"{a} -> {b}" for a, b in found["active_trail"])
-        text = f"no: {_sides(told)}; active trail {arcs}"
+        text = f"no: {_sides(statement)}; active trail {arcs}"
     return "independence", found, facts(independent=text)
 
 
-def _sides(told: dict[str, list[str]]) -> str:
-    given = f" given {', '.join(told['given'])}" if told["given"] else ""
-    return f"{', '.join(told['variables'])}{given}"
+def _sides(statement: dict[str, list[str]]) -> str:
+    given = f" given {', '.join(statement['given'])}" if statement["given"] else ""
+    return f"{', '.join(statement['variables'])}{given}"
 
 
 def _write(named: NamedGraph, record: dict[str, Any], output: Output) -> None:

@@ -100,7 +100,7 @@ class _Paper:
     options
         What is asked for.
     output
-        Where progress is told.
+        Where progress is reported.
     folder
         Where its runs are kept and its results written; nowhere without one.
     """
@@ -137,13 +137,13 @@ class _Paper:
         left = Counter(experiment for experiment, _, _ in self.record.left)
         figures = {name: figure.curves for name, figure in shown.figures.items()}
         record = {**shown.record, "figures": figures, "not_run": dict(left)}
-        told = [*shown.tables, *_declared(left)]
+        lines = [*shown.tables, *_declared(left)]
         if self.folder is not None:
             write_json(record, self.folder / "tables.json")
-            atomic_write(self.folder / "tables.txt", printed(told))
+            atomic_write(self.folder / "tables.txt", printed(lines))
             self._draw(shown)
             self.output.wrote(self.folder)
-        return record, told
+        return record, lines
 
     def row(self) -> dict[str, Any]:
         """Return how many runs are done and left, and why none could be done."""

@@ -86,10 +86,10 @@ def graph_tables(options: Reproduce, setup: Setup) -> Tables:
         found = list(matches(rows))
         record = {
             "rows": [asdict(row) for row in rows],
-            "contest": [_match_record(match) for match in found],
+            "comparison": [_match_record(match) for match in found],
             "notes": notes,
         }
-        return Shown(record, [*_tables(rows), *_contest(found), *notes], figures)
+        return Shown(record, [*_tables(rows), *_comparison(found), *notes], figures)
 
     return Tables(repeat, shown)
 
@@ -105,7 +105,7 @@ def _match_record(match: Match) -> dict[str, Any]:
     }
 
 
-def _contest(found: Sequence[Match]) -> Iterator[Any]:
+def _comparison(found: Sequence[Match]) -> Iterator[Any]:
     """Print the log-likelihood of rows not learnt from, and the sizes."""
     if not found:
         return

@@ -277,7 +277,7 @@ _RUNNING: list[SearchControl] = []
 
 
 def _watch(stop: Event) -> None:
-    """Stop what this process runs when it is told to; end it when its parent is gone."""
+    """Stop what this process runs once the event is set; end it when its parent is gone."""
 
     def watch() -> None:
         above = parent_process()

@@ -120,8 +120,8 @@ class _Found:
             self._set({_text(statement["key"]): _text(statement["value"])})
             return ""
         chain = re.findall(_ID, statement["chain"], re.DOTALL)
-        told = _ATTRIBUTE.findall(statement["attributes"])
-        attributes = {_text(key): _text(value) for key, value in told}
+        pairs = _ATTRIBUTE.findall(statement["attributes"])
+        attributes = {_text(key): _text(value) for key, value in pairs}
         if len(chain) > 1 or chain[0].lower() not in ("graph", "node", "edge"):
             return self._add_links([_text(name) for name in chain], attributes)
         if chain[0].lower() == "graph":

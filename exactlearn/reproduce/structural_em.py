@@ -2,7 +2,7 @@
 
 The *grid* repeats the experiment of Bodewes and Scutari (2021, "Learning Bayesian networks from
 incomplete data with the node-average likelihood") on ALARM: cells missing completely at random, and
-the structural Hamming distance of the CPDAGs for each arc of the network. *contest* compares the
+the structural Hamming distance of the CPDAGs for each arc of the network. *comparison* compares the
 same methods on four networks, also where cells are missing by observed ones or by themselves. All
 methods maximise BIC over networks with at most three parents; the parameters of each are fitted by
 EM to the same rows. ``complete`` learns from the rows before cells were hidden: what is left to
@@ -110,7 +110,7 @@ class Experiment:
     Parameters
     ----------
     table
-        ``grid`` or ``contest``.
+        ``grid`` or ``comparison``.
     network, spec, rows
         The network, how cells are hidden, and the number of rows.
     published
@@ -144,7 +144,7 @@ _PUBLISHED = {
 }
 """Distances for each arc at 20 %; those at 5 % and 10 % are not at hand."""
 
-_CONTEST = ("mcar:0.2", "mar:0.2", "mnar:0.2")
+_MECHANISMS = ("mcar:0.2", "mar:0.2", "mnar:0.2")
 
 EXPERIMENTS: Mapping[str, tuple[Experiment, ...]] = {
     "grid": tuple(
@@ -158,11 +158,11 @@ EXPERIMENTS: Mapping[str, tuple[Experiment, ...]] = {
         for rows in _PUBLISHED
         for share in (0.05, 0.1, 0.2)
     ),
-    "contest": tuple(
-        Experiment(table="contest", network=network, spec=spec, rows=rows, published={})
+    "comparison": tuple(
+        Experiment(table="comparison", network=network, spec=spec, rows=rows, published={})
         for rows in (500, 2_000, 10_000)
         for network in ("ASIA", "CHILD", "INSURANCE", "ALARM")
-        for spec in _CONTEST
+        for spec in _MECHANISMS
     ),
 }
 

@@ -151,9 +151,9 @@ def advance(state: State, known: KnownValues, rules: Rules, rng: np.random.Gener
         Draws.
     """
     for _ in range(rules.steps):
-        told = find_moves(state, known, rules)
-        if told != PAUSED:
-            return told
+        reason = find_moves(state, known, rules)
+        if reason != PAUSED:
+            return reason
         classes = keep_valid(state)
         if classes == 0:
             return ENDED

@@ -415,19 +415,19 @@ class _Search:
 
     def _climb(self, space: _Space, rules: Rules, rng: np.random.Generator) -> bool:
         """Move until no move improves; return whether that was reached."""
-        told = -1
-        while told != ENDED and not self.control.is_over:
+        reason = -1
+        while reason != ENDED and not self.control.is_over:
             state = space.state
-            told = advance(state, self.values.known, rules, rng)
-            if told == MISSING:
+            reason = advance(state, self.values.known, rules, rng)
+            if reason == MISSING:
                 asked = state.asked[: state.numbers[ASKED]]
                 space.stack = self.values.add(asked, space.stack)
-            elif told == FULL:
+            elif reason == FULL:
                 space.state = with_room(state)
             if self.looks:
                 self.alone = space.state
                 self.control.look()
-        return told == ENDED
+        return reason == ENDED
 
 
 def _parents(dag: NDArray[np.bool_]) -> Parents:

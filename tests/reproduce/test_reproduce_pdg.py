@@ -203,7 +203,7 @@ def test_who_wins_is_reported():
     assert (found.winner, found.smallest) == ("BN", "PDG")
     assert found.ahead == pytest.approx(0.1)
     assert found.best["PDG"].method == "PDG, from BN"
-    text, table, _ = reproduce_pdg._contest([found])
+    text, table, _ = reproduce_pdg._comparison([found])
     assert "in 0 of 1 comparisons, networks in 1, naive Bayes in 0" in text
     assert [column._cells for column in table.columns][:3] == [
         ["votes"],

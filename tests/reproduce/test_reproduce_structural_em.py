@@ -16,7 +16,7 @@ def test_structures_are_compared_and_kept(data_dir, tmp_path, monkeypatch):
     cell = Experiment(
         table="grid", network="ASIA", spec="mcar:0.2", rows=200, published={"structural-em": 0.5}
     )
-    monkeypatch.setattr(structural_em, "EXPERIMENTS", {"grid": (cell,), "contest": ()})
+    monkeypatch.setattr(structural_em, "EXPERIMENTS", {"grid": (cell,), "comparison": ()})
     monkeypatch.setattr("exactlearn.commands.reproduce_structure.EXPERIMENTS", {"grid": (cell,)})
     monkeypatch.setattr(structural_em, "TEST_ROWS", 200)
     chosen = [method for method in METHODS if method not in ("t-local", "--counts f-mcar")]
@@ -32,7 +32,7 @@ def test_structures_are_compared_and_kept(data_dir, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--only", "MUNIN"), "no experiment of grid, contest has 'MUNIN'"),
+        (("--only", "MUNIN"), "no experiment of grid, comparison has 'MUNIN'"),
         (("--methods", "t-locl"), "did you mean 't-local'"),
         (("--starts", "2"), "no such option"),
     ],
