@@ -54,8 +54,8 @@ class CurvesFigure:
         logarithmic one.
     marks
         Single points to compare with, such as the generating model: squares with their names.
-    level
-        Height of a horizontal line, such as the largest log-likelihood that any model can have.
+    levels
+        Heights of horizontal lines by their names, such as the optimum.
     is_cut
         Whether the vertical axis ends where only one curve goes on below.
     """
@@ -64,7 +64,7 @@ class CurvesFigure:
     across: str
     up: str
     marks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    level: float | None = None
+    levels: Mapping[str, float] = field(default_factory=dict)
     is_cut: bool = False
 
     def drawn(self, suffix: str) -> bytes:
@@ -89,10 +89,8 @@ class CurvesFigure:
         for name, point in self.marks.items():
             axes.plot(*point, marker="s", markersize=8, linestyle="", fillstyle="none",
                       color="black", label=name)  # fmt: skip
-        if self.level is not None:
-            axes.axhline(
-                self.level, color="grey", linestyle="--", linewidth=1, label="no model is above"
-            )
+        for name, level in self.levels.items():
+            axes.axhline(level, color="grey", linestyle="--", linewidth=1, label=name)
         axes.set_xscale("linear" if self.across in _LINEAR else "log")
         axes.set_yscale("linear" if self.up in _LINEAR else "log")
         known = sorted(y for y in lowest if isfinite(y))

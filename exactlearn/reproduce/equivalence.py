@@ -251,9 +251,9 @@ class Study:
             for part, low, high in (("low", 0.0, 0.4), ("high", 0.4, 1.0)):
                 shown = {f"k = {k}": c for k, c in curves.items() if low <= k <= high or k == 1.0}
                 if shown:
-                    level = exact.get(name, {}).get("bound")
+                    levels = _level(exact[name]) if name in exact else {}
                     found[f"figure-{TABLES[name].figure}-{name}-{part}"] = CurvesFigure(
-                        curves=shown, across="starts by score", up="BIC (nats)", level=level
+                        curves=shown, across="starts by score", up="BIC (nats)", levels=levels
                     )
         seconds = [(k, s) for k in SHARES if (s := _seconds(self.blocks("alarm", k))) is not None]
         if "alarm" in self.chosen and seconds:
@@ -295,6 +295,12 @@ def _searched(dataset: Dataset, **keywords: Any) -> dict[str, Any]:
 
 def _scores(blocks: Sequence[Mapping[str, Any]]) -> list[float]:
     return sorted(score for block in blocks for score in block["scores"])
+
+
+def _level(found: Mapping[str, Any]) -> dict[str, float]:
+    """Return the line that no start exceeds, by its name."""
+    proven = found["status"] == "optimal"
+    return {"exact optimum" if proven else "bound of the exact solver": found["bound"]}
 
 
 def _ascending(blocks: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:

@@ -210,7 +210,7 @@ def _figures(name: str, curves: SLCurves, found: Mapping[str, Found]) -> Iterato
             across="size",
             up=_LABELS.get(kind, kind),
             marks=marks,
-            level=getattr(curves, bound) if bound else None,
+            levels={"-H of the rows": getattr(curves, bound)} if bound else {},
             is_cut=kind in ("train", "test", "queries"),
         )
         yield NamedFigure(f"figure-{number}", figure)

@@ -107,12 +107,13 @@ def test_languages_on_rows_of_a_known_model(setup):
     assert {row.table for row in rows} == {"languages-synthetic"}
     assert list(figures) == ["figure-5.3a", "figure-5.3b"]
     train, test = figures.values()
-    assert all(y <= train.level + 1e-9 for points in train.curves.values() for _, y in points)
+    (level,) = train.levels.values()
+    assert all(y <= level + 1e-9 for points in train.curves.values() for _, y in points)
     assert list(test.curves) == ["BN", "PDG", "NB"]
     ((size, truth),) = test.marks.values()
     assert size == 18
     assert truth == pytest.approx(-np.log(16), abs=0.1)
-    assert test.level is None
+    assert not test.levels
     assert b"<svg" in test.drawn(".svg")
 
 
@@ -143,7 +144,7 @@ def test_large_models_are_not_queried(small_abalone, monkeypatch):
 def test_an_axis_is_cut_where_one_curve_goes_on_alone():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     curves = {"BN": [(9, -3.0), (99, -2.0)], "NB": [(1, -50.0), (9, -2.5)], "PDG": [(9, -np.inf)]}
-    shown = CurvesFigure(curves=curves, across="size", up="train", is_cut=True, level=-1.0)
+    shown = CurvesFigure(curves=curves, across="size", up="train", is_cut=True, levels={"-H": -1.0})
     shown._paint(figure)
     bottom, top = figure.axes[0].get_ylim()
     assert -4 < bottom < -3
