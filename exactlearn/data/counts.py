@@ -17,14 +17,25 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, TooLargeError
 
 
-def require_complete(dataset: Dataset) -> None:
-    """Raise :class:`DataError` unless every cell has a value."""
+def require_complete(
+    dataset: Dataset,
+    what: str = "scores need",
+    instead: str = "fill them, or learn from the incomplete table with `augment` or `fit`",
+) -> None:
+    """Raise :class:`DataError` unless every cell has a value.
+
+    Parameters
+    ----------
+    dataset
+        Any table.
+    what, instead
+        What needs complete data, and what to do else.
+    """
     if not dataset.is_complete:
         row, variable = dataset.missing_cells[0].tolist()
         raise DataError(
-            f"scores need complete data, but {len(dataset.missing_cells)} cells are missing, the "
-            f"first at row {row}, variable {dataset.names[variable]!r}; fill them, or learn from "
-            "the incomplete table with `augment` or `fit`"
+            f"{what} complete data, but {len(dataset.missing_cells)} cells are missing, the "
+            f"first at row {row}, variable {dataset.names[variable]!r}; {instead}"
         )
 
 

@@ -30,8 +30,9 @@ from exactlearn._runtime.arguments import checked_arguments
 from exactlearn._runtime.control import Event, OnEvent, SearchControl
 from exactlearn._runtime.threads import in_order, n_threads
 from exactlearn.augmentation.incumbent import total_score
+from exactlearn.data.counts import require_complete
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import CheckError, DataError, OptionError
+from exactlearn.errors import CheckError, OptionError
 from exactlearn.graphs.dag import topological_order
 from exactlearn.graphs.equivalence import PartiallyDirectedGraph, cpdag
 from exactlearn.scoring.properties import Domain, is_equivalent
@@ -238,7 +239,12 @@ def equivalence_search(
     >>> found.status, sorted(found.cpdag.undirected)
     ('heuristic', [(0, 1)])
     """
-    _require_complete(dataset)
+    require_complete(
+        dataset,
+        "a search over equivalence classes needs",
+        "`augment`, `structural_em` and `candidate_parent_sets` with `counts` learn from missing "
+        "cells",
+    )
     _require_options(method, phases, greediness, restarts, max_parents, seed)
     if not is_equivalent(score, Domain.of(dataset.cardinalities, dataset.row_weights)):
         raise OptionError(
@@ -265,15 +271,6 @@ def equivalence_search(
     found = search.run(method, 1 if method == "ges" else restarts, n_threads(threads))
     found.check(dataset, score)
     return found
-
-
-def _require_complete(dataset: Dataset) -> None:
-    if not dataset.is_complete:
-        raise DataError(
-            f"{len(dataset.missing_cells)} cells are missing, but a search over equivalence "
-            "classes needs complete data; `augment` and `structural_em` learn from missing cells, "
-            "and `candidate_parent_sets` with `counts`"
-        )
 
 
 def _require_options(

@@ -160,3 +160,7 @@ def test_mistakes_are_reported(tables, words, message):
 def test_direct_learning_needs_complete_rows(tables):
     printed = fails("learn-pdg", tables / "holes.csv", "--method", "direct")
     assert "missing" in printed
+
+
+def test_a_direct_search_names_the_method_that_takes_missing_cells():
+    assert "'learn-pdg --method em'" in fails("learn-pdg", "asia-mnar", "--method", "direct")

@@ -221,7 +221,9 @@ def smallest_as_likely(
     TooLargeError
         If the network's decision graph, or the number of pairs to merge, is too large.
     """
-    require_complete(dataset)
+    require_complete(
+        dataset, "a graph as likely as its network needs", "`learn_hybrid` takes missing cells"
+    )
     compiled = _compiled(network, seed, expanded)
     merges = data_merges(compiled, dataset)
     collapsed = merges.effective_size

@@ -52,7 +52,12 @@ class CompleteRows:
         DataError
             If a cell is missing, or the table has no rows.
         """
-        require_complete(dataset)
+        require_complete(
+            dataset,
+            "a direct search for a decision graph needs",
+            "structural EM learns one from missing cells: `structural_em_graph`, or 'learn-pdg "
+            "--method em'",
+        )
         columns, weights = distinct_rows(dataset)
         if len(weights) == 0:
             raise DataError("the table has no rows of positive weight: nothing to learn from")
