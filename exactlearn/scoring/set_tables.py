@@ -152,7 +152,8 @@ def new_stack(rows: Rows, depth: int, *, every: bool = False) -> Stack:
         np.zeros((depth + 1, width)),
         np.zeros(cells),
         np.zeros(width),
-        np.zeros(min(n, cells)),
+        # Of expected counts, rounding leaves a rest in cells that no entry has.
+        np.zeros(cells if is_expected else min(n, cells)),
         np.zeros(cells, np.int32),
         np.zeros(1, np.int64),
         entries,

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.candidates import candidate_parent_sets
 from exactlearn.scoring.expected_counts import expected_counts
 from exactlearn.scoring.scores import AIC, BIC, BDeu
+from exactlearn.scoring.set_tables import new_stack
 from tests.bayesnet.test_completing import row_posterior, table_with_holes
 from tests.network_oracle import joint, random_network
 
@@ -83,3 +85,17 @@ def test_what_has_no_expected_counts_is_refused():
     sure = fit_complete(Dataset(np.array([[1, 0]]), ("a", "b"), states), [(), (0,)], alpha=0)
     with pytest.raises(DataError, match="probability zero"):
         expected_counts(sure, Dataset(np.array([[-1, 1]]), ("a", "b"), states), 2)
+
+
+def test_a_row_with_more_completions_than_entries_of_its_prefix_is_counted():
+    """All cells of a family are positive then, more than the smaller sets have entries."""
+    network = BayesianNetwork(
+        ("a", "b", "c"), (("0", "1"),) * 3, ((),) * 3, (np.array([0.25, 0.75]),) * 3
+    )
+    table = Dataset(np.array([[-1, -1, -1]], np.int8), network.names, network.states)
+    counts = expected_counts(network, table, 3)
+    assert len(new_stack(counts.rows, 3).counts) >= 8
+    problem = candidate_parent_sets(table, BIC(), max_parents=2, counts=counts, prune=False)
+    for child in range(3):
+        for parents, score in problem.candidates(child):
+            assert score == pytest.approx(counts.score(child, parents, BIC()))
