@@ -238,7 +238,7 @@ class Budget(SearchControl):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the search is to stop: it was told so, or the time is up."""
+        """Whether the search is to stop: by Ctrl-C or a call of `stop`, or because time is up."""
         return super().is_stopped or monotonic() >= self.deadline
 
     def part(self, share: float) -> "Budget":

@@ -23,7 +23,7 @@ from exactlearn.bayesnet.smoothing_choice import (
     divided,
     maximised,
 )
-from exactlearn.data.counts import distinct_weighted
+from exactlearn.data.counts import distinct_weighted, weight_by
 from exactlearn.data.dataset import Dataset, aligned_codes
 from exactlearn.errors import DataError
 
@@ -252,7 +252,7 @@ def choose_component_smoothing(
     codes, total = aligned_codes(dataset, model.names, model.states), dataset.row_weights
     folds = divided(total, parameters.folds, seed)
     held_out = [
-        np.bincount(folds.rows[own], folds.weights[own], len(codes)).astype(np.float64)
+        weight_by(folds.rows[own], folds.weights[own], len(codes))
         for own in (folds.fold == k for k in range(folds.n))
     ]
 

@@ -131,8 +131,7 @@ def distinct_weighted(
     w = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
     used = np.flatnonzero(w > 0)
     labels, first = group_rows(codes[used].astype(np.int32))
-    totals = np.bincount(labels, w[used], len(first)).astype(np.float64)
-    return codes[used[first]], totals, used[first].astype(np.int64)
+    return codes[used[first]], weight_by(labels, w[used], len(first)), used[first].astype(np.int64)
 
 
 def configurations(

@@ -75,7 +75,7 @@ class StudyTable:
 
     @property
     def digest(self) -> str:
-        """What tells the table from others."""
+        """A hash of the contents, by which a changed table is recognised."""
         found = sha256()
         for part in (self.rows, self.test):
             if part is not None:

@@ -75,7 +75,7 @@ def lambdas(n_rows: float) -> list[float]:
 
 
 def networks(dataset: Dataset, weights: Sequence[float], seed: int) -> Iterator[LearntModel]:
-    """Yield networks of at most three parents, by ordering search; of missing cells by EM."""
+    """Yield networks of at most three parents; with missing cells, by structural EM."""
     for k, lambda_ in enumerate(weights):
         begun = process_time()
         network = learnt_network(dataset, seed, score=PenalisedLikelihood(lambda_))

@@ -47,7 +47,7 @@ class PartiallyDirectedGraph:
     def __post_init__(self) -> None:
         """Order the undirected edges; refuse what is no graph."""
         object.__setattr__(self, "directed", frozenset(self.directed))
-        object.__setattr__(self, "undirected", _unordered(self.undirected))
+        object.__setattr__(self, "undirected", unordered(self.undirected))
         known = range(self.n_variables)
         for a, b in (*self.directed, *self.undirected):
             if a == b or a not in known or b not in known:
@@ -72,7 +72,7 @@ class PartiallyDirectedGraph:
     @property
     def skeleton(self) -> Links:
         """All arcs and edges without direction, the smaller variable first."""
-        return self.undirected | _unordered(self.directed)
+        return self.undirected | unordered(self.directed)
 
     @property
     def adjacencies(self) -> tuple[frozenset[int], ...]:
@@ -171,7 +171,7 @@ def pattern(parents: Sequence[Collection[int]]) -> PartiallyDirectedGraph:
     topological_order([tuple(family) for family in parents])
     found = v_structures(parents)
     directed = {(p, child) for a, child, b in found for p in (a, b)}
-    rest = skeleton(parents) - _unordered(directed)
+    rest = skeleton(parents) - unordered(directed)
     return PartiallyDirectedGraph(len(parents), frozenset(directed), rest)
 
 
@@ -242,7 +242,7 @@ def structural_hamming_distance(
             f"the distance of two graphs needs the same variables, found {one.n_variables} and "
             f"{other.n_variables}"
         )
-    return len(_unordered(_marks(one) ^ _marks(other)))
+    return len(unordered(_marks(one) ^ _marks(other)))
 
 
 def as_partially_directed(
@@ -252,7 +252,8 @@ def as_partially_directed(
     return given if isinstance(given, PartiallyDirectedGraph) else PartiallyDirectedGraph.of(given)
 
 
-def _unordered(pairs: Iterable[Arc]) -> Links:
+def unordered(pairs: Iterable[Arc]) -> Links:
+    """Return pairs without their order, the smaller variable first."""
     return frozenset((min(pair), max(pair)) for pair in pairs)
 
 

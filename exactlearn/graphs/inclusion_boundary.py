@@ -27,7 +27,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from exactlearn.graphs.consistent_extension import check_cpdag, consistent_extension
-from exactlearn.graphs.equivalence import Arc, Parents, PartiallyDirectedGraph, cpdag
+from exactlearn.graphs.equivalence import Parents, PartiallyDirectedGraph, cpdag, unordered
 
 
 class Operator(NamedTuple):
@@ -139,7 +139,7 @@ def inserted(own: PartiallyDirectedGraph, operator: Operator) -> PartiallyDirect
     x, y, others = operator
     arcs = {(t, y) for t in others}
     return PartiallyDirectedGraph(
-        own.n_variables, own.directed | arcs | {(x, y)}, own.undirected - _edges(arcs)
+        own.n_variables, own.directed | arcs | {(x, y)}, own.undirected - unordered(arcs)
     )
 
 
@@ -150,7 +150,7 @@ def deleted(own: PartiallyDirectedGraph, operator: Operator) -> PartiallyDirecte
     return PartiallyDirectedGraph(
         own.n_variables,
         (own.directed | arcs) - {(x, y)},
-        own.undirected - _edges({*arcs, (x, y)}),
+        own.undirected - unordered({*arcs, (x, y)}),
     )
 
 
@@ -281,7 +281,3 @@ def _n_cliques(variables: Collection[int], adjacent: Sequence[frozenset[int]]) -
         left -= {v}
         count += 2 ** len(left & adjacent[v])
     return count
-
-
-def _edges(arcs: Collection[Arc]) -> frozenset[Arc]:
-    return frozenset((min(arc), max(arc)) for arc in arcs)

@@ -57,7 +57,7 @@ def hybrid(setup: Setup) -> Iterator[Row]:
 
 def synthetic(setup: Setup) -> Iterator[Row]:
     """Repeat THESIS, Table 5.11, on rows of known models."""
-    return _hybrid_rows(setup, "synthetic", lambda name: drawn(setup, name)[1])
+    return _hybrid_rows(setup, "synthetic", partial(_drawn, setup))
 
 
 def _hybrid_rows(setup: Setup, table: str, source: Callable[[str], Split]) -> Iterator[Row]:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, SearchControl
-from exactlearn._runtime.row_table import group_rows
 from exactlearn.bayesnet.bucket_elimination import fill_cells
 from exactlearn.bayesnet.buckets import Buckets, buckets, flat_tables, space_for
 from exactlearn.bayesnet.network import BayesianNetwork
@@ -26,6 +25,7 @@ from exactlearn.bayesnet.subset_posteriors import (
     n_subsets,
     subset_posteriors,
 )
+from exactlearn.data.counts import distinct_weighted
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, OptionError
 from exactlearn.scoring.scores import Score, family_score
@@ -137,9 +137,7 @@ def expected_counts(
     """
     if (network.names, network.states) != (dataset.names, dataset.states):
         raise OptionError("the network must have the table's variables and states, in its order")
-    labels, first = group_rows(dataset.codes.astype(np.int32))
-    masses = np.bincount(labels, dataset.row_weights, len(first)).astype(np.float64)
-    codes, masses = dataset.codes[first[masses > 0]].astype(np.int16), masses[masses > 0]
+    codes, masses, _ = distinct_weighted(dataset.codes.astype(np.int16), dataset.weights)
     layout, tables = _layout(network, codes), flat_tables(network)
     cardinalities = network.cardinalities
     # Rows whose parts need most are drawn.

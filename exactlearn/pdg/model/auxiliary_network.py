@@ -50,9 +50,9 @@ def to_network(graph: DecisionGraph) -> BayesianNetwork:
     parents: list[tuple[int, ...]] = [()] * graph.n_variables
     tables: list[NDArray[np.float64]] = [np.empty(0)] * graph.n_variables
     # Variables of the network, and the node of each of their states: none for a single node.
-    told_by: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]] = {}
+    node_given: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]] = {}
     for v in graph.order.tolist():
-        above, successors = _successors(graph, v, told_by)
+        above, successors = _successors(graph, v, node_given)
         n = int(graph.node_counts[v])
         if len(above) > 1 or np.bincount(successors.ravel(), minlength=n).max() > 1:
             if successors.size * n > LARGEST_TABLE:
@@ -67,13 +67,13 @@ def to_network(graph: DecisionGraph) -> BayesianNetwork:
             states.append(tuple(str(first + k) for k in range(n)))
             above, successors = (len(names),), np.arange(n)
             names.append(_unused(f"node_of_{graph.names[v]}", names))
-        told_by[v] = above, successors
+        node_given[v] = above, successors
         parents[v], tables[v] = above, graph.parameters_of(v)[successors]
     return BayesianNetwork(tuple(names), tuple(states), tuple(parents), tuple(tables))
 
 
 def _successors(
-    graph: DecisionGraph, v: int, told_by: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]]
+    graph: DecisionGraph, v: int, node_given: dict[int, tuple[tuple[int, ...], NDArray[np.int64]]]
 ) -> tuple[tuple[int, ...], NDArray[np.int64]]:
     """Return the variables that a variable's node depends on, and the node of their states."""
     parent = int(graph.forest[v])
@@ -81,7 +81,7 @@ def _successors(
         return (), np.zeros((), np.int64)
     place = graph.children[parent].index(v)
     column = graph.successors_of(parent)[:, :, place] - graph.first_nodes[v]
-    above, nodes = told_by[parent]
+    above, nodes = node_given[parent]
     found, given = column[nodes].astype(np.int64), (*above, parent)
     varying = [axis for axis in range(found.ndim) if (np.diff(found, axis=axis) != 0).any()]
     fixed = tuple(slice(None) if axis in varying else 0 for axis in range(found.ndim))
