@@ -14,7 +14,7 @@ from exactlearn._runtime.files import atomic_write, suffix_of
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Compare
-from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
+from exactlearn.commands.output import PICTURES, Output, is_folder, require_suffix, write_json
 from exactlearn.commands.pipeline import load, load_test
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
@@ -38,8 +38,6 @@ from exactlearn.reporting.sl_figure import sl_curves_figure
 REPETITIONS = 3
 """Divisions of each table."""
 
-FIGURES = (".svg", ".png", ".pdf")
-
 _HEAD = (
     "data", "language", "chosen by", "size", "train", "test", "log P(q|e)", "µs", "models", "CPU s"
 )  # fmt: skip
@@ -54,8 +52,8 @@ def run(options: Compare, output: Output) -> None:
     tables = _tables(options)
     folder = output.path if output.path is not None and is_folder(output.path) else None
     if folder is None:
-        require_suffix(output.path, (".json", *FIGURES))
-    if output.path is not None and suffix_of(output.path) in FIGURES:
+        require_suffix(output.path, (".json", *PICTURES))
+    if output.path is not None and suffix_of(output.path) in PICTURES:
         require_matplotlib("'.json'")
         if len(tables) > 1:
             raise OptionError(
@@ -168,7 +166,7 @@ def _answer(
             _write_figures(name, found[0], folder, len(curves) > 1, output)
         output.wrote(folder)
     elif output.path is not None:
-        if suffix_of(output.path) in FIGURES:
+        if suffix_of(output.path) in PICTURES:
             for found in curves.values():
                 atomic_write(output.path, sl_curves_figure(found[0], suffix_of(output.path)))
         else:

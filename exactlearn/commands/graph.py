@@ -8,7 +8,7 @@ from exactlearn._runtime.files import suffix_of
 from exactlearn.commands.declarations import Graph
 from exactlearn.commands.declared_constraints import independence, listed
 from exactlearn.commands.evaluate import structure_facts
-from exactlearn.commands.output import Output, require_suffix
+from exactlearn.commands.output import PICTURES, Output, require_suffix
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.graph_file import FORMATS, graph_record, read_graph, write_graph
@@ -26,14 +26,12 @@ from exactlearn.reporting.report import facts, plain_table
 Answered = tuple[str, Any, Any]
 """A key of the record, its value, and its table."""
 
-FIGURES = (".svg", ".png", ".pdf")
-
 
 @ended_by_signal()
 def run(options: Graph, output: Output) -> None:
     """Run the command."""
-    require_suffix(output.path, (*written_suffixes(FORMATS), *FIGURES))
-    if output.path is not None and suffix_of(output.path) in FIGURES:
+    require_suffix(output.path, (*written_suffixes(FORMATS), *PICTURES))
+    if output.path is not None and suffix_of(output.path) in PICTURES:
         require_matplotlib("'.dot'")
     named = read_graph(locate(options.source, ".bif"))
     if options.to is not None:
@@ -148,7 +146,7 @@ def _write(named: NamedGraph, record: dict[str, Any], output: Output) -> None:
     if suffix == ".json":
         output.save(record)
         return
-    if suffix in FIGURES:
+    if suffix in PICTURES:
         write_figure(structure_drawing(named), output.path)
     else:
         write_graph(named, output.path)

@@ -17,6 +17,9 @@ from exactlearn.errors import OptionError
 if TYPE_CHECKING:
     from exactlearn.commands.progress import ProgressDisplay
 
+PICTURES = (".svg", ".png", ".pdf")
+"""Suffixes of figures that Matplotlib draws."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Output(Declared):
@@ -110,7 +113,7 @@ def require_records(path: Path | None, option: str) -> None:
     from exactlearn.reporting.records_file import RECORDS
 
     require_suffix(path, RECORDS, option)
-    if suffix_of(path) in (".svg", ".png", ".pdf"):
+    if suffix_of(path) in PICTURES:
         require_matplotlib(f"'{option} FILE.csv'")
 
 

@@ -6,14 +6,14 @@ from functools import partial
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 from exactlearn.imputation.methods import METHODS
 from exactlearn.imputation.scikit_learn import require_library
 from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.augmentation import augmentation
 from exactlearn.reproduce.experiment import GENERATING, Experiment, Paper, repeat, summary, verdicts
 from exactlearn.reproduce.imputers import BASELINES, OURS, described_settings, imputers
-from exactlearn.reproduce.runner import Setup, Shown, Tables
+from exactlearn.reproduce.runner import Setup, Shown, Tables, check_names
 
 PAPERS: Mapping[str, Callable[[], Paper]] = {"augmentation": augmentation, "imputers": imputers}
 
@@ -58,9 +58,7 @@ def completion_tables(options: Reproduce, setup: Setup) -> Tables:
 def _chosen(experiments: Sequence[Experiment], options: Reproduce) -> list[Experiment]:
     known, only = sorted({experiment.table for experiment in experiments}), options.only
     wanted = options.tables or known
-    for table in wanted:
-        if table not in known:
-            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, known)}")
+    check_names("--tables", "table", wanted, known)
     found = [e for e in experiments if e.table in wanted and (only or "") in e.name]
     if not found:
         names = ", ".join(repr(e.name) for e in experiments if e.table in wanted)
@@ -76,11 +74,7 @@ def _methods(
     own = {method for experiment in chosen for method in experiment.methods}
     if wanted is None:
         return own
-    for method in wanted:
-        if method not in known:
-            raise OptionError(
-                f"--methods: no method {method!r}{did_you_mean(method, sorted(known))}"
-            )
+    check_names("--methods", "method", wanted, sorted(known))
     if not own.intersection(wanted):
         raise OptionError(
             f"--methods: expected one of {', '.join(sorted(own))} for the chosen experiments, "

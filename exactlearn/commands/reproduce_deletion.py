@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.deletion import (
@@ -20,7 +20,7 @@ from exactlearn.reproduce.deletion import (
 )
 from exactlearn.reproduce.deletion_structure import STRUCTURE, StructureRow, StructureStudy
 from exactlearn.reproduce.rows import published
-from exactlearn.reproduce.runner import Setup, Shown, Tables
+from exactlearn.reproduce.runner import Setup, Shown, Tables, check_names
 
 NAMES = (*TABLES, STRUCTURE)
 
@@ -72,15 +72,10 @@ def deletion_tables(options: Reproduce, setup: Setup) -> Tables:
 
 def _chosen(options: Reproduce) -> Sequence[str]:
     chosen = options.tables or (NAMES if options.full else QUICK)
-    for table in chosen:
-        if table not in NAMES:
-            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, list(NAMES))}")
+    check_names("--tables", "table", chosen, NAMES)
     known = {m for name in chosen if name in TABLES for m in TABLES[name].methods}
+    check_names("--methods", "method", options.methods or (), METHODS)
     for method in options.methods or ():
-        if method not in METHODS:
-            raise OptionError(
-                f"--methods: no method {method!r}{did_you_mean(method, list(METHODS))}"
-            )
         if method not in known:
             raise OptionError(f"--methods: {method!r} is in none of the tables {', '.join(chosen)}")
     return chosen

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
-from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.reporting.report import number, percent, plain_table
 from exactlearn.reproduce.equivalence import REACHED, TABLES, Row, Study
-from exactlearn.reproduce.runner import Setup, Shown, Tables
+from exactlearn.reproduce.runner import Setup, Shown, Tables, check_names
 
 _HEAD = ("table", "method", "starts", "scores", "worst", "median", "best", "best - optimum",
          "above GES", "optimum", "CPU s")  # fmt: skip
@@ -32,9 +31,7 @@ def class_tables(options: Reproduce, setup: Setup) -> Tables:
 
 def _chosen(options: Reproduce) -> Sequence[str]:
     known = [name for name, t in TABLES.items() if options.data_dir or not t.needs_data]
-    for table in options.tables or ():
-        if table not in TABLES:
-            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, list(TABLES))}")
+    check_names("--tables", "table", options.tables or (), TABLES)
     return options.tables or known
 
 

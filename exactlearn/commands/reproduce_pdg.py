@@ -6,14 +6,14 @@ from math import isnan
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 from exactlearn.reporting.curves import CurvesFigure
 from exactlearn.reporting.report import number, plain_table
 from exactlearn.reproduce.dense_network import dense
 from exactlearn.reproduce.incomplete import table1
 from exactlearn.reproduce.random_tables import random
 from exactlearn.reproduce.rows import LANGUAGES, Match, NamedFigure, Row, matches, published
-from exactlearn.reproduce.runner import Setup, Shown, Tables
+from exactlearn.reproduce.runner import Setup, Shown, Tables, check_names
 from exactlearn.reproduce.thesis import data, logic, models
 from exactlearn.reproduce.thesis_hybrid import hybrid, smoothing, sweeps, synthetic
 from exactlearn.reproduce.thesis_languages import languages, languages_synthetic
@@ -140,9 +140,7 @@ def _matches_table(table: str, found: Sequence[Match]) -> Any:
 
 def _chosen(tables: Sequence[str] | None) -> Sequence[str]:
     chosen = tables or list(STUDIES)
-    for table in chosen:
-        if table not in STUDIES:
-            raise OptionError(f"--tables: no table {table!r}{did_you_mean(table, list(STUDIES))}")
+    check_names("--tables", "table", chosen, STUDIES)
     return chosen
 
 

@@ -1,13 +1,12 @@
 """``exactlearn reproduce structural-em``: structures from incomplete rows."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from exactlearn.commands.declarations import Reproduce
-from exactlearn.errors import OptionError, did_you_mean
+from exactlearn.errors import OptionError
 from exactlearn.reporting.report import number, plain_table
-from exactlearn.reproduce.runner import Setup, Shown, Tables
+from exactlearn.reproduce.runner import Setup, Shown, Tables, check_names
 from exactlearn.reproduce.structural_em import EXPERIMENTS, METHODS, StructuralRow, StructuralStudy
 
 _HEAD = ("experiment", "method", "n", "CPDAG SHD", "per arc", "published", "log-lik", "CPU s")
@@ -21,8 +20,9 @@ _NOTES = (
 
 def structure_tables(options: Reproduce, setup: Setup) -> Tables:
     """Return what repeats the chosen tables, and what shows our figures beside the published."""
-    tables = _known("--tables", options.tables or tuple(EXPERIMENTS), tuple(EXPERIMENTS))
-    methods = _known("--methods", options.methods or (), tuple(METHODS))
+    tables, methods = options.tables or tuple(EXPERIMENTS), options.methods or ()
+    check_names("--tables", "table", tables, EXPERIMENTS)
+    check_names("--methods", "method", methods, METHODS)
     study = StructuralStudy(replace(setup, methods=methods), tables)
 
     def repeat() -> None:
@@ -41,13 +41,6 @@ def structure_tables(options: Reproduce, setup: Setup) -> Tables:
         return Shown(record, [table, "", *_NOTES])
 
     return Tables(repeat, shown)
-
-
-def _known(option: str, names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    for name in names:
-        if name not in known:
-            raise OptionError(f"{option}: there is no {name!r}{did_you_mean(name, known)}")
-    return tuple(names)
 
 
 def _cells(row: StructuralRow) -> tuple[Any, ...]:

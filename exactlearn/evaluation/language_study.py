@@ -142,16 +142,8 @@ class LanguageStudy:
             plan = (self._run(table, seed, language) for language in self.languages)
             found = [(c.method, record.known(c)) for c in plan]
             done = {key: run for key, run in found if run is not None and "error" not in run}
-            points = [SLPoint.of_record(point) for run in done.values() for point in run["points"]]
-            if points:
-                first = next(iter(done.values()))
-                yield SLCurves(
-                    points=tuple(points),
-                    n_rows=first["rows"],
-                    train_bound=first["train_bound"],
-                    test_bound=first["test_bound"],
-                    unfinished=tuple(key for key, run in done.items() if run.get("unfinished")),
-                )
+            if any(run["points"] for run in done.values()):
+                yield SLCurves.of_records(done)
 
     def _run(self, table: StudyTable, seed: int, language: str) -> PlannedRun:
         weights = ", ".join(map(str, self.lambdas or ())) or "default"

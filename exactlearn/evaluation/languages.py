@@ -13,12 +13,12 @@ from math import log
 from time import process_time
 
 from exactlearn._runtime.control import SearchControl
-from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.component_growth import naive_bayes_models
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.trade_off import lambda_of
 from exactlearn.errors import TooLargeError
+from exactlearn.evaluation.models import effective_size
 from exactlearn.pdg.learn.hybrid import learn_hybrid
 from exactlearn.pdg.learn.methods import Request, learn_by
 from exactlearn.pdg.learn.network_starts import learnt_network
@@ -56,10 +56,8 @@ class LearntModel:
 
     @property
     def effective_size(self) -> int:
-        """What belief updating costs: of a network, the size of its clique tree."""
-        if isinstance(self.model, BayesianNetwork):
-            return clique_tree(self.model).size(self.model.cardinalities)
-        return self.model.effective_size
+        """What belief updating costs, see `effective_size`."""
+        return effective_size(self.model)
 
 
 def lambdas(n_rows: float) -> list[float]:

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork, normalised
 from exactlearn.bayesnet.row_completion import observed_log_likelihood_rows
@@ -51,6 +52,13 @@ def log_likelihoods(model: Model, dataset: Dataset) -> NDArray[np.float64]:
     if isinstance(model, NaiveBayes):
         return model.log_likelihood_rows(dataset)
     return log_likelihood_rows(model, aligned_codes(dataset, model.names, model.states))
+
+
+def effective_size(model: Model) -> int:
+    """Return what belief updating costs: of a network, the size of its clique tree (3.20)."""
+    if isinstance(model, BayesianNetwork):
+        return clique_tree(model).size(model.cardinalities)
+    return model.effective_size
 
 
 def drawn_rows(model: Model, rows: int, rng: np.random.Generator) -> Dataset:

@@ -127,6 +127,25 @@ class SLCurves:
     models: tuple[LearntModel, ...] = ()
     unfinished: tuple[str, ...] = ()
 
+    @classmethod
+    def of_records(cls, records: Mapping[str, Mapping[str, Any]]) -> "SLCurves":
+        """Return the curves of recorded sequences, without their models.
+
+        Parameters
+        ----------
+        records
+            For each language, at least one: ``points`` as `SLPoint.of_record` takes them; ``rows``,
+            ``train_bound`` and ``test_bound``, the same for all; ``unfinished`` where cut short.
+        """
+        first = next(iter(records.values()))
+        return cls(
+            points=tuple(SLPoint.of_record(p) for run in records.values() for p in run["points"]),
+            n_rows=first["rows"],
+            train_bound=first["train_bound"],
+            test_bound=first["test_bound"],
+            unfinished=tuple(key for key, run in records.items() if run.get("unfinished")),
+        )
+
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages that have a model."""

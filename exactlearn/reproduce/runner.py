@@ -1,15 +1,16 @@
 """How the experiments of a paper are run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exactlearn.errors import OptionError, did_you_mean
 from exactlearn.evaluation.study import Record, Runs
 from exactlearn.imputation.learning import Learning
 from exactlearn.reporting.curves import CurvesFigure
 
-__all__ = ["Record", "Runs", "Setup", "Shown", "Tables"]
+__all__ = ["Record", "Runs", "Setup", "Shown", "Tables", "check_names"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,27 @@ class Setup:
     def seeds(self) -> range:
         """The seeds of the repetitions."""
         return range(self.seed, self.seed + self.repetitions)
+
+
+def check_names(option: str, kind: str, wanted: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse names that are unknown.
+
+    Parameters
+    ----------
+    option, kind
+        The option that has them, and what they name, for the message.
+    wanted, known
+        The names, and those that there are.
+
+    Raises
+    ------
+    OptionError
+        With near names.
+    """
+    known = list(known)
+    for name in wanted:
+        if name not in known:
+            raise OptionError(f"{option}: no {kind} {name!r}{did_you_mean(name, known)}")
 
 
 class Shown(NamedTuple):

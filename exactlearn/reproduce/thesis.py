@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.dataset import Dataset
-from exactlearn.evaluation.languages import LearntModel
-from exactlearn.evaluation.models import log_likelihoods
+from exactlearn.evaluation.models import effective_size, log_likelihoods
 from exactlearn.evaluation.sl_curves import empirical_log_likelihood
 from exactlearn.formats.models import read_network
 from exactlearn.pdg.inference.flows import log_likelihood_rows
@@ -95,7 +94,7 @@ def models(setup: Setup) -> Iterator[Row]:
 def _described(setup: Setup, name: str) -> dict[str, Any]:
     model, split = drawn(setup, name)
     arcs = f"{sum(map(len, model.parents))} arcs, " if isinstance(model, BayesianNetwork) else ""
-    size = LearntModel(model, None, 0.0).effective_size
+    size = effective_size(model)
     r = split.train.cardinalities
     what = f"{len(r)} variables, {arcs}{min(r)} to {max(r)} states, mean {np.mean(r):.1f}"
     logs = partial(log_likelihoods, model)

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from exactlearn.bayesnet.cliques import clique_tree
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.data.trade_off import lambda_of
 from exactlearn.errors import TooLargeError
+from exactlearn.evaluation.models import effective_size
 from exactlearn.pdg.inference.flows import log_likelihood_rows
 from exactlearn.pdg.learn.forest_population import learn_pdg
 from exactlearn.pdg.learn.hybrid import learn_hybrid, smallest_as_likely
@@ -98,7 +98,7 @@ def _run_hybrid(
     """Learn a network and compile it to a graph; return sizes and likelihoods of both."""
     split, begun = source(name), process_time()
     train, network = split.train, _network(split, power, seed)
-    size = clique_tree(network).size(network.cardinalities)
+    size = effective_size(network)
     # Likelihoods of the data learnt from are those of the most probable parameters of both.
     plain = fit_complete(train, network.parents, alpha=0.0)
     least = float(plain.log_likelihood_rows(train).sum())
@@ -185,7 +185,7 @@ def _run_path(source: Callable[[str], Split], name: str, seed: int) -> dict[str,
     """Return the points of a network and of the graphs that it is merged to."""
     split = source(name)
     network = _network(split, NETWORKS["middle"], seed)
-    size = clique_tree(network).size(network.cardinalities)
+    size = effective_size(network)
     weights = [lambda_of(rate) for rate in PATH]
     found = learn_hybrid(network, split.train, lambdas=weights, seed=seed)
     return {

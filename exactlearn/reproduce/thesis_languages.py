@@ -70,7 +70,7 @@ def _compared(
             if done is not None:
                 found[label] = done
         if found:
-            curves = _curves(found)
+            curves = SLCurves.of_records(found)
             for label, done in found.items():
                 yield from _selected(table, name, label, curves, done)
             yield from _dominance(name, curves)
@@ -95,18 +95,6 @@ def _sequence(language: str, source: Callable[[], tuple[Model | None, Split]], s
         "truth": known and strict(asdict(known)),
         "seconds": seconds,
     }
-
-
-def _curves(found: Mapping[str, Found]) -> SLCurves:
-    """Return the curves of the sequences that are recorded."""
-    first = next(iter(found.values()))
-    points = (SLPoint.of_record(point) for done in found.values() for point in done["points"])
-    return SLCurves(
-        points=tuple(points),
-        n_rows=first["rows"],
-        train_bound=first["train_bound"],
-        test_bound=first["test_bound"],
-    )
 
 
 def _selected(table: str, name: str, label: str, curves: SLCurves, found: Found) -> Iterator[Row]:
