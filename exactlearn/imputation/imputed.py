@@ -6,6 +6,7 @@ Methods that know only numbers get one indicator column for each state (one-hot 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,27 @@ class Imputed:
         if not isfinite(self.score):
             return inf
         return max(0.0, self.bound - self.score) / max(abs(self.score), 1e-9)
+
+
+class CellModel(Protocol):
+    """A fitted model that gives the distribution of each missing cell of a table."""
+
+    def posterior(self, table: Dataset) -> NDArray[np.float64]:
+        """Return the distribution of each missing cell given the observed cells of its row.
+
+        Parameters
+        ----------
+        table
+            A table with the variables and states of the one the model was fitted on, in their
+            order; that one or another.
+
+        Returns
+        -------
+        probabilities
+            Shape (cells, most states of a variable), in the order of ``table.missing_cells``, zero
+            beyond a variable's states; each row sums to one.
+        """
+        ...
 
 
 def first_states(cardinalities: NDArray[np.int64]) -> NDArray[np.int64]:
