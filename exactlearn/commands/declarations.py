@@ -821,10 +821,11 @@ class Simulate(Random):
         None,
         metavar="MECHANISM:AMOUNT",
         help="Hide cells: 'mcar:0.1' and 'mar:0.1' a share of them, 'mnar:2' that many of each "
-        "variable, all of one state; 'mcar:0.7:0.3' that share of the cells of a share of the "
-        "variables; 'random-mar:0.9:2:0.5:0.5' cells of a share of the variables, depending on 2 "
-        "others each, with probabilities drawn from a Beta distribution (all causes among 3 "
-        "variables with another ':3'); 'self-masking:NAME:0.1,0.8' cells of one variable, a "
+        "variable, all of one state; 'mnar-states:0.1' a share, each cell with a probability of "
+        "its state; 'mcar:0.7:0.3' that share of the cells of a share of the variables; "
+        "'random-mar:0.9:2:0.5:0.5' cells of a share of the variables, depending on 2 others each, "
+        "with probabilities drawn from a Beta distribution (all causes among 3 variables with "
+        "another ':3'); 'self-masking:NAME:0.1,0.8' cells of one variable, a "
         "probability for each state.",
     )
     missingness: str | None = option(

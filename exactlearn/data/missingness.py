@@ -38,6 +38,10 @@ observed cells only. States of hidden cells stay declared.
     A share P of all the cells, of any variables, all of state index S (their SPECT experiment).
 ``mnar:P``
     The same, with one state index for the whole table drawn among those that have enough cells.
+``mnar-states:P``
+    Every cell is hidden with a probability that its own state sets, P on the average over the rows
+    of each variable: the log-odds of the states of a variable are drawn from the standard normal
+    distribution, and shifted by what gives P.
 
 No mechanism hides a whole column. ``mnar`` also leaves a cell of the hidden state in every variable
 that had one: of a state with K cells or fewer in a variable, ``mnar:K:S`` hides all but one.
@@ -65,16 +69,16 @@ from exactlearn.data.missingness_simulation import (
 )
 from exactlearn.errors import DataError, OptionError, did_you_mean
 
-Mechanism = Literal["mcar", "mar", "mnar", "random-mar", "self-masking"]
+Mechanism = Literal["mcar", "mar", "mnar", "mnar-states", "random-mar", "self-masking"]
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 
 GRAMMAR = (
-    "expected mcar:P, mcar:K, mar:P, mar:P:NAME, mnar:K, mnar:K:S, mnar:P or mnar:P:S with a share "
-    "P as in 0.1, a number of cells per variable K as in 2, a state index S as in 0; or "
-    "mcar:P:M, random-mar:M:K:A:B or random-mar:M:K:A:B:S with a share M of the variables, K "
-    "causes of each, shape parameters A and B of a Beta distribution and S variables that causes "
-    "are drawn from; or self-masking:NAME:P,P,... with a probability for each state"
+    "expected mcar:P, mcar:K, mar:P, mar:P:NAME, mnar:K, mnar:K:S, mnar:P, mnar:P:S or "
+    "mnar-states:P with a share P as in 0.1, a number of cells per variable K as in 2, a state "
+    "index S as in 0; or mcar:P:M, random-mar:M:K:A:B or random-mar:M:K:A:B:S with a share M of "
+    "the variables, K causes of each, shape parameters A and B of a Beta distribution and S variables "
+    "that causes are drawn from; or self-masking:NAME:P,P,... with a probability for each state"
 )
 
 
@@ -85,7 +89,8 @@ class Spec:
     Parameters
     ----------
     mechanism
-        ``"mcar"``, ``"mar"``, ``"mnar"``, ``"random-mar"`` or ``"self-masking"``.
+        ``"mcar"``, ``"mar"``, ``"mnar"``, ``"mnar-states"``, ``"random-mar"`` or
+        ``"self-masking"``.
     share
         Share of the observed cells, or ``None``.
     count
@@ -183,14 +188,18 @@ def _fault(mechanism: str, amount: str, detail: str, colons: int) -> str:
         return f"unknown mechanism {mechanism!r}{did_you_mean(mechanism, MECHANISMS)}"
     if not re.fullmatch(_NUMBER, amount):
         return f"the amount {amount!r} is no number"
-    if amount.isdecimal() and (int(amount) < 1 or mechanism == "mar"):
-        return f"the amount {amount} is no share" if mechanism == "mar" else "nothing to hide"
+    if amount.isdecimal() and mechanism in ("mar", "mnar-states"):
+        return f"the amount {amount} is no share"
+    if amount.isdecimal() and int(amount) < 1:
+        return "nothing to hide"
     if not amount.isdecimal() and not 0 < float(amount) < 1:
         return f"the share {amount} is not between 0 and 1"
     if colons > 1 and not detail:
         return "nothing follows the last colon"
     if detail and mechanism == "mcar" and (amount.isdecimal() or not _is_share(detail)):
         return f"mcar depends on nothing, but {detail!r} follows"
+    if detail and mechanism == "mnar-states":
+        return f"the states' probabilities are drawn, but {detail!r} follows"
     if detail and mechanism == "mnar" and not detail.isdecimal():
         return f"{detail!r} is no state index"
     return ""
@@ -277,6 +286,8 @@ def simulate_missingness(
     if parsed.mechanism == "self-masking":
         masked = {cast(str, parsed.driver): cast(tuple[float, ...], parsed.probabilities)}
         return simulate_self_masking(dataset, masked, rng)
+    if parsed.mechanism == "mnar-states":
+        return _mnar_by_states(dataset, cast(float, parsed.share), rng)
     if parsed.variables is not None:
         probability = cast(float, parsed.share)
         return simulate_mcar(dataset, rng, share=parsed.variables, probability=probability)
@@ -284,6 +295,36 @@ def simulate_missingness(
     codes[_MECHANISMS[parsed.mechanism](dataset, parsed, rng)] = MISSING
     graph, tables = _stated(dataset, parsed)
     return SimulatedMissingness(replace(dataset, codes=codes), graph, tables)
+
+
+def _mnar_by_states(
+    dataset: Dataset, share: float, rng: np.random.Generator
+) -> SimulatedMissingness:
+    """Hide every cell with the probability of its state, drawn for each variable."""
+    probabilities: dict[str, Sequence[float]] = {
+        name: _shifted(rng.standard_normal(size), column[column != MISSING], share).tolist()
+        for name, size, column in zip(
+            dataset.names, dataset.cardinalities, dataset.codes.T, strict=True
+        )
+    }
+    return simulate_self_masking(dataset, probabilities, rng)
+
+
+def _shifted(
+    log_odds: NDArray[np.float64], cells: NDArray[np.integer], share: float
+) -> NDArray[np.float64]:
+    """Return probabilities of states with shifted log-odds, ``share`` on the average over cells."""
+    from scipy.optimize import brentq  # takes long to import
+    from scipy.special import expit
+
+    def excess(shift: float) -> float:
+        return float(expit(log_odds + shift)[cells].mean()) - share
+
+    # The mean lies between the probabilities of the least and the largest log-odds.
+    middle, reach = np.log(share / (1 - share)), float(np.abs(log_odds).max(initial=0.0)) + 1
+    shift = brentq(excess, middle - reach, middle + reach) if len(cells) else middle
+    probabilities: NDArray[np.float64] = expit(log_odds + shift)
+    return probabilities
 
 
 def _random_mar(

@@ -57,8 +57,9 @@ def hide_by_graph(
     Parameters
     ----------
     dataset
-        Table whose columns of causes have no missing cells, for mechanisms depend on true values.
-        Cells missing before stay so.
+        Table whose columns of causes have no missing cells, for mechanisms depend on true values;
+        a column that is a cause of its own missing cells only may have some. Cells missing before
+        stay so.
     graph
         What each indicator depends on.
     tables
@@ -86,7 +87,10 @@ def hide_by_graph(
     names, n = dataset.names, dataset.n_variables
     parents = graph.parents(names)
     columns = [names.index(name) for name in graph.variables]
-    needed = sorted({u for family in parents for u in family if u < n})
+    # A cell that is missing itself is not hidden again, whatever its value.
+    needed = sorted(
+        {u for v, own in zip(columns, parents, strict=True) for u in own if u < n and u != v}
+    )
     check_complete(
         dataset.codes[:, needed],
         [names[u] for u in needed],
@@ -98,7 +102,9 @@ def hide_by_graph(
         configuration = np.zeros(dataset.n_rows, np.int64)
         for u, size in zip(parents[k], table.shape, strict=True):
             configuration *= size
-            configuration += dataset.codes[:, u] if u < n else codes[:, columns[u - n]] == MISSING
+            configuration += (
+                dataset.codes[:, u].clip(min=0) if u < n else codes[:, columns[u - n]] == MISSING
+            )
         observed = codes[:, columns[k]] != MISSING
         drawn = observed & (rng.random(dataset.n_rows) < table.ravel()[configuration])
         codes[leave_one(observed, drawn, rng), columns[k]] = MISSING

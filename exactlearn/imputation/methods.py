@@ -11,13 +11,22 @@ from typing import cast
 from exactlearn.data.dataset import Dataset
 from exactlearn.imputation.imputed import Imputed
 from exactlearn.imputation.imputer import Imputer, Mode
-from exactlearn.imputation.learning import Learner, Learning, augmented
+from exactlearn.imputation.learning import (
+    Learner,
+    Learning,
+    augmented,
+    averaged_posterior,
+    independent,
+)
 from exactlearn.imputation.scikit_learn import (
+    impute_boosted,
     impute_by_labels,
     impute_by_svm,
     impute_forest,
     impute_iterative,
     impute_knn,
+    impute_logistic,
+    impute_mice,
 )
 
 
@@ -52,6 +61,11 @@ def _by_augmentation(learner: str, dataset: Dataset, how: Learning) -> Imputed:
     return augmented(dataset, how.learned_by(cast(Learner, learner)))
 
 
+def _most_frequent(dataset: Dataset, how: Learning) -> Imputed:
+    found = _by_augmentation("mode", dataset, how)
+    return replace(found, probabilities=averaged_posterior([independent(dataset)], dataset))
+
+
 def _by_network(mode: Mode, dataset: Dataset, how: Learning) -> Imputed:
     imputer = Imputer(mode, how)
     found = imputer.learn(dataset)
@@ -75,7 +89,7 @@ METHODS: dict[str, Method] = {
     "exact": _network(partial(_by_augmentation, "exact")),
     "gadget": _network(partial(_by_augmentation, "gadget")),
     "t-local": _network(partial(_by_augmentation, "t-local")),
-    "mode": _network(partial(_by_augmentation, "mode")),
+    "mode": _network(_most_frequent),
     "structural-em": _network(partial(_by_structural_em, "structural-em")),
     "structural-em-hard": _network(partial(_by_structural_em, "structural-em-hard")),
     "posterior": _network(partial(_by_network, "posterior")),
@@ -84,7 +98,10 @@ METHODS: dict[str, Method] = {
     "averaged-mnar": _network(_averaged_mnar),
     "knn": _imputer(impute_knn),
     "iterative": _imputer(impute_iterative),
+    "logistic": _imputer(impute_logistic),
+    "mice": _imputer(impute_mice),
     "forest": _imputer(impute_forest),
+    "boosted": _imputer(impute_boosted),
     "svm-linear": _classifier(partial(impute_by_svm, "linear")),
     "svm-rbf": _classifier(partial(impute_by_svm, "rbf")),
     "svm-poly": _classifier(partial(impute_by_svm, "poly")),

@@ -8,6 +8,19 @@ Imputers:
   Groothuis-Oudshoorn 2011, "mice"), with the library's Bayesian ridge regression.
 - ``forest``: the same with random forests that classify (Stekhoven and Buehlmann 2012,
   "MissForest"), until a round changes no less than the one before.
+- ``logistic``: multinomial logistic regressions in turn, one round. More rounds make probabilities
+  worse: mean loss .734, .751, .759, .762 with 1, 2, 3 and 5 rounds, accuracy .670, .669, .669, .670
+  (eleven sets of the development half of :mod:`exactlearn.reproduce.sources`, 20 % MCAR).
+- ``mice``: several tables, in each of which the cells are drawn from the distributions that
+  logistic regressions predict in turn; the answer is the mean of the last distributions, which is
+  the share of the states in infinitely many draws from these.
+- ``boosted``: gradient-boosted trees predict each variable from the observed cells of the others;
+  they take missing cells as they are. They end early by a tenth of the rows: with the library's
+  hundred trees the loss was half as high again on tables of few hundred rows, and rounds made it
+  worse.
+
+No distribution has a probability of zero: each gets one more vote, neighbour or row, which is
+divided evenly among the states.
 
 Limit and Ctrl-C are looked at before each block of rows, or column of a round. The iterative
 imputers then answer with their current values; ``knn`` has none for the cells not yet voted on.
@@ -25,7 +38,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +61,15 @@ TOLERANCE = 1e-3
 
 TREES = 100
 """Trees of each random forest, the library's default."""
+
+TABLES, TABLE_ROUNDS = 5, 5
+"""Tables that ``mice`` draws, and rounds of each, the defaults of the R package."""
+
+MOST_STEPS = 1000
+"""Most steps of a logistic regression: the library's 100 are not enough for some."""
+
+HELD_OUT = 0.1
+"""Share of the rows that end the boosting, the library's default."""
 
 BLOCK = 256
 """Rows whose neighbours are found between two checks of the time limit."""
@@ -100,7 +122,7 @@ def impute_knn(dataset: Dataset, how: Learning) -> Imputed:
             return Imputed(values=None, status=control.status)
         block = slice(begin, begin + BLOCK)
         shares[block] = imputer.transform(indicators[block])
-    return Imputed.of(cell_probabilities(shares, dataset))
+    return _voted_once_more(shares, dataset, NEIGHBOURS)
 
 
 def impute_iterative(dataset: Dataset, how: Learning) -> Imputed:
@@ -117,13 +139,54 @@ def impute_iterative(dataset: Dataset, how: Learning) -> Imputed:
 def impute_forest(dataset: Dataset, how: Learning) -> Imputed:
     """Classify each column by a random forest on the indicators of all others by turns."""
     _require(dataset)
-    return _in_turns(dataset, partial(_voted, how.seed), how.time_limit, until_rising=True)
+    predict = partial(_voted, how.seed)
+    return _in_turns(dataset, predict, how.time_limit, until_rising=True, votes=TREES)
+
+
+def impute_logistic(dataset: Dataset, how: Learning) -> Imputed:
+    """Predict each column by multinomial logistic regression on all others, in one round."""
+    _require(dataset)
+    return _in_turns(dataset, _by_logits, how.time_limit, rounds=1)
+
+
+def impute_mice(dataset: Dataset, how: Learning) -> Imputed:
+    """Draw several completions by chained logistic regressions; return the mean distributions."""
+    _require(dataset)
+    control, rng = SearchControl.within(how.time_limit), np.random.default_rng(how.seed)
+    parts, status = [], "heuristic"
+    for _ in range(TABLES):
+        left = None if how.time_limit is None else control.left
+        found = _in_turns(dataset, _by_logits, left, rounds=TABLE_ROUNDS, rng=rng)
+        parts.append(cast(NDArray[np.float64], found.probabilities))
+        status = found.status
+        if control.is_over:
+            break
+    return replace(Imputed.of(np.mean(parts, axis=0)), status=status)
+
+
+def impute_boosted(dataset: Dataset, how: Learning) -> Imputed:
+    """Predict each column by gradient-boosted trees on the others as they are observed."""
+    _require(dataset)
+    codes = np.where(dataset.codes == MISSING, np.nan, dataset.codes)
+    return _in_turns(dataset, partial(_boosted, how.seed), how.time_limit, rounds=1, features=codes)
 
 
 def _in_turns(
-    dataset: Dataset, predict: Predict, time_limit: float | None, *, until_rising: bool = False
+    dataset: Dataset,
+    predict: Predict,
+    time_limit: float | None,
+    *,
+    rounds: int = ROUNDS,
+    until_rising: bool = False,
+    votes: int | None = None,
+    rng: np.random.Generator | None = None,
+    features: NDArray[np.float64] | None = None,
 ) -> Imputed:
-    """Predict the shares of each variable's missing cells from all others until they converge."""
+    """Predict the shares of each variable's missing cells from all others until they converge.
+
+    With ``rng`` the others are predicted from a drawn state in place of the shares; with
+    ``features``, shape (rows, variables), from these.
+    """
     from threadpoolctl import threadpool_limits
 
     control = SearchControl.within(time_limit)
@@ -131,23 +194,36 @@ def _in_turns(
     missing = dataset.codes == MISSING
     observed = np.maximum((~missing).sum(axis=0), 1).repeat(dataset.cardinalities)
     shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / observed, indicators)
+    inputs = shares.copy()
     incomplete = missing.any(axis=0) & ~missing.all(axis=0)
     if dataset.n_variables == 1:  # nothing to predict from: the shares of the observed cells
         incomplete[:] = False
     fewest_first = np.argsort(missing.sum(axis=0), kind="stable")
+    first = first_states(dataset.cardinalities)
 
     def answer(status: str) -> Imputed:
-        return replace(Imputed.of(cell_probabilities(shares, dataset)), status=status)
+        return replace(_voted_once_more(shares, dataset, votes), status=status)
 
     # The matrices are small: on two threads the decompositions took fifty times the time.
     with threadpool_limits(1):
         least = inf
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             before = shares.copy()
             for variable in fewest_first[incomplete[fewest_first]]:
                 if control.is_over:
                     return answer(control.status)
-                _turn(shares, dataset, int(variable), predict)
+                own = np.s_[int(first[variable]) : int(first[variable + 1])]
+                others = (
+                    np.delete(inputs, own, axis=1)
+                    if features is None
+                    else np.delete(features, variable, axis=1)
+                )
+                codes, hidden = dataset.codes[:, variable].astype(np.int64), missing[:, variable]
+                found = predict(
+                    others[~hidden], codes[~hidden], others[hidden], own.stop - own.start
+                )
+                shares[hidden, own] = found
+                inputs[hidden, own] = found if rng is None else _drawn(found, rng)
             change = abs(shares - before)
             if change.max(initial=0.0) < TOLERANCE or (until_rising and change.sum() >= least):
                 break
@@ -155,14 +231,20 @@ def _in_turns(
     return answer("heuristic")
 
 
-def _turn(shares: NDArray[np.float64], dataset: Dataset, variable: int, predict: Predict) -> None:
-    """Replace the shares of one variable's missing cells by what all other variables predict."""
-    first = first_states(dataset.cardinalities)
-    start, stop = int(first[variable]), int(first[variable + 1])
-    others = np.delete(shares, np.s_[start:stop], axis=1)
-    codes = dataset.codes[:, variable].astype(np.int64)
-    seen = codes != MISSING
-    shares[~seen, start:stop] = predict(others[seen], codes[seen], others[~seen], stop - start)
+def _drawn(shares: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw one state of each row; return its indicators."""
+    sums = shares.cumsum(axis=1)
+    drawn = (sums < rng.random((len(shares), 1)) * sums[:, -1:]).sum(axis=1)
+    indicators: NDArray[np.float64] = np.eye(shares.shape[1])[drawn]
+    return indicators
+
+
+def _voted_once_more(shares: NDArray[np.float64], dataset: Dataset, votes: int | None) -> Imputed:
+    """Return the answer of shares of votes, of as many as there are rows where none are given."""
+    own = cell_probabilities(shares, dataset)
+    even = cell_probabilities(np.ones_like(shares), dataset)
+    votes = dataset.n_rows if votes is None else votes
+    return Imputed.of((votes * own + even) / (votes + 1))
 
 
 def _regressed(
@@ -197,6 +279,55 @@ def _voted(
     forest = RandomForestClassifier(n_estimators=TREES, random_state=seed).fit(known, states)
     found = np.zeros((len(wanted), n_states))
     found[:, forest.classes_] = forest.predict_proba(wanted)
+    return found
+
+
+def _by_logits(
+    known: NDArray[np.float64],
+    states: NDArray[np.int64],
+    wanted: NDArray[np.float64],
+    n_states: int,
+) -> NDArray[np.float64]:
+    """Predict the shares of the states by multinomial logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+
+    found = np.zeros((len(wanted), n_states))
+    if (states == states[0]).all():  # which the library refuses
+        found[:, states[0]] = 1
+        return found
+    regression = LogisticRegression(max_iter=MOST_STEPS).fit(known, states)
+    found[:, regression.classes_] = regression.predict_proba(wanted)
+    return found
+
+
+def _boosted(
+    seed: int,
+    known: NDArray[np.float64],
+    states: NDArray[np.int64],
+    wanted: NDArray[np.float64],
+    n_states: int,
+) -> NDArray[np.float64]:
+    """Predict the shares of the states by gradient-boosted trees on codes of nominal states.
+
+    A state of a single row, which the library cannot divide into rows that learn and rows that
+    end the learning, gets its share of the rows.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    counts = np.bincount(states, minlength=n_states)
+    often, single = counts[states] > 1, counts == 1
+    found = np.tile(np.where(single, counts / len(states), 0.0), (len(wanted), 1))
+    several = np.flatnonzero(counts > 1)
+    if len(several) < 2:
+        found[:, several] = often.mean()
+        return found
+    trees = HistGradientBoostingClassifier(
+        categorical_features=np.arange(known.shape[1]),
+        early_stopping=bool(HELD_OUT * often.sum() >= len(several)),
+        validation_fraction=HELD_OUT,
+        random_state=seed,
+    ).fit(known[often], states[often])
+    found[:, trees.classes_] = often.mean() * trees.predict_proba(wanted)
     return found
 
 

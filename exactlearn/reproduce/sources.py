@@ -1,14 +1,19 @@
 """The public tables that experiments begin with, and the cells hidden in them.
 
+`SETS` and `NETWORKS` are the sets that imputers are compared on. Each is of one of two halves: what
+methods are chosen on (``development``), and what they are judged on (``test``).
+
 Tables of THESIS are prepared as in its section 5.3: numeric columns are cut into five bins of equal
 frequency, by all rows. Where the data come with rows for training and for testing these are used;
 otherwise nine tenths of the rows, drawn, are for training. Rows of Adult with missing cells are
 left out; a missing cell of Mushroom is a state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,6 +25,9 @@ from exactlearn.formats.models import read_network
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.reproduce.experiment import Draw
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Source = Callable[[Path | None, np.random.Generator], Dataset]
 """Returns a complete table, from the folder of public data or drawn."""
@@ -161,29 +169,176 @@ class UciTable:
         Columns to cut into bins.
     skipped
         First lines of the second file that are no rows.
-    missing
-        Symbol of a missing cell whose row is left out.
+    identifier
+        A column that names the rows, which is left out.
+    header
+        Whether the first line names the columns.
+    folder
+        The folder of the files.
     """
 
     files: tuple[str, ...]
     separator: str = ","
     numeric: tuple[int, ...] = ()
     skipped: int = 0
-    missing: str | None = None
+    identifier: int | None = None
+    header: bool = False
+    folder: str = "uci"
+
+    def frame(self, folder: Path | None) -> "tuple[pd.DataFrame, int]":
+        """Return all rows as text, with the columns ``X0``, ``X1``, ..., and how many train.
+
+        Raises
+        ------
+        OptionError
+            If there is no folder of public data.
+        """
+        import pandas as pd  # takes long to import
+
+        rows = public_data(folder, self.folder)
+        frames = [
+            pd.read_csv(
+                rows / file,
+                sep=self.separator,
+                header=None,
+                dtype=str,
+                keep_default_na=False,
+                skiprows=self.skipped if k else int(self.header),
+                skipinitialspace=True,
+            )
+            for k, file in enumerate(self.files)
+        ]
+        frame = pd.concat(frames, ignore_index=True)
+        frame = frame.apply(lambda column: column.str.strip().str.rstrip("."))
+        frame.columns = [f"X{k}" for k in range(frame.shape[1])]
+        if self.identifier is not None:
+            frame = frame.drop(columns=f"X{self.identifier}")
+        return frame, len(frames[0])
 
 
-UCI: dict[str, UciTable] = {
-    "Page-blocks": UciTable(("page-blocks.data.gz",), r"\s+", tuple(range(10))),
-    "Letter Recognition": UciTable(("letter-recognition.data.gz",), numeric=tuple(range(1, 17))),
-    "Landsat": UciTable(("sat.trn.gz", "sat.tst.gz"), r"\s+", tuple(range(36))),
-    "Adult": UciTable(
-        ("adult.data.gz", "adult.test.gz"), ",", (0, 2, 4, 10, 11, 12), skipped=1, missing="?"
+SETS: dict[str, UciTable] = {
+    "abalone": UciTable(("abalone.data.gz",), numeric=tuple(range(1, 9))),
+    "adult": UciTable(("adult.data.gz", "adult.test.gz"), ",", (0, 2, 4, 10, 11, 12), skipped=1),
+    "balance-scale": UciTable(("balance-scale.data",)),
+    "breast-cancer-wisconsin": UciTable(
+        ("breast-cancer-wisconsin.data",), numeric=tuple(range(1, 10)), identifier=0
     ),
-    "King, Rook vs. King": UciTable(("krkopt.data.gz",)),
-    "Abalone": UciTable(("abalone.data.gz",), numeric=tuple(range(1, 9))),
-    "Poisonous Mushroom": UciTable(("agaricus-lepiota.data.gz",)),
+    "bridges": UciTable(("bridges.data.version2",), numeric=(2,), identifier=0),
+    "car": UciTable(("car.data",)),
+    "cmc": UciTable(("cmc.data",), numeric=(0, 3)),
+    "crx": UciTable(("crx.data",), numeric=(1, 2, 7, 10, 13, 14)),
+    "dermatology": UciTable(("dermatology.data",), numeric=(33,)),
+    "hayes-roth": UciTable(("hayes-roth.data",), identifier=0),
+    "krkopt": UciTable(("krkopt.data.gz",)),
+    "letter": UciTable(("letter-recognition.data.gz",), numeric=tuple(range(1, 17))),
+    "lucas": UciTable(("lucas0_train.csv",), header=True, folder="lucas"),
+    "mushroom": UciTable(("agaricus-lepiota.data.gz",)),
+    "nursery": UciTable(("nursery.data.gz",)),
+    "page-blocks": UciTable(("page-blocks.data.gz",), r"\s+", tuple(range(10))),
+    "post-operative": UciTable(("post-operative.data",)),
+    "sat": UciTable(("sat.trn.gz", "sat.tst.gz"), r"\s+", tuple(range(36))),
+    "soybean-large": UciTable(("soybean-large.data",)),
+    "SPECT": UciTable(("SPECT.train", "SPECT.test")),
+    "votes": UciTable(("house-votes-84.data",)),
 }
-"""The tables of THESIS, Table 5.5."""
+"""Public tables, in the order of their names without regard to capitals."""
+
+UCI: dict[str, str] = {
+    "Page-blocks": "page-blocks",
+    "Letter Recognition": "letter",
+    "Landsat": "sat",
+    "Adult": "adult",
+    "King, Rook vs. King": "krkopt",
+    "Abalone": "abalone",
+    "Poisonous Mushroom": "mushroom",
+}
+"""The tables of THESIS, Table 5.5, by their names there."""
+
+Half = Literal["development", "test"]
+
+NETWORKS: dict[str, Half] = {
+    "alarm": "development",
+    "asia": "development",
+    "child": "development",
+    "hailfinder": "test",
+    "hepar2": "development",
+    "insurance": "test",
+    "mildew": "test",
+    "sachs": "development",
+    "water": "test",
+    "win95pts": "test",
+}
+"""Networks that rows are drawn from, and the half that each was put into."""
+
+HALVES: dict[str, Half] = {
+    **{name: "test" if place % 2 else "development" for place, name in enumerate(SETS)},
+    **NETWORKS,
+}
+"""For each set its half: what methods and their settings are chosen on, or what they are judged on.
+
+The tables alternate in the order of their names; of the networks see `NETWORKS`."""
+
+ROWS = 500
+"""Rows of a set: so many are drawn of a table that has more, anew for each repetition."""
+
+MISSING = "?"
+"""Symbol of a missing cell in the files."""
+
+
+def public_set(
+    name: str, folder: Path | None, rng: np.random.Generator, rows: int = ROWS
+) -> Dataset:
+    """Return a table of `SETS` or rows of a network of `NETWORKS`.
+
+    Numeric columns are cut into bins by the rows that are returned, and constant columns left out.
+    What is missing in the file is missing in the table.
+
+    Parameters
+    ----------
+    name
+        Name of the set.
+    folder
+        Folder of the public data.
+    rng
+        Draws the rows.
+    rows
+        Number of rows; a table that has fewer is returned whole.
+
+    Raises
+    ------
+    OptionError
+        If there is no folder of public data.
+    """
+    import pandas as pd  # takes long to import
+
+    if name in NETWORKS:
+        network = _network(name, folder)
+        codes = network.sample(rows, rng).codes.T
+        columns = zip(network.names, network.states, codes, strict=True)
+        frame = pd.DataFrame({column: np.array(states)[own] for column, states, own in columns})
+        return _prepared(frame, (), ())
+    frame, _ = _frame(name, folder)
+    if len(frame) > rows:
+        frame = frame.iloc[np.sort(rng.choice(len(frame), rows, replace=False))]
+    return _prepared(frame, SETS[name].numeric, (MISSING,))
+
+
+def _prepared(frame: "pd.DataFrame", numeric: Sequence[int], missing: Sequence[str]) -> Dataset:
+    """Return rows as a table, numeric columns cut into bins, without constant columns."""
+    known = frame.where(~frame.isin(list(missing)))
+    frame = frame.loc[:, known.nunique() > 1]
+    rules = {name: BINS for k in numeric if (name := f"X{k}") in frame}
+    return Dataset.from_frame(frame, missing=missing, discretise=rules)
+
+
+@cache
+def _frame(name: str, folder: Path | None) -> "tuple[pd.DataFrame, int]":
+    return SETS[name].frame(folder)
+
+
+@cache
+def _network(name: str, folder: Path | None) -> BayesianNetwork:
+    return read_network(public_data(folder, "bif") / f"{name}.bif.gz")
 
 
 @dataclass(frozen=True)
@@ -202,32 +357,13 @@ def uci_split(folder: Path | None, name: str, seed: int) -> Split:
     OptionError
         If there is no folder of public data.
     """
-    import pandas as pd  # takes long to import
-
-    source, rows = UCI[name], public_data(folder, "uci")
-    frames = [
-        pd.read_csv(
-            rows / file,
-            sep=source.separator,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skiprows=source.skipped if k else 0,
-            skipinitialspace=True,
-        )
-        for k, file in enumerate(source.files)
-    ]
-    first = len(frames[0])
-    frame = pd.concat(frames, ignore_index=True)
-    frame = frame.apply(lambda column: column.str.strip().str.rstrip("."))
-    kept = np.ones(len(frame), np.bool_)
-    if source.missing is not None:
-        kept = ~(frame == source.missing).any(axis=1).to_numpy()
+    source = SETS[UCI[name]]
+    frame, first = source.frame(folder)
+    if name == "Adult":
+        kept = ~(frame == MISSING).any(axis=1)
+        first, frame = int(kept[:first].sum()), frame[kept]
     training = np.arange(len(frame)) < first
-    if len(frames) == 1:
+    if len(source.files) == 1:
         training = np.random.default_rng(seed).random(len(frame)) < 0.9
-    frame.columns = [f"X{k}" for k in range(frame.shape[1])]
-    frame = frame.loc[:, frame.nunique() > 1]
-    rules = {f"X{k}": BINS for k in source.numeric}
-    data = Dataset.from_frame(frame[kept], missing=(), discretise=rules)
-    return Split(data.part(training[kept]), data.part(~training[kept]))
+    data = _prepared(frame, source.numeric, ())
+    return Split(data.part(training), data.part(~training))

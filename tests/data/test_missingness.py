@@ -21,6 +21,7 @@ ALL_SPECS = [
     "mnar:1:1",
     "mnar:0.1",
     "mnar:0.1:0",
+    "mnar-states:0.1",
 ]
 seeds = st.integers(0, 2**32)
 
@@ -119,6 +120,22 @@ def test_mcar_never_hides_a_whole_column():
     assert (hidden_by(table(rows=3), "mcar:0.999").sum(axis=0) == 2).all()
 
 
+def test_mnar_by_states_hides_by_a_probability_of_each_state():
+    """The share is that of every variable; what is hidden of a state is what its table says."""
+    before = table(rows=40_000, variables=2, states=3, missing=0.1)
+    found = simulate_missingness(before, "mnar-states:0.2", np.random.default_rng(1))
+    assert str(found.graph) == "X0 <- X0; X1 <- X1"
+    for variable, probabilities in enumerate(found.tables.values()):
+        column = before.codes[:, variable]
+        hidden = found.dataset.codes[:, variable] < 0
+        assert probabilities[column[column >= 0]].mean() == pytest.approx(0.2)
+        assert hidden[column >= 0].mean() == pytest.approx(0.2, abs=0.01)
+        for state, probability in enumerate(probabilities):
+            assert hidden[column == state].mean() == pytest.approx(probability, abs=0.02)
+        assert np.ptp(probabilities) > 0.05
+    assert len({*np.concatenate(list(found.tables.values()))}) == 6
+
+
 @pytest.mark.parametrize(("spec", "driver"), [("mar:0.2", 0), ("mar:0.2:X2", 2)])
 def test_mar_depends_on_its_driver_alone(spec, driver):
     before = table(rows=20_000, states=3)
@@ -166,6 +183,8 @@ def test_mar_takes_the_first_complete_variable():
         ("mar:2", "no share"),
         ("mar:0.1:", "nothing follows"),
         ("mnar:2:yes", "no state index"),
+        ("mnar-states:2", "the amount 2 is no share"),
+        ("mnar-states:0.2:1", "the states' probabilities are drawn"),
         ("mnar:2:-1", "no state index"),
         ("", "unknown mechanism ''"),
     ],
