@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from exactlearn.solvers.certificates.certificate import Certificate
     from exactlearn.solvers.enumeration.networks import enumerate_classes, enumerate_networks
     from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
+    from exactlearn.structure.learned_counts import learned_counts
     from exactlearn.structure.result import StructuralEM
     from exactlearn.structure.structural_em import structural_em
 
@@ -156,6 +157,7 @@ _HOME = {
     "learn_naive_bayes": "exactlearn.bayesnet.component_growth",
     "learn_on_forest": "exactlearn.pdg.learn.structure_search",
     "learn_pdg": "exactlearn.pdg.learn.forest_population",
+    "learned_counts": "exactlearn.structure.learned_counts",
     "markov_blanket": "exactlearn.graphs.dag",
     "merge_rows": "exactlearn.data.blocks",
     "most_probable_completion": "exactlearn.bayesnet.row_completion",
@@ -267,6 +269,7 @@ __all__ = [
     "learn_naive_bayes",
     "learn_on_forest",
     "learn_pdg",
+    "learned_counts",
     "markov_blanket",
     "merge_rows",
     "most_probable_completion",

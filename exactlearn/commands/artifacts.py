@@ -9,6 +9,7 @@ from typing import Any
 from exactlearn._runtime.files import suffix_of
 from exactlearn.bayesnet.complete_data import fit_complete
 from exactlearn.bayesnet.deletion import DeletionMethod, fit_deletion
+from exactlearn.bayesnet.em import fit_em
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.output import Output, is_folder, require_suffix, write_json
 from exactlearn.data.dataset import Dataset
@@ -46,7 +47,7 @@ class Artifacts:
     smoothing
         Pseudo-count of the network's parameters, where they are estimated from the table.
     counts
-        The estimator of parameters from missing cells, where the table has some.
+        The estimator of parameters from missing cells, where the table has some; else EM.
     fitted
         The network, where its parameters are estimated otherwise.
     drawn
@@ -70,13 +71,15 @@ class Artifacts:
 
     @property
     def network(self) -> BayesianNetwork:
-        """The network, if not fitted with the smoothed frequencies of the table."""
+        """The network, if not fitted with smoothed frequencies, by EM where cells are missing."""
         if self.fitted is not None:
             return self.fitted
         assert self.data is not None  # refused by writable()
         if self.counts is not None:
             fit = fit_deletion(self.data, self.parents, method=self.counts, alpha=self.smoothing)
             return fit.model
+        if not self.data.is_complete:
+            return fit_em(self.data, self.parents, alpha=self.smoothing).model
         return fit_complete(self.data, self.parents, alpha=self.smoothing)
 
     @property

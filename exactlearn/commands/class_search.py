@@ -57,8 +57,8 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
         if not data.is_complete:
             raise DataError(
                 f"{options.source}: {len(data.missing_cells)} cells are missing, but "
-                f"--solver {options.solver} needs complete data; 'exactlearn augment', 'solve "
-                "--counts f-mar' and 'impute --learner structural-em' learn from missing cells"
+                f"--solver {options.solver} needs complete data; 'exactlearn solve' without "
+                "it, 'augment' and 'impute' learn from missing cells"
             )
 
         def artifacts(learned: Learned) -> Artifacts:

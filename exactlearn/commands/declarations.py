@@ -56,7 +56,9 @@ FitMethod = Literal[
     "if-mar",
 ]
 Aggregation = Literal["mean", "median", "inverse-variance"]
-CountsName = Literal["d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"]
+CountsName = Literal[
+    "expected", "d-mcar", "f-mcar", "d-mar", "f-mar", "id-mar", "if-mar", "node-average"
+]
 KindName = Literal["dag", "pattern", "cpdag"]
 GraphMethod = Literal["direct", "hybrid", "em", "available", "complete"]
 
@@ -111,14 +113,15 @@ class Traced(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class Solve(CompleteLearning, Traced, NetworkParameters):
-    """Learn the network that maximises the score of complete data, with a proof or a bound.
+    """Learn the network that maximises the score of a table, with a proof or a bound.
 
     The input is a table, the name of a bundled one, or a file of local scores (.jkl, .scores,
     .parquet). -o writes the network (.bif), the record (.json), the scores (.jkl, .scores,
     .parquet), a figure (.svg, .png, .pdf, .dot), or all of them into a folder, with the trace.
-    With --counts cells may be missing: the score is that of counts which deletion estimates for
-    each family in closed form, and no cell is completed. With --best, --best-classes or --within
-    more than one network is listed, with their arcs.
+    Where cells are missing, the score is that of expected counts, under a network that structural
+    EM learns first, or with --counts of counts which deletion estimates for each family in closed
+    form; proof and bound are those for these counts, and no cell is completed. With --best,
+    --best-classes or --within more than one network is listed, with their arcs.
 
     With --solver ges or kes Markov equivalence classes of a complete table are searched instead,
     with any number of parents unless --max-parents says otherwise (else 3): nothing is proven.
@@ -134,12 +137,13 @@ class Solve(CompleteLearning, Traced, NetworkParameters):
         metavar="NETWORK.bif|RESULT.json|GRAPH",
         help="Begin with this network or graph, or with that of an earlier result.",
     )
-    counts: CountsName | None = option(
-        None,
-        help="Estimate the counts of families with missing cells: d-mcar and f-mcar where cells "
-        "are missing completely at random, d-mar and f-mar where that depends on variables "
-        "without missing cells, id-mar and if-mar where it depends on few of these, which are "
-        "learned; or maximise the penalised node-average likelihood.",
+    counts: CountsName = option(
+        "expected",
+        help="Counts of families with missing cells: expected under a network that structural EM "
+        "learns; estimated without inference, by d-mcar and f-mcar where cells are missing "
+        "completely at random, d-mar and f-mar where that depends on variables without missing "
+        "cells, id-mar and if-mar where it depends on few of these, which are learned; or maximise "
+        "the penalised node-average likelihood.",
     )
     gap: float = option(0.0, least=0, metavar="REL", help="Stop at this relative gap, as in 0.001.")
     memory_limit: str | None = option(

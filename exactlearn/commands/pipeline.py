@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
-from exactlearn.commands.declarations import Augment, Imputing
+from exactlearn.commands.declarations import Augment, CountsName, Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.sections import (
     CLASS_SEARCHES,
@@ -28,7 +28,8 @@ from exactlearn.graphs.dag import topological_order
 from exactlearn.queries.evidence import Model
 from exactlearn.scoring.candidate_identification import Budget
 from exactlearn.scoring.candidates import candidate_parent_sets
-from exactlearn.scoring.deletion_enumeration import CountsMethod, DeletionCounts
+from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.scoring.expected_counts import ExpectedCounts
 from exactlearn.scoring.scores import Score, parse_score
 from exactlearn.solvers import Problem, Result, solve
 from exactlearn.solvers.constraints import Constraint, ForbiddenAdjacency, Tiers
@@ -223,7 +224,7 @@ def scored_problem(
     options: CompleteLearning,
     *,
     every: bool = False,
-    counts: CountsMethod | None = None,
+    counts: CountsName | None = None,
 ) -> Scored:
     """Score as :func:`learning_problem` within a part of the time limit, or until Ctrl-C."""
     begun, limit = monotonic(), options.time_limit
@@ -248,7 +249,7 @@ def learning_problem(
     options: CompleteLearning,
     *,
     every: bool = False,
-    counts: CountsMethod | None = None,
+    counts: CountsName | None = None,
     scoring_limit: float | None = None,
     control: SearchControl = UNLIMITED,
 ) -> Problem:
@@ -286,12 +287,31 @@ def learning_problem(
     seconds = options.scoring_time
     if seconds is not None and scoring_limit is not None:
         seconds = min(seconds, scoring_limit)
+    estimated: DeletionCounts | ExpectedCounts | None = None
+    if counts == "expected" and not dataset.is_complete:
+        from exactlearn.structure.learned_counts import learned_counts  # takes long to import
+
+        learned = learned_counts(
+            dataset,
+            max_parents=options.most_parents_among(dataset.n_variables),
+            required=required,
+            forbidden=found["forbidden"].union(*(c.forbidden_arcs for c in declared)),
+            seed=options.seed,
+            time_limit=scoring_limit,
+        )
+        if not learned.counts.finished:
+            alone = learned.problem(dataset, score_of(options))
+            told = "the parent sets are those of the network that structural EM found"
+            return replace(alone, complete=False, stopped=told, **found)
+        estimated = learned.counts
+    elif counts is not None and counts != "expected":
+        estimated = DeletionCounts(counts)
     problem = candidate_parent_sets(
         dataset,
         score_of(options),
         max_parents=options.most_parents,
         budget=Budget(seconds=seconds) if seconds else None,
-        counts=DeletionCounts(counts) if counts else None,
+        counts=estimated,
         required=() if declared else required,
         forbidden=found["forbidden"].union(*ruled_out) if prune or not declared else (),
         prune=prune,

@@ -10,9 +10,10 @@ from typing import Any
 
 from exactlearn._runtime.control import OnEvent
 from exactlearn._runtime.files import suffix_of
+from exactlearn.bayesnet.deletion import DeletionMethod
 from exactlearn.commands.artifacts import Artifacts, supported, traced, writable
 from exactlearn.commands.class_search import search_classes
-from exactlearn.commands.declarations import Solve
+from exactlearn.commands.declarations import CountsName, Solve
 from exactlearn.commands.k_best import (
     enumerated,
     k_best_record,
@@ -29,7 +30,7 @@ from exactlearn.commands.pipeline import (
 from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.commands.sections import CLASS_SEARCHES
 from exactlearn.data.dataset import Dataset
-from exactlearn.errors import DataError, OptionError
+from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.graph_file import read_graph
 from exactlearn.formats.score_table import writable_problem
@@ -55,7 +56,12 @@ def run(options: Solve, output: Output) -> None:
         search_classes(options, path, output)
     with output.progress_display(f"reading {path.name}") as display:
         data, scored = _read(path, options, display.stage)
-        problem = scored.problem
+        problem, is_incomplete = scored.problem, data is not None and not data.is_complete
+        if is_incomplete and options.counts == "expected":
+            output.note(
+                "Cells are missing: score, bound and proof are those of expected counts, under a "
+                "network by structural EM; see --counts, and 'exactlearn augment' to fill cells in"
+            )
         more = solver_keywords(options, problem.names)
         if options.certificate is not None and data is None:
             more["scores"] = score_text(path)
@@ -71,7 +77,7 @@ def run(options: Solve, output: Output) -> None:
         def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
             record = learning_record(problem.names, learned)
-            if options.counts is not None:
+            if is_incomplete:
                 record["counts"] = options.counts
             if options.certificate is not None and isinstance(learned, Result):
                 record["certificate"] = learned.certificate and str(options.certificate)
@@ -84,7 +90,7 @@ def run(options: Solve, output: Output) -> None:
                 data,
                 lambda: problem,
                 options.smoothing,
-                None if options.counts is None else DeletionCounts(options.counts).estimator,
+                _estimator(options.counts) if is_incomplete else None,
             )
 
         display.stage("solving")
@@ -121,16 +127,19 @@ def _read(
 ) -> tuple[Dataset | None, Scored]:
     """Return the data, unless only their scores are given, and the problem."""
     if is_score_file(path):
-        if options.counts is not None:
+        if options.counts != Solve.counts:
             raise OptionError("--counts is for a table, but scores were given; leave it out")
         problem = read_scores(path)
         problem = replace(problem, **constraints(options, problem.names))
         return None, Scored(problem=problem, search=options)
     data = load(path, options)
-    if options.counts is None:
-        _require_complete(data, options.source)
     stage(f"scoring {data.n_variables} variables")
     return data, scored_problem(data, options, every=options.lists, counts=options.counts)
+
+
+def _estimator(counts: CountsName) -> DeletionMethod | None:
+    """Return the estimator of parameters that goes with counts; ``None``: EM."""
+    return None if counts == "expected" else DeletionCounts(counts).estimator
 
 
 def _certificate(result: Result, options: Solve, output: Output) -> list[Callable[[], None]]:
@@ -145,18 +154,6 @@ def _write_certificate(result: Result, path: Path, output: Output) -> None:
         return
     result.certificate.write(path)
     output.wrote(path)
-
-
-def _require_complete(data: Dataset, source: str) -> None:
-    if data.is_complete:
-        return
-    row, variable = data.missing_cells[0]
-    raise DataError(
-        f"{source}: {len(data.missing_cells)} cells are missing (the first: row {row}, column "
-        f"{data.names[variable]!r}), but 'solve' needs complete data; learn network and missing "
-        f"cells together with 'exactlearn augment {source}', or have the counts estimated with "
-        "--counts f-mar"
-    )
 
 
 def solver_keywords(options: Solve, names: Sequence[str]) -> dict[str, Any]:

@@ -123,8 +123,9 @@ def candidate_parent_sets(
     if budget is not None:
         if estimated is not None:
             raise OptionError(
-                "deletion estimates the counts of all families, without a search within a budget; "
-                "leave the budget (scoring_time) out, and lower max_parents if that takes too long"
+                "cells are missing: the counts of all families are estimated, without a search "
+                "within a budget; leave the budget (scoring_time) out, and lower max_parents if "
+                "that takes too long"
             )
         if not prune:
             raise OptionError(

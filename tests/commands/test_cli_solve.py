@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from exactlearn.__main__ import main
 from exactlearn._runtime import files
 from exactlearn.bayesnet.deletion import fit_deletion
+from exactlearn.bayesnet.em import fit_em
 from exactlearn.commands import pipeline, solve
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.output import require_records
@@ -27,8 +28,12 @@ from exactlearn.formats.scores import read_scores
 from exactlearn.formats.table import read_dataset
 from exactlearn.instances import locate
 from exactlearn.scoring import candidate_enumeration
+from exactlearn.scoring.candidates import candidate_parent_sets
+from exactlearn.scoring.scores import BDeu
 from exactlearn.solvers import Result
+from exactlearn.solvers import solve as solve_problem
 from exactlearn.solvers.certificates.checker import verify
+from exactlearn.structure.learned_counts import learned_counts
 from tests.command_line import (
     PATIENCE,
     fails,
@@ -39,6 +44,8 @@ from tests.command_line import (
     write_hard_scores,
 )
 from tests.interrupts import press_ctrl_c
+
+learned_counts_module = sys.modules[learned_counts.__module__]
 
 SCORES = """# three variables, the best two of them in a cycle
 3
@@ -442,8 +449,55 @@ def test_a_folder_that_vanishes_costs_the_file_not_the_answer(hard_scores, tmp_p
     assert "does not exist" in printed
 
 
+def test_missing_cells_have_expected_counts(tmp_path):
+    file = tmp_path / "n.bif"
+    found = run_json("solve", "lucas-mcar", "-o", str(file))
+    assert found == run_json("solve", "lucas-mcar", "--counts", "expected") | {
+        "seconds": found["seconds"]
+    }
+    assert (found["status"], found["counts"]) == ("optimal", "expected")
+    data = read_dataset(locate("lucas-mcar", ".csv"))
+    counts = learned_counts(data).counts
+    problem = candidate_parent_sets(data, BDeu(), max_parents=3, counts=counts)
+    assert found["score"] == pytest.approx(solve_problem(problem).score)
+    network = read_network(file)
+    expected = fit_em(data, network.parents).model
+    for table, other in zip(network.tables, expected.tables, strict=True):
+        assert table == pytest.approx(other, abs=1e-9)
+    done = CliRunner().invoke(main, ["solve", "lucas-mcar"])
+    assert "those of expected counts" in done.stderr
+
+
+def test_expected_counts_keep_constraints():
+    words = ("solve", "lucas-mcar", "--max-arcs", "3", "--require", "Allergy->Coughing")
+    found = run_json(*words, "--tiers", "Allergy;Coughing")["parents"]
+    assert sum(map(len, found.values())) == 3
+    assert "Allergy" in found["Coughing"]
+
+
+def test_without_time_expected_counts_give_the_network_of_structural_em(monkeypatch):
+    monkeypatch.setattr(pipeline, "LEAST_SCORING", 0.0)
+    done = CliRunner().invoke(main, ["solve", "lucas-mcar", "--time-limit", "0", "--json"])
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["status"] == "feasible"
+    assert "those of the network that structural EM found" in done.stderr
+
+
+def test_ctrl_c_in_structural_em_keeps_its_network(monkeypatch):
+    search = learned_counts_module.structural_em
+
+    def pressed(*arguments, **options):
+        press_ctrl_c()
+        return search(*arguments, **options)
+
+    monkeypatch.setattr(learned_counts_module, "structural_em", pressed)
+    found = run_json("solve", "lucas-mcar", status=130)
+    assert found["status"] == "interrupted"
+    assert found["bound"] is None
+    assert len(found["parents"]) == 12
+
+
 def test_counts_of_missing_cells_are_estimated(tmp_path):
-    assert "--counts f-mar" in fails("solve", "lucas-mcar")
     found = run_json("solve", "lucas-mcar", "--counts", "f-mar", "-o", str(tmp_path / "n.bif"))
     assert found["status"] == "optimal"
     assert found["counts"] == "f-mar"

@@ -1,0 +1,130 @@
+"""Expected counts of an incomplete table, under a network that structural EM learns from it.
+
+The best network for expected counts depends on the network that these are expected under. A sparse
+one keeps what comes after it sparse: where it has no path between two variables, the missing cells
+speak for their independence, with as much weight as observed ones, and a network found so is the
+next one's reason. Structural EM with a score that has a strong prior for few arcs (BDeu with an
+equivalent sample size of 1, or BIC in few rows) therefore ends at networks with too few arcs; the
+score of the observed cells prefers these as well. So the counts come from a network that is denser
+than the one to be found: structural EM with an equivalent sample size of `ESS`. The best network
+for them, by whichever score, is found once, with a proof. ``docs/incomplete-tables.md`` has the
+measurements.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
+from exactlearn.bayesnet.network import BayesianNetwork
+from exactlearn.data.dataset import Dataset
+from exactlearn.scoring.expected_counts import ExpectedCounts, expected_counts
+from exactlearn.scoring.scores import BDeu, Score
+from exactlearn.solvers.problem import Arc, Problem
+from exactlearn.structure.result import StructuralStatus
+from exactlearn.structure.structural_em import structural_em
+
+ESS = 10.0
+"""Equivalent sample size of the network that completes."""
+
+MOST_PARENTS = 2
+"""Most parents of its variables."""
+
+SHARE = 0.5
+"""Most of a time limit that structural EM takes."""
+
+
+class LearnedCounts(NamedTuple):
+    """Expected counts and where they come from.
+
+    Attributes
+    ----------
+    counts
+        The expected counts; not ``finished`` when a limit came first.
+    network
+        The network that they are expected under.
+    status
+        How structural EM ended.
+    """
+
+    counts: ExpectedCounts
+    network: BayesianNetwork
+    status: StructuralStatus
+
+    def problem(self, dataset: Dataset, score: Score) -> Problem:
+        """Return the choice between the families of the network alone, for want of time.
+
+        Parameters
+        ----------
+        dataset
+            The table.
+        score
+            The score of each family's expected counts.
+        """
+        parents = self.network.parents
+        counts = expected_counts(self.network, dataset, 1 + max(map(len, parents)))
+        scores = [counts.score(v, own, score) for v, own in enumerate(parents)]
+        families = zip(parents, scores, strict=True)
+        return Problem.from_candidates(dataset.names, [{own: value} for own, value in families])
+
+
+@checked_arguments()
+def learned_counts(
+    dataset: Dataset,
+    *,
+    max_parents: int = 3,
+    required: Iterable[Arc] = (),
+    forbidden: Iterable[Arc] = (),
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> LearnedCounts:
+    """Learn a network from incomplete rows, and return the counts that are expected under it.
+
+    Parameters
+    ----------
+    dataset
+        Table with missing cells.
+    max_parents
+        Most parents in the families that will be asked for.
+    required, forbidden
+        Arcs (parent, child) that the network must, or must not, have.
+    seed
+        Seed of all that is random.
+    time_limit
+        Seconds. Structural EM takes up to half of them, and answers with its best network; counts
+        that take more than the rest are not ``finished``.
+
+    Returns
+    -------
+    LearnedCounts
+        For ``counts`` of :func:`~exactlearn.scoring.candidates.candidate_parent_sets`.
+
+    Raises
+    ------
+    OptionError, InfeasibleError, TooLargeError
+        As :func:`~exactlearn.structure.structural_em.structural_em`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [1, -1], [0, -1], [0, 0], [1, 1]])
+    >>> data = Dataset(rows, ("a", "b"), (("n", "y"),) * 2)
+    >>> learned_counts(data).counts.family(1, (0,)).round(1)
+    array([[3.8, 0.2],
+           [0.2, 3.8]])
+    """
+    control = SearchControl.within(time_limit)
+    required = tuple(required)
+    least = max((sum(child == own for _, own in required) for _, child in required), default=0)
+    found = structural_em(
+        dataset,
+        BDeu(ESS),
+        max_parents=max(least, min(MOST_PARENTS, max_parents)),
+        time_limit=None if time_limit is None else SHARE * time_limit,
+        seed=seed,
+        required=required,
+        forbidden=forbidden,
+    )
+    assert found.network is not None  # structural EM begins with one
+    counts = expected_counts(found.network, dataset, max_parents + 1, seed=seed, control=control)
+    return LearnedCounts(counts, found.network, found.status)
