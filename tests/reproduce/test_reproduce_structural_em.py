@@ -3,7 +3,17 @@
 import pytest
 
 from exactlearn.reproduce import structural_em
-from exactlearn.reproduce.structural_em import EXPERIMENTS, METHODS, Experiment
+from exactlearn.reproduce.runner import Setup
+from exactlearn.reproduce.sources import HALVES as HALF_OF
+from exactlearn.reproduce.structural_em import (
+    EXPERIMENTS,
+    HALVES,
+    METHODS,
+    Experiment,
+    StructuralRow,
+    summaries,
+)
+from exactlearn.scoring.scores import BDeu
 from tests.command_line import fails, run, run_json
 
 
@@ -17,7 +27,8 @@ def test_structures_are_compared_and_kept(data_dir, tmp_path, monkeypatch):
         table="grid", network="ASIA", spec="mcar:0.2", rows=200, published={"structural-em": 0.5}
     )
     monkeypatch.setattr(structural_em, "EXPERIMENTS", {"grid": (cell,), "comparison": ()})
-    monkeypatch.setattr("exactlearn.commands.reproduce_structure.EXPERIMENTS", {"grid": (cell,)})
+    monkeypatch.setattr("exactlearn.commands.reproduce_structure.EXPERIMENTS",
+                        {"grid": (cell,), "comparison": ()})  # fmt: skip
     monkeypatch.setattr(structural_em, "TEST_ROWS", 200)
     chosen = [method for method in METHODS if method not in ("t-local", "--counts f-mcar")]
     words = ("reproduce", "structural-em", "--data-dir", data_dir, "-o", tmp_path,
@@ -25,8 +36,53 @@ def test_structures_are_compared_and_kept(data_dir, tmp_path, monkeypatch):
     rows = run_json(*words)["rows"]
     assert [row["method"] for row in rows] == chosen
     assert all(row["repetitions"] == 2 and 0 <= row["shd_per_arc"] <= 4 for row in rows)
-    assert rows[0]["published"] == 0.5
+    assert [row["published"] for row in rows[:2]] == [None, 0.5]
     assert "grid, ASIA, 200 rows, mcar:0.2" in run(*words)
+
+
+def test_each_half_has_sets_of_its_own():
+    for half, names in HALVES.items():
+        assert {HALF_OF[name] for name in names} == {half}
+        assert {e.network for e in EXPERIMENTS[half]} == set(names)
+
+
+@pytest.mark.parametrize(("name", "learnt", "unseen"), [("votes", 185, 47), ("abalone", 500, 1000)])
+def test_rows_of_a_set_are_divided(name, learnt, unseen, data_dir, tmp_path):
+    experiment = Experiment(
+        table="development", network=name, spec="mcar:0.15", rows=500, score=BDeu(10)
+    )
+    rows = experiment.draw(Setup(record=None, data=data_dir), 0)
+    assert (rows.complete.n_rows, rows.test.n_rows) == (learnt, unseen)
+    assert rows.complete.is_complete
+    assert rows.test.is_complete
+    assert not rows.dataset.is_complete
+    assert rows.complete.states == rows.test.states
+    assert rows.network is None
+    assert experiment.group == "development, 500 rows, mcar:0.15, ess 10"
+
+
+def row(experiment, method, gain):
+    return StructuralRow(
+        experiment=experiment, method=method, repetitions=1, cpdag_shd=1.0, shd_per_arc=1.0,
+        shd_error=None, published=None, log_likelihood=gain, seconds=2.0,
+    )  # fmt: skip
+
+
+def test_methods_are_behind_the_best_that_sees_the_incomplete_rows():
+    rows = [
+        row("a", "--counts expected", -3.0), row("a", "mode", -2.9), row("a", "complete", -1.0),
+        row("b", "--counts expected", -5.0), row("b", "mode", -5.04), row("other", "mode", 0.0),
+    ]  # fmt: skip
+    expected, mode, complete = summaries(rows, {"a": "group", "b": "group"})
+    assert (expected.method, mode.method, complete.method) == (
+        "--counts expected",
+        "mode",
+        "complete",
+    )
+    assert (expected.experiments, expected.close, expected.behind_mode) == (2, 1, 1)
+    assert (expected.shortfall, expected.largest) == pytest.approx((0.05, 0.1))
+    assert (mode.close, mode.behind_mode, mode.seconds) == (2, 0, 2.0)
+    assert (complete.largest, complete.behind_mode) == (pytest.approx(-1.9), 0)
 
 
 @pytest.mark.parametrize(
