@@ -37,11 +37,11 @@ Each raises `MissingExtraError` without scikit-learn, and `DataError` when the r
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from exactlearn._runtime.control import SearchControl
 from exactlearn.data.codes import MISSING
@@ -49,6 +49,7 @@ from exactlearn.data.dataset import Dataset
 from exactlearn.errors import DataError, MissingExtraError
 from exactlearn.imputation.imputed import Imputed, cell_probabilities, first_states, one_hot
 from exactlearn.imputation.learning import Learning
+from exactlearn.imputation.turns import in_turns, mean_shares, with_shares
 
 NEIGHBOURS = 5
 """How many nearest rows vote, the library's default."""
@@ -187,48 +188,37 @@ def _in_turns(
     With ``rng`` the others are predicted from a drawn state in place of the shares; with
     ``features``, shape (rows, variables), from these.
     """
-    from threadpoolctl import threadpool_limits
-
-    control = SearchControl.within(time_limit)
-    indicators = one_hot(dataset)
     missing = dataset.codes == MISSING
-    observed = np.maximum((~missing).sum(axis=0), 1).repeat(dataset.cardinalities)
-    shares = np.where(np.isnan(indicators), np.nansum(indicators, axis=0) / observed, indicators)
-    inputs = shares.copy()
     incomplete = missing.any(axis=0) & ~missing.all(axis=0)
     if dataset.n_variables == 1:  # nothing to predict from: the shares of the observed cells
         incomplete[:] = False
-    fewest_first = np.argsort(missing.sum(axis=0), kind="stable")
+    shares = with_shares(dataset, mean_shares(dataset))
+    inputs = shares.copy()
     first = first_states(dataset.cardinalities)
 
-    def answer(status: str) -> Imputed:
-        return replace(_voted_once_more(shares, dataset, votes), status=status)
+    def renew(_: NDArray[np.float64], v: int, hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
+        own = slice(first[v], first[v + 1])
+        others = (
+            np.delete(inputs, own, axis=1) if features is None else np.delete(features, v, axis=1)
+        )
+        states = dataset.codes[~hidden, v].astype(np.int64)
+        found = predict(others[~hidden], states, others[hidden], int(dataset.cardinalities[v]))
+        inputs[hidden, own] = found if rng is None else _drawn(found, rng)
+        return found
 
     # The matrices are small: on two threads the decompositions took fifty times the time.
     with threadpool_limits(1):
-        least = inf
-        for _ in range(rounds):
-            before = shares.copy()
-            for variable in fewest_first[incomplete[fewest_first]]:
-                if control.is_over:
-                    return answer(control.status)
-                own = np.s_[int(first[variable]) : int(first[variable + 1])]
-                others = (
-                    np.delete(inputs, own, axis=1)
-                    if features is None
-                    else np.delete(features, variable, axis=1)
-                )
-                codes, hidden = dataset.codes[:, variable].astype(np.int64), missing[:, variable]
-                found = predict(
-                    others[~hidden], codes[~hidden], others[hidden], own.stop - own.start
-                )
-                shares[hidden, own] = found
-                inputs[hidden, own] = found if rng is None else _drawn(found, rng)
-            change = abs(shares - before)
-            if change.max(initial=0.0) < TOLERANCE or (until_rising and change.sum() >= least):
-                break
-            least = change.sum()
-    return answer("heuristic")
+        status = in_turns(
+            dataset,
+            shares,
+            renew,
+            rounds=rounds,
+            tolerance=TOLERANCE,
+            variables=np.flatnonzero(incomplete),
+            until_rising=until_rising,
+            control=SearchControl.within(time_limit),
+        )
+    return replace(_voted_once_more(shares, dataset, votes), status=status)
 
 
 def _drawn(shares: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
