@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from exactlearn.solvers.certificates.certificate import Certificate
     from exactlearn.solvers.enumeration.networks import enumerate_classes, enumerate_networks
     from exactlearn.structure.equivalence_search import EquivalenceSearch, equivalence_search
+    from exactlearn.structure.ess_choice import ESSChoice, choose_ess
     from exactlearn.structure.learned_counts import learned_counts
     from exactlearn.structure.result import StructuralEM
     from exactlearn.structure.structural_em import structural_em
@@ -105,6 +106,7 @@ _HOME = {
     "DecisionGraph": "exactlearn.pdg.model.decision_graph",
     "DeletionFit": "exactlearn.bayesnet.deletion",
     "EMResult": "exactlearn._runtime.ascent",
+    "ESSChoice": "exactlearn.structure.ess_choice",
     "EquivalenceSearch": "exactlearn.structure.equivalence_search",
     "ExactlearnError": "exactlearn.errors",
     "Imputer": "exactlearn.imputation",
@@ -124,6 +126,7 @@ _HOME = {
     "augment": "exactlearn.augmentation",
     "best_solutions": "exactlearn.augmentation.ranking",
     "candidate_parent_sets": "exactlearn.scoring.candidates",
+    "choose_ess": "exactlearn.structure.ess_choice",
     "choose_smoothing": "exactlearn.bayesnet.smoothing_choice",
     "classify": "exactlearn.queries.table_queries",
     "compare_structures": "exactlearn.graphs.comparison",
@@ -217,6 +220,7 @@ __all__ = [
     "DecisionGraph",
     "DeletionFit",
     "EMResult",
+    "ESSChoice",
     "EquivalenceSearch",
     "ExactlearnError",
     "Imputer",
@@ -236,6 +240,7 @@ __all__ = [
     "augment",
     "best_solutions",
     "candidate_parent_sets",
+    "choose_ess",
     "choose_smoothing",
     "classify",
     "compare_structures",

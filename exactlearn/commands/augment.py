@@ -22,6 +22,7 @@ from exactlearn.commands.pipeline import (
     learn_incomplete,
     load,
     score_of,
+    with_chosen_ess,
 )
 from exactlearn.commands.search import conclude, run_search
 from exactlearn.commands.sections import Reading
@@ -55,6 +56,7 @@ def run(options: Augment, output: Output) -> None:
     require_table_names(output, data)
     output.detail(size_in_words(data))
     _note_few_cells(output, data, options)
+    options, more = with_chosen_ess(data, options, output.note)
     reduction = partial(
         gadget_problem,
         data,
@@ -62,8 +64,6 @@ def run(options: Augment, output: Output) -> None:
         max_parents=options.most_parents_among(data.n_variables),
         **arc_constraints(options, data.names),
     )
-
-    more: dict[str, Any] = {}
 
     def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None

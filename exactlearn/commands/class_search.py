@@ -10,7 +10,7 @@ from exactlearn.commands.artifacts import Artifacts, supported, traced
 from exactlearn.commands.declarations import Solve
 from exactlearn.commands.k_best import class_record, support_table
 from exactlearn.commands.output import Output
-from exactlearn.commands.pipeline import load, score_of
+from exactlearn.commands.pipeline import load, score_of, with_chosen_ess
 from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.errors import DataError, OptionError
 from exactlearn.formats import written_suffixes
@@ -60,10 +60,11 @@ def search_classes(options: Solve, path: Path, output: Output) -> NoReturn:
                 f"--solver {options.solver} needs complete data; 'exactlearn solve' without "
                 "it, 'augment' and 'impute' learn from missing cells"
             )
+        options, choice = with_chosen_ess(data, options, output.note)
 
         def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
-            record = learning_record(data.names, learned)
+            record = {**learning_record(data.names, learned), **choice}
             for found in listed:
                 record |= classes_record(data.names, found)
             return Artifacts(data.names, learned.parents, record, data, None, options.smoothing)

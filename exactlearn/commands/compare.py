@@ -13,7 +13,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands import compare_languages
 from exactlearn.commands.declarations import DEFAULT_METHODS, DEFAULT_SECONDS, Compare
 from exactlearn.commands.output import Output, require_suffix, write_json
-from exactlearn.commands.pipeline import learning, load, load_truth
+from exactlearn.commands.pipeline import learning, load, load_truth, with_chosen_ess
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.data.labels import variable_index
@@ -189,7 +189,8 @@ class Plan:
 
         An interrupt keeps what was done before.
         """
-        judged = (self._judged(name, pair, self.options.seed) for name in self.methods)
+        plan = self._with_ess(pair[0], self.options.seed)
+        judged = (plan._judged(name, pair, self.options.seed) for name in self.methods)
         all_of = len(self.methods)
         rows, ended = self._kept(judged, _record, lambda n: f"{n} of {all_of} methods are done")
         self._answer(_record(rows), _HEAD, map(_cells, rows))
@@ -209,13 +210,18 @@ class Plan:
 
     def _rows(self, pair: Pair, seed: int) -> list[Comparison] | None:
         """Complete a table by every method; nothing at an interrupt."""
-        rows = list[Comparison]()
+        rows, plan = list[Comparison](), self._with_ess(pair[0], seed)
         for name in self.methods:
-            row = self._judged(name, pair, seed)
+            row = plan._judged(name, pair, seed)
             if row is None:
                 return None
             rows.append(row)
         return rows
+
+    def _with_ess(self, data: Dataset, seed: int) -> "Plan":
+        """Return the plan for one table, which may choose the equivalent sample size."""
+        chosen, _ = with_chosen_ess(data, replace(self.options, seed=seed), self.output.note)
+        return replace(self, options=replace(chosen, time_limit=self.options.time_limit))
 
     def _tables(self, draw: Callable[[int], Pair]) -> tuple[list[list[Comparison]], str]:
         """Return the rows of each table, and how it ended."""

@@ -10,7 +10,7 @@ from exactlearn.bayesnet.naive_bayes import NaiveBayes
 from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.declarations import Convert
 from exactlearn.commands.output import Output, is_folder, require_parent
-from exactlearn.commands.pipeline import learning_problem, load
+from exactlearn.commands.pipeline import learning_problem, load, with_chosen_ess
 from exactlearn.errors import OptionError
 from exactlearn.formats import written_suffixes
 from exactlearn.formats.models import FORMATS as MODELS
@@ -55,7 +55,7 @@ def _writers(source: Path, options: Convert, output: Output) -> dict[str, Writer
         return {**dict.fromkeys(MODELS, rewrite), **dict.fromkeys(FIGURES, _draw_model)}
     if is_score_file(source):
         return dict.fromkeys(written_suffixes(SCORES), _rewrite_scores)
-    return _table_writers(options)
+    return _table_writers(options, output)
 
 
 def _rewrite_model(source: Path, target: Path, *, output: Output) -> None:
@@ -90,9 +90,11 @@ def _rewrite_scores(source: Path, target: Path) -> None:
     write_scores(read_scores(source), target)
 
 
-def _table_writers(options: Convert) -> dict[str, Writer]:
+def _table_writers(options: Convert, output: Output) -> dict[str, Writer]:
     def write_score_file(source: Path, target: Path) -> None:
-        write_scores(learning_problem(load(source, options), options), target)
+        data = load(source, options)
+        chosen, _ = with_chosen_ess(data, options, output.note)
+        write_scores(learning_problem(data, chosen), target)
 
     def write_table(source: Path, target: Path) -> None:
         write_dataset(load(source, options), target)

@@ -321,7 +321,7 @@ class Impute(Imputing):
         help="posterior, averaged, mpe and multiple: learn, or not, whether cells are missing "
         "because of their own value or another variable's.",
     )
-    ess: float = with_default(IncompleteLearning, "ess", 10.0)
+    ess: float | Literal["auto"] = with_default(IncompleteLearning, "ess", 10.0)
     max_parents: int | Literal["none"] = with_default(IncompleteLearning, "max_parents", 2)
     starts: int = with_default(IncompleteLearning, "starts", 1)
     smoothing: float = with_default(IncompleteLearning, "smoothing", 0.3)

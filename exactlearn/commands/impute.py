@@ -9,7 +9,7 @@ from exactlearn.bayesnet.network import BayesianNetwork
 from exactlearn.commands.artifacts import Artifacts, require_table_names, write_artifacts
 from exactlearn.commands.declarations import Impute
 from exactlearn.commands.output import Output, is_folder, require_suffix
-from exactlearn.commands.pipeline import learning, load, load_for
+from exactlearn.commands.pipeline import learning, load, load_for, with_chosen_ess
 from exactlearn.commands.search import leave
 from exactlearn.data.dataset import Dataset
 from exactlearn.errors import OptionError
@@ -51,6 +51,7 @@ def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     require_table_names(output, data)
     learned_from = data if train is None else load(locate(train, ".csv"), options)
     output.detail(size_in_words(data))
+    options, choice = with_chosen_ess(learned_from, options, output.note)
     with output.progress_display(mode) as display:
         how = learning(learned_from, options, display, options.missingness)
         imputer = Imputer(mode, how, given, options.draws).fit(learned_from)
@@ -60,7 +61,7 @@ def _by_network(options: Impute, output: Output, begun: float) -> Artifacts:
     if data.is_complete:
         output.note(f"{path.name}: no cell is missing, so the table stays as it is")
     found = imputer.imputed(data)
-    record = _record(mode, data, found, begun)
+    record = _record(mode, data, found, begun) | choice
     tables = imputer.transform_all(data)
     return _artifacts(tables, found, imputer.network, record)
 
@@ -71,6 +72,7 @@ def _by_method(options: Impute, output: Output, begun: float) -> Artifacts:
     data = load(path, options)
     require_table_names(output, data)
     output.detail(size_in_words(data))
+    options, choice = with_chosen_ess(data, options, output.note)
     with output.progress_display(options.mode) as display:
         found = METHODS[options.mode](data, learning(data, options, display))
     if found.values is None and found.status == "interrupted":
@@ -80,7 +82,7 @@ def _by_method(options: Impute, output: Output, begun: float) -> Artifacts:
             f"the time limit of {options.time_limit} s came before '{options.mode}' found any "
             "values; give it more time, or choose another method"
         )
-    record = _record(options.mode, data, found, begun)
+    record = _record(options.mode, data, found, begun) | choice
     return _artifacts((data.complete(found.values),), found, found.network, record)
 
 

@@ -1,16 +1,16 @@
 """The steps of the declared pipeline that learn: table, score, constraints, network."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl
+from exactlearn._runtime.control import UNLIMITED, OnEvent, SearchControl, is_interrupted
 from exactlearn.commands.declarations import Augment, CountsName, Imputing
 from exactlearn.commands.declared_constraints import declared_constraints, pair
 from exactlearn.commands.sections import (
@@ -46,8 +46,14 @@ SCORING_SHARE = 0.8
 LEAST_SCORING = 1.0
 """Seconds that scoring may take whatever the time limit."""
 
+ESS_SHARE = 0.3
+"""Share of a time limit in which the equivalent sample size is chosen."""
+
 AFTER_INTERRUPT = 0.5
 """Seconds in which a network is found after Ctrl-C has stopped the scoring."""
+
+
+Options = TypeVar("Options", bound=CompleteLearning)
 
 
 class Arcs(TypedDict):
@@ -104,8 +110,59 @@ def load_test(path: Path, reading: Reading, model: Model | Dataset) -> Dataset:
 
 
 def score_of(criterion: Criterion) -> Score:
-    """Return the declared score."""
+    """Return the declared score, whose equivalent sample size is chosen."""
+    assert criterion.ess != "auto", "with_chosen_ess chooses it"
     return parse_score(criterion.criterion, ess=criterion.ess, lambda_=criterion.lambda_)
+
+
+def with_chosen_ess(
+    dataset: Dataset, options: Options, tell: Callable[[str], None]
+) -> tuple[Options, dict[str, Any]]:
+    """Choose the equivalent sample size where it is to be chosen.
+
+    Parameters
+    ----------
+    dataset
+        What is learned from.
+    options
+        What is declared.
+    tell
+        Is told why the value was chosen.
+
+    Returns
+    -------
+    options, record
+        The options with a number, and with the time that is left; what the record says of it.
+
+    Raises
+    ------
+    OptionError
+        When the score has no equivalent sample size.
+    KeyboardInterrupt
+        After Ctrl-C, unless it ends a search that this is a part of.
+    """
+    if options.ess != "auto":
+        return options, {}
+    if options.criterion != "bdeu":
+        raise OptionError(
+            f"--ess auto is for --criterion bdeu, found {options.criterion!r}; leave one of the "
+            "two out"
+        )
+    from exactlearn.structure.ess_choice import choose_ess  # takes long to import
+
+    begun, limit = monotonic(), options.time_limit
+    with SearchControl().running() as control:
+        choice = choose_ess(
+            dataset,
+            max_parents=options.most_parents,
+            seed=options.seed,
+            time_limit=None if limit is None else ESS_SHARE * limit,
+        )
+    if control.is_stopped and not is_interrupted():
+        raise KeyboardInterrupt
+    tell(choice.reason)
+    left = None if limit is None else max(0.0, limit - (monotonic() - begun))
+    return replace(options, ess=choice.ess, time_limit=left), {"ess": choice.to_dict()}
 
 
 def arcs(entries: Sequence[str], names: Sequence[str]) -> tuple[Arc, ...]:

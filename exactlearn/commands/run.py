@@ -19,7 +19,7 @@ from exactlearn.commands.artifacts import (
     write_artifacts,
     write_figures,
 )
-from exactlearn.commands.declarations import RunOptions
+from exactlearn.commands.declarations import Augment, RunOptions
 from exactlearn.commands.declare import About
 from exactlearn.commands.em_runs import em_record, fitted_network, refined
 from exactlearn.commands.output import Output, write_json
@@ -30,6 +30,7 @@ from exactlearn.commands.pipeline import (
     load_test,
     load_truth,
     scored_problem,
+    with_chosen_ess,
 )
 from exactlearn.commands.progress import Checkpoint
 from exactlearn.commands.runs import Queries, Run, read_run
@@ -183,10 +184,11 @@ def _learn(
 ) -> tuple[Parents, dict[str, Any]]:
     """Learn the network, write it with the completed table, and return its DAG and record."""
     smoothing = run.network.smoothing
+    learning, choice = with_chosen_ess(data, run.learning, output.note)
 
     def artifacts(learned: Learned) -> Artifacts:
         assert learned.parents is not None
-        record = learning_record(data.names, learned)
+        record = {**learning_record(data.names, learned), **choice}
         completed = data.complete(list(learned.values)) if not data.is_complete else data
         if not data.is_complete:
             record["completion"] = completion_record(data, learned.values)
@@ -194,7 +196,7 @@ def _learn(
             record["imputation_accuracy"] = imputation_accuracy(data, learned.values, truth)
         return Artifacts(data.names, learned.parents, record, completed, None, smoothing)
 
-    learned = _searched(run, data, output, artifacts)
+    learned = _searched(learning, data, output, artifacts)
     if learned.status == "infeasible":
         raise InfeasibleError(learned.message)
     if learned.parents is None:
@@ -206,9 +208,9 @@ def _learn(
     return found.parents, dict(found.record)
 
 
-def _searched(run: Run, data: Dataset, output: Output, artifacts: Any) -> Learned:
+def _searched(learning: Augment, data: Dataset, output: Output, artifacts: Any) -> Learned:
     if data.is_complete:
-        scored = scored_problem(data, run.learning)
+        scored = scored_problem(data, learning)
 
         def solve(on_event: OnEvent) -> Learned:
             found = learn_complete(scored.problem, scored.search, scored.listener(on_event))
@@ -217,9 +219,9 @@ def _searched(run: Run, data: Dataset, output: Output, artifacts: Any) -> Learne
         return run_search(output, "solving", solve, artifacts)
 
     def augment(on_event: OnEvent) -> Learned:
-        return learn_incomplete(data, run.learning, on_event)
+        return learn_incomplete(data, learning, on_event)
 
-    return run_search(output, run.search.method, augment, artifacts)
+    return run_search(output, learning.method, augment, artifacts)
 
 
 def _network(

@@ -88,7 +88,11 @@ class Criterion(Declared):
     criterion: str = option(
         "bdeu", choices=RegistryNames("scoring.scores", "CRITERIA"), help="Score to maximise."
     )
-    ess: float = option(1.0, help="Equivalent sample size of bdeu.")
+    ess: float | Literal["auto"] = option(
+        1.0,
+        help="Equivalent sample size of bdeu. auto: the one whose networks predict held-out rows "
+        "best, by cross-validation.",
+    )
     lambda_: float | None = option(None, help="Trade-off of 'penalised', 0 to 1.")
     max_parents: int | Literal["none"] = option(
         3, least=0, help="Most parents of a variable, or 'none' for no limit."

@@ -26,6 +26,7 @@ from exactlearn.commands.pipeline import (
     learn_complete,
     load,
     scored_problem,
+    with_chosen_ess,
 )
 from exactlearn.commands.search import conclude, run_shown_search
 from exactlearn.commands.sections import CLASS_SEARCHES
@@ -55,7 +56,7 @@ def run(options: Solve, output: Output) -> None:
     if options.solver in CLASS_SEARCHES:
         search_classes(options, path, output)
     with output.progress_display(f"reading {path.name}") as display:
-        data, scored = _read(path, options, display.stage)
+        data, scored, choice = _read(path, options, output, display.stage)
         problem, is_incomplete = scored.problem, data is not None and not data.is_complete
         if is_incomplete and options.counts == "expected":
             output.note(
@@ -76,7 +77,7 @@ def run(options: Solve, output: Output) -> None:
 
         def artifacts(learned: Learned) -> Artifacts:
             assert learned.parents is not None
-            record = learning_record(problem.names, learned)
+            record = {**learning_record(problem.names, learned), **choice}
             if is_incomplete:
                 record["counts"] = options.counts
             if options.certificate is not None and isinstance(learned, Result):
@@ -123,18 +124,22 @@ def run(options: Solve, output: Output) -> None:
 
 
 def _read(
-    path: Path, options: Solve, stage: Callable[[str], None]
-) -> tuple[Dataset | None, Scored]:
-    """Return the data, unless only their scores are given, and the problem."""
+    path: Path, options: Solve, output: Output, stage: Callable[[str], None]
+) -> tuple[Dataset | None, Scored, dict[str, Any]]:
+    """Return the data, unless only their scores are given, the problem, and the choice of ess."""
     if is_score_file(path):
+        if options.ess == "auto":
+            raise OptionError("--ess auto is for a table, but scores were given; leave it out")
         if options.counts != Solve.counts:
             raise OptionError("--counts is for a table, but scores were given; leave it out")
         problem = read_scores(path)
         problem = replace(problem, **constraints(options, problem.names))
-        return None, Scored(problem=problem, search=options)
+        return None, Scored(problem=problem, search=options), {}
     data = load(path, options)
+    options, choice = with_chosen_ess(data, options, output.note)
     stage(f"scoring {data.n_variables} variables")
-    return data, scored_problem(data, options, every=options.lists, counts=options.counts)
+    scored = scored_problem(data, options, every=options.lists, counts=options.counts)
+    return data, scored, choice
 
 
 def _estimator(counts: CountsName) -> DeletionMethod | None:

@@ -1,0 +1,239 @@
+r"""The equivalent sample size of BDeu by cross-validation.
+
+The network of the highest BDeu score depends on the equivalent sample size (ess): a larger one
+means more arcs. No value is best for all tables (Silander, Kontkanen and Myllymaki 2007, "On
+sensitivity of the MAP Bayesian network structure to the equivalent sample size parameter"), and the
+evidence, the score itself maximised over the ess, is a worse guide than held-out rows
+(docs/equivalent-sample-size.md). So the rows are divided into folds at random; for each value, a
+network is learnt without the rows of each fold, and judged by the log-likelihood of these rows,
+with the parameters that `fit` estimates by default.
+
+The networks are those that a short search over orders finds. The cells of an incomplete table are
+completed first, by one draw from the posterior of a tree that is fitted by EM.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exactlearn._runtime.arguments import checked_arguments
+from exactlearn._runtime.control import SearchControl
+from exactlearn.augmentation.starts import Dag, heuristic_network
+from exactlearn.bayesnet.complete_data import fit_complete
+from exactlearn.bayesnet.em import fit_em
+from exactlearn.bayesnet.row_completion import draw_completions
+from exactlearn.bayesnet.smoothing_choice import Folds, divided
+from exactlearn.data.dataset import Dataset
+from exactlearn.errors import OptionError
+from exactlearn.scoring.candidates import candidate_parent_sets, n_families
+from exactlearn.scoring.deletion_enumeration import DeletionCounts
+from exactlearn.scoring.scores import BDeu
+
+
+@dataclass(frozen=True)
+class ESSParameters:
+    """Constants of the choice of the equivalent sample size.
+
+    Parameters
+    ----------
+    values
+        Equivalent sample sizes to try.
+    folds
+        Parts that the rows are divided into.
+    most_families
+        Families that each search for a network may score; with more, it takes fewer parents.
+    most_rows
+        Rows that the choice takes; of more, so many are drawn.
+    budget, perturbations
+        Length of the search over orders: candidates looked at, and continuations from a perturbed
+        order for each variable.
+    """
+
+    values: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0, 64.0)
+    folds: int = 10
+    most_families: int = 300_000
+    most_rows: int = 20_000
+    budget: int = 2_000_000
+    perturbations: int = 20
+
+    def __post_init__(self) -> None:
+        """Refuse to choose from nothing."""
+        if not self.values:
+            raise OptionError("values: expected at least one equivalent sample size, found none")
+
+
+DEFAULTS = ESSParameters()
+
+TIES = 9
+"""Decimals of a log-likelihood per row beyond which values are equal."""
+
+
+@dataclass(frozen=True)
+class ESSChoice:
+    """The equivalent sample size under which networks predict held-out rows best.
+
+    Parameters
+    ----------
+    ess
+        The equivalent sample size; the one nearest to 1 of several as good.
+    log_likelihood
+        Of the rows of all folds done, per row, natural logarithm, each under the network learnt
+        without the row's fold: for each value tried.
+    folds
+        Folds that all values were tried on before the time limit, or an interrupt.
+    max_parents
+        Most parents of the networks.
+    """
+
+    ess: float
+    log_likelihood: Mapping[float, float]
+    folds: int
+    max_parents: int
+
+    @property
+    def reason(self) -> str:
+        """Why this value, in one sentence."""
+        if not self.folds:
+            return f"ess {self.ess:g}, the default: no fold was done in time to compare values"
+        own = self.log_likelihood[self.ess]
+        others = [
+            f"{value:g}: {found - own:+.3f}"
+            for value, found in self.log_likelihood.items()
+            if value != self.ess
+        ]
+        return (
+            f"ess {self.ess:g}: log-likelihood {own:.3f} per held-out row ({self.folds} folds, at "
+            f"most {self.max_parents} parents); of other values, beside it, {', '.join(others)}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choice for a record."""
+        tried = {f"{value:g}": found for value, found in self.log_likelihood.items()}
+        return {
+            "value": self.ess,
+            "held_out_log_likelihood_per_row": tried,
+            "folds": self.folds,
+            "max_parents": self.max_parents,
+        }
+
+
+@checked_arguments()
+def choose_ess(
+    dataset: Dataset,
+    *,
+    max_parents: int | None = 3,
+    seed: int = 0,
+    time_limit: float | None = None,
+    parameters: ESSParameters = DEFAULTS,
+) -> ESSChoice:
+    """Return the equivalent sample size under which networks predict held-out rows best.
+
+    Parameters
+    ----------
+    dataset
+        Table with or without missing cells; rows count by their weights.
+    max_parents
+        Largest number of parents, or ``None`` for no limit; the choice may take fewer
+        (``parameters.most_families``), and 3 without a limit.
+    seed
+        Of the division into folds, the searches, and the completion of missing cells.
+    time_limit
+        Seconds; when they are over, the folds done so far count.
+    parameters
+        Values to try and tuning constants.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two rows, or some variable is never observed.
+    OptionError
+        If there are fewer than two folds, or no values.
+
+    Examples
+    --------
+    >>> copies = np.repeat(np.random.default_rng(1).integers(0, 2, (200, 1)), 3, axis=1)
+    >>> data = Dataset(copies, ("a", "b", "c"), (("no", "yes"),) * 3)
+    >>> choice = choose_ess(data, parameters=ESSParameters(values=(1.0, 4.0)))
+    >>> choice.ess, choice.folds
+    (1.0, 10)
+    """
+    if dataset.n_rows > parameters.most_rows:
+        chosen = np.zeros(dataset.n_rows, np.bool_)
+        drawn = np.random.default_rng(seed).choice(
+            dataset.n_rows, parameters.most_rows, replace=False
+        )
+        chosen[drawn] = True
+        dataset = dataset.part(chosen)
+    folds = divided(dataset.row_weights, parameters.folds, seed)
+    n, most = dataset.n_variables, 3 if max_parents is None else max_parents
+    sizes = range(max(0, min(most, n - 1)) + 1)
+    k = max(m for m in sizes if m <= 1 or n_families(n, m) <= parameters.most_families)
+    totals, weight, done = np.zeros(len(parameters.values)), 0.0, 0
+    with SearchControl(time_limit).running() as control:
+        search = _Search(seed, parameters, control)
+        table = dataset if dataset.is_complete else search.completed(dataset)
+        for fold in range(folds.n):
+            held_out, rest = (
+                _part(table, folds, (folds.fold == fold) == own) for own in (True, False)
+            )
+            found = search.log_likelihoods(rest, held_out, k)
+            if control.is_over:
+                break
+            totals += found
+            weight += float(held_out.row_weights.sum())
+            done += 1
+    if not done:
+        return ESSChoice(BDeu.ess, {}, 0, k)
+    means = (totals / weight).round(TIES).tolist()
+    per_row = dict(zip(parameters.values, means, strict=True))
+    best = [value for value, mean in per_row.items() if mean == max(means)]
+    return ESSChoice(min(best, key=lambda value: abs(log(value))), per_row, done, k)
+
+
+def _part(dataset: Dataset, folds: Folds, chosen: NDArray[np.bool_]) -> Dataset:
+    """Return the rows of some entries of the folds, with their weights there."""
+    return replace(dataset, codes=dataset.codes[folds.rows[chosen]], weights=folds.weights[chosen])
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Finds networks until its control's search is over, then any."""
+
+    seed: int
+    parameters: ESSParameters
+    control: SearchControl
+
+    def log_likelihoods(self, rest: Dataset, held_out: Dataset, max_parents: int) -> list[float]:
+        """Return the log-likelihood of the rows held out, for each value: a total."""
+        networks = (
+            fit_complete(rest, self.best_dag(rest, value, max_parents))
+            for value in self.parameters.values
+        )
+        return [network.log_likelihood(held_out) for network in networks]
+
+    def completed(self, dataset: Dataset) -> Dataset:
+        """Complete a table by a draw from the posterior of its best tree."""
+        tree = self.best_dag(dataset, BDeu.ess, 1, DeletionCounts("d-mcar"))
+        network = fit_em(dataset, tree, time_limit=self.control.remaining).model
+        rng = np.random.default_rng(self.seed)
+        return dataset.complete(draw_completions(network, dataset, 1, rng)[0])
+
+    def best_dag(
+        self, dataset: Dataset, ess: float, max_parents: int, counts: DeletionCounts | None = None
+    ) -> Dag:
+        """Return the best DAG that a short search over orders finds."""
+        problem = candidate_parent_sets(
+            dataset, BDeu(ess), max_parents=max_parents, counts=counts, control=self.control
+        )
+        return heuristic_network(
+            problem,
+            None,
+            budget=self.parameters.budget,
+            perturbations=self.parameters.perturbations,
+            seed=self.seed,
+            control=self.control,
+        )[0]
